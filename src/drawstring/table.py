@@ -496,7 +496,8 @@ class Table:
             source: the rows, read by `execute`: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas
                 or polars DataFrame, or anything else with the Arrow C stream interface.
             on: columns that match: names that both have, source columns by target column, or equalities
-                joined by `and`, as in `"target.id = source.id"`. The record key by default.
+                joined by `and`, as in `"target.id = source.id"`. By default the columns that identify a row:
+                record key and partition columns, with a global index the record key alone.
             source_alias: name of the source in conditions and values.
             target_alias: name of the table in conditions and values.
             options: further write options by Hudi's keys.

@@ -285,3 +285,43 @@ def test_new_rows_without_a_key_leave_the_table_as_it_was() -> None:
     with pytest.raises(InvalidError, match="record key column id is null"):
         table.merge(no_key).when_not_matched_insert_all().execute()
     assert held(table) == [A, B, C]
+
+
+IN_TWO_CITIES = rides(("a", "lima", 1, 1.0), ("a", "oslo", 1, 2.0))
+GLOBAL = {"hoodie.index.type": "GLOBAL_SIMPLE"}
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_merge_without_columns_matches_rows_of_the_same_partition(table_type: str) -> None:
+    table = create(table_type=table_type)
+    table.upsert(IN_TWO_CITIES)
+    source = rides(("a", "lima", 2, 9.0), ("a", "rome", 2, 3.0))
+    merge = table.merge(source).when_matched_update_all().when_not_matched_insert_all()
+    result = merge.execute()
+    assert (result.updates, result.inserts) == (1, 1)
+    assert held(table) == [("a", "lima", 2, 9.0), ("a", "oslo", 1, 2.0), ("a", "rome", 2, 3.0)]
+
+
+def test_rows_of_the_default_partition_match_too() -> None:
+    table = create()
+    table.upsert(rides(("a", None, 1, 1.0)))
+    table.merge(rides(("a", None, 2, 5.0))).when_matched_update_all().execute()
+    assert held(table) == [("a", None, 2, 5.0)]
+
+
+def test_a_merge_whose_call_names_a_global_index_matches_by_the_key_alone() -> None:
+    table = create()
+    table.upsert(rides(("a", "lima", 1, 1.0)))
+    source = rides(("a", "oslo", 2, 9.0))
+    merge = table.merge(source, options=GLOBAL).when_matched_update({"fare": "source.fare"})
+    assert merge.execute().updates == 1
+    assert held(table) == [("a", "lima", 1, 9.0)]
+
+
+def test_a_source_without_partition_columns_has_to_say_what_it_matches_on() -> None:
+    table = filled()
+    fares = SOURCE.select(["id", "fare"])
+    with pytest.raises(InvalidError, match=r"source lacks city.*id, city.*give on="):
+        table.merge(fares).when_matched_update({"fare": "source.fare"}).execute()
+    table.merge(fares, "id").when_matched_update({"fare": "source.fare"}).execute()
+    assert held(table)[0] == ("a", "rome", 1, 5.0)

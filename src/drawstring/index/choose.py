@@ -46,7 +46,7 @@ def choose_index(
     if has_log_index:
         check_log_index(kind, config)
     kind = kind or ("BLOOM" if has_log_index else "SIMPLE")
-    is_global = kind.startswith("GLOBAL_") and bool(config.partition_fields)
+    is_global = is_global_index(kind, config)
     if is_global and (config.drop_partition_columns or not config.populate_meta_fields):
         raise UnsupportedError(
             f"{kind} is not available yet for tables without meta columns or with dropped partition columns."
@@ -73,6 +73,16 @@ def choose_index(
     raise UnsupportedError(
         f"Index type {kind} is not available yet. Use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET."
     )
+
+
+def is_global_index(kind: str | None, config: TableConfig) -> bool:
+    """Return whether an index type makes a key identify a row in the whole table, not within its partition.
+
+    Args:
+        kind: `hoodie.index.type` of the write, else of the table; None if neither has it.
+        config: configuration of the table.
+    """
+    return (kind or "").startswith("GLOBAL_") and bool(config.partition_fields)
 
 
 def declared_index(config: TableConfig, storage: Storage, timeline: Timeline) -> Index:

@@ -28,7 +28,7 @@ class MergeSource:
 
     Attributes:
         rows: rows of the source.
-        on: columns to match on, or equalities joined by `and`; None for the record key.
+        on: columns to match on, or equalities joined by `and`; None for the columns that identify a row.
         aliases: names of the source and the target in conditions and values.
     """
 
@@ -87,8 +87,11 @@ def merge_rows(
         clauses: in the order in which they were added.
         options: write options by Hudi's keys.
     """
-    merging = MergeRows(source.rows, source.on, source.aliases, clauses)
-    return _change(context, merging, MERGE, options)
+    operation = MERGE.operation.lower()
+    check_call(options, operation)
+    parsed = options_of(operation, options)
+    merging = MergeRows(source.rows, source.on, source.aliases, clauses, index_type=parsed.index_type)
+    return write_source(context, merging, MERGE, parsed)
 
 
 def drop_partitions(

@@ -30,7 +30,7 @@ def matched_columns(
             `"target.id = source.id and target.day = source.day"`.
         aliases: names of source and target in the text.
         source, target: schemas of the two.
-        default: columns if `on` is None: those of the record key.
+        default: columns if `on` is None: those that identify a row.
 
     Raises:
         InvalidError: a column does not exist, or the text does not consist of such equalities.
@@ -42,6 +42,8 @@ def matched_columns(
     elif isinstance(on, str) and ("=" in on or not _is_name(on, target)):
         pairs = dict(_equality(part, aliases) for part in _AND.split(on))
     else:
+        if on is None:
+            _check_has(default, source)
         names = [on] if isinstance(on, str) else list(default if on is None else on)
         pairs = {name: name for name in names}
     if not pairs:
@@ -73,6 +75,16 @@ def _of_source(name: str, source: pa.Schema) -> str:
     if name in source.names or name.lower() in spelled:
         return name if name in source.names else spelled[name.lower()]
     raise InvalidError(f"The source has no column {name} to match on. Use one of {', '.join(source.names)}.")
+
+
+def _check_has(columns: Sequence[str], source: pa.Schema) -> None:
+    spelled = {name.lower() for name in source.names}
+    missing = [name for name in columns if name.lower() not in spelled]
+    if missing:
+        raise InvalidError(
+            f"The source lacks {', '.join(missing)}. Without on=, rows match by the columns that identify a"
+            f" row of the table: {', '.join(columns)}. Add the column, or give on=."
+        )
 
 
 def _check_comparable(name: str, ours: pa.DataType, theirs: pa.DataType) -> None:

@@ -18,6 +18,7 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.changes import ACTION, RowAction
+from drawstring.index.choose import is_global_index
 from drawstring.index.location import LOCATION
 from drawstring.query.snapshot import Query
 from drawstring.schema.meta import without_meta
@@ -57,6 +58,7 @@ class MergeRows:
         clauses: clauses of the merge.
         is_upsert: whether rows match by record key and partition path, and duplicates are merged as in an
             upsert; no row is a delete then.
+        index_type: `hoodie.index.type` of the call; None for that of the table.
     """
 
     rows: Rows
@@ -64,6 +66,7 @@ class MergeRows:
     aliases: tuple[str, str]
     clauses: tuple[RequestedClause, ...]
     is_upsert: bool = False
+    index_type: str | None = None
 
     def bind(self, locked: LockedTable) -> BoundMerge:
         """Check the merge against the table.
@@ -74,13 +77,28 @@ class MergeRows:
         facts = facts_for_change(locked)
         config = facts.config
         source = without_meta(normalise(self.rows.schema))
-        on = matched_columns(self.on, self.aliases, source, facts.schema, config.record_key_fields)
+        default = key_columns_of(config, self.index_type)
+        on = matched_columns(self.on, self.aliases, source, facts.schema, default)
         sides = Sides(source, facts.schema, self.aliases, on, config)
         clauses = bound_clauses(self.clauses, sides)
         read = target_columns(clauses, sides)
         names = tuple(dict.fromkeys((*key_columns(config), *on, *read)))
         query = query_for_change(facts, names, None)
-        return BoundMerge(locked.context, self.rows, sides, clauses, query, self.is_upsert)
+        by_record = self.is_upsert or (self.on is None and default != config.record_key_fields)
+        return BoundMerge(locked.context, self.rows, sides, clauses, query, self.is_upsert, by_record)
+
+
+def key_columns_of(config: TableConfig, index_type: str | None) -> tuple[str, ...]:
+    """Return the columns that identify a row: the key, and the partition unless the index is global.
+
+    Args:
+        config: the table.
+        index_type: `hoodie.index.type` of the call; None for that of the table.
+    """
+    keys = config.record_key_fields
+    if not keys or is_global_index(index_type or config.index_type, config):
+        return keys
+    return tuple(dict.fromkeys((*keys, *config.partition_fields)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +112,7 @@ class BoundMerge:
         clauses: checked clauses.
         query: query for the rows of the target.
         is_upsert: as in `MergeRows`.
+        by_record: whether rows match by record key and partition path.
         kept: persisted rows to release.
     """
 
@@ -103,6 +122,7 @@ class BoundMerge:
     clauses: tuple[Clause, ...]
     query: Query
     is_upsert: bool = False
+    by_record: bool = False
     kept: list[Rows] = field(default_factory=list)
 
     @property
@@ -132,7 +152,7 @@ class BoundMerge:
                 "With a global index, a merge that inserts must match on the record key only."
                 f" Match on {', '.join(keys)}."
             )
-        arrive = ArriveToMerge(self.sides, self.clauses, plan.prepare.config, self.is_upsert)
+        arrive = ArriveToMerge(self.sides, self.clauses, plan.prepare.config, self.by_record)
         source = self.rows.map_batches(arrive, arrive.schema).persist()
         self.kept.append(source)
         keeps = any(clause.when is When.BY_SOURCE for clause in self.clauses)
@@ -140,7 +160,7 @@ class BoundMerge:
         if arrive.knows_partitions and not keeps:
             touched = set(source.distinct(TOUCHED))
             slices = [task for task in slices if task.file_slice.partition in touched]
-        read = ReadToMerge(self.sides, self.clauses, self.is_upsert)
+        read = ReadToMerge(self.sides, self.clauses, self.by_record)
         joined = source.join_keys((JOINED,), slices, read, read.schema, keep_right=keeps)
         is_located = plan.index.is_hashed or plan.index.is_global or not finds
         apply = ApplyClauses(self.clauses, self.sides, plan.prepare, LOCATION if is_located else HOME)
