@@ -14,7 +14,7 @@ import pytest
 
 import drawstring
 from drawstring.base.disk_errors import disk_error, disk_errors
-from drawstring.base.errors import UnavailableError
+from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.engine.spill import SpillingGroups
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
@@ -107,7 +107,7 @@ def test_a_write_that_failed_holds_no_file_open(table_type: str, tmp_path: Path)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 def test_every_error_of_a_disk_says_what_to_do(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +119,29 @@ def test_every_error_of_a_disk_says_what_to_do(
         LocalStorage(tmp_path).put("a/b", b"x")
     assert caught.value.__cause__ is not None
     assert os.listdir(tmp_path / "a") == []
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
+@pytest.mark.parametrize("call", ["upsert", "clean", "compact", "hold"])
+def test_a_folder_that_may_not_be_written_to_is_the_callers_to_fix(
+    call: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path / "t", "MERGE_ON_READ")
+    table.upsert(rows(10))
+    calls = {"upsert": lambda: table.upsert(rows(10)), "hold": lambda: table.hold("reader")}
+    opened = os.open
+
+    def refuse(path: str, flags: int, *args: int, **given: int) -> int:
+        if flags & os.O_CREAT and str(path).startswith(str(tmp_path)):
+            raise OSError(number, os.strerror(number))
+        return opened(path, flags, *args, **given)
+
+    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr("builtins.open", lambda path, mode, **_: refuse(path, os.O_CREAT))
+    with pytest.raises(InvalidError, match="The file system refuses access") as caught:
+        calls.get(call, getattr(table, call))()
+    assert caught.value.table == str(tmp_path / "t")
+    assert (caught.value.path or "").startswith(".hoodie/")
 
 
 def test_other_errors_stay_what_they_are() -> None:

@@ -1,4 +1,4 @@
-"""Translation of the operating system's disk errors (full, read-only, failed) into our own."""
+"""Translation of the operating system's disk errors (full, read-only, refused, failed) into our own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from drawstring.base.errors import UnavailableError
+from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
 
 TABLE_DISK: Final = "the disk of the table"
 
@@ -15,12 +15,18 @@ _WHY: Final = {
     errno.ENOSPC: ("The disk is full", "free space on {where}"),
     errno.EDQUOT: ("The disk quota is used up", "free space on {where}, or have the quota raised"),
     errno.EFBIG: ("A file is larger than allowed", "raise the limit (ulimit -f, or that of {where})"),
-    errno.EROFS: ("The file system is read-only", "have {where} mounted for writing"),
     errno.EIO: ("The disk failed (input/output error)", "check {where}"),
 }
 
+_REFUSED: Final = {
+    errno.EACCES: "Check the owner and the mode of the file and of its folders",
+    errno.EPERM: "Check the owner and the mode of the file and of its folders",
+    errno.EROFS: "Have {where} mounted for writing",
+}
+"""Errors that waiting does not cure."""
 
-def disk_error(error: OSError, where: str, path: str | None = None) -> UnavailableError | None:
+
+def disk_error(error: OSError, where: str, path: str | None = None) -> DrawstringError | None:
     """Return the error to raise when a disk refused a write; None for any other kind of error.
 
     Args:
@@ -28,18 +34,23 @@ def disk_error(error: OSError, where: str, path: str | None = None) -> Unavailab
         where: the folder that was written to.
         path: path of the file, relative to the table.
     """
+    if remedy := _REFUSED.get(error.errno or 0):
+        reason = error.strerror or error
+        return InvalidError(
+            f"The file system refuses access ({reason}). {remedy.format(where=where)}.", path=path
+        )
     why = _WHY.get(error.errno or 0)
     if why is None:
         return None
     happened, remedy = why
-    then = "then try again. The unfinished action has no effect: the table is as it was before."
     remedy = remedy.format(where=where)
+    then = "then try again. The unfinished action has no effect: the table is as it was before."
     return UnavailableError(f"{happened}. {remedy[0].upper()}{remedy[1:]}, {then}", path=path)
 
 
 @contextmanager
 def disk_errors(where: str, path: str | None = None) -> Iterator[None]:
-    """Raise the errors of a disk as `UnavailableError`.
+    """Raise the errors of a disk as `UnavailableError`, and refused access as `InvalidError`.
 
     Args:
         where: the folder that is written to.

@@ -59,10 +59,15 @@ class DrawstringError(Exception):
     def at(
         self, *, table: str | None = None, instant: str | None = None, path: str | None = None
     ) -> DrawstringError:
-        """Fill in the details that a lower layer did not know; those that are set already stay."""
+        """Fill in the details that a lower layer did not know; those that are set already stay.
+
+        A path of the file system becomes relative to the table.
+        """
         self.table = self.table or table
         self.instant = self.instant or instant
         self.path = self.path or path
+        if self.table and self.path:
+            self.path = self.path.removeprefix(f"{self.table}/")
         return self
 
 

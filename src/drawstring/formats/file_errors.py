@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from drawstring.base.disk_errors import disk_error
+from drawstring.base.disk_errors import TABLE_DISK, disk_error
 from drawstring.base.errors import (
     REPAIR,
     CorruptTableError,
@@ -53,6 +53,8 @@ def about_file(path: str | None, kind: str = "Parquet") -> Iterator[None]:
         # Arrow reports damaged pages as OSError as well, but those carry no error number.
         if error.errno is None:
             raise _damaged(error, path, kind) from error
+        if isinstance(error, PermissionError):
+            raise disk_error(error, TABLE_DISK, path) or error from error
         if error.errno != errno.EIO and disk_error(error, ""):
             raise  # concerns the file that is written from this one; its writer reports it
         message = f"The {kind} file cannot be read now ({_one_line(error)}). Try again."

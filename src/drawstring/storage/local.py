@@ -336,13 +336,9 @@ def _translated(path: str) -> Iterator[None]:
         raise
     except (NotADirectoryError, IsADirectoryError) as error:
         raise FileNotFoundError(error.errno, "not a file", path) from error
-    except PermissionError as error:
-        raise InvalidError(
-            f"The file system refuses access ({error.strerror}). Check owner and mode.", path=path
-        ) from error
     except OSError as error:
-        if full := disk_error(error, TABLE_DISK, path):
-            raise full from error
+        if known := disk_error(error, TABLE_DISK, path):
+            raise known from error
         if error.errno == errno.ELOOP:
             raise _linked(path) from error
         if error.errno == errno.ENAMETOOLONG:

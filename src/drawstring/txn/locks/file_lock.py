@@ -1,8 +1,8 @@
 """The table lock on a local file system: `flock` on a file that is never deleted.
 
-Apart from the queue of waiters (`locks.queue`) this is the only module outside `storage` that opens files:
-an advisory lock belongs to an open file descriptor, which no storage can hand out. Two locks in one process
-exclude each other as well.
+Apart from the queue of waiters (`locks.table_lock`) this is the only module outside `storage` that opens
+files: an advisory lock belongs to an open file descriptor, which no storage can hand out. Two locks in one
+process exclude each other as well.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from drawstring.base.errors import ConflictError, UnavailableError
+from drawstring.base.disk_errors import TABLE_DISK, disk_error
+from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
 
 _HOLDER_BYTES_MAX = 200
 _TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
@@ -35,13 +36,14 @@ class FileLock:
         """Take the lock if it is free.
 
         Raises:
-            UnavailableError: the file system has no locks, or the file cannot be opened.
+            InvalidError: the file system refuses to open the file.
+            UnavailableError: the file system has no locks, or the disk failed.
         """
         try:
             Path(self._path).parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise self._unavailable(error) from error
+            raise self._failure(error) from error
         if not self._flock(descriptor):
             os.close(descriptor)
             return False
@@ -53,21 +55,22 @@ class FileLock:
         """Return whether any process holds the lock; creates no file.
 
         Raises:
-            UnavailableError: the file system has no locks, or the file cannot be opened.
+            InvalidError: the file system refuses to open the file.
+            UnavailableError: the file system has no locks, or the disk failed.
         """
         try:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise self._unavailable(error) from error
+            raise self._failure(error) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         except OSError as error:
             if error.errno in _TAKEN:
                 return True
-            raise self._unavailable(error) from error
+            raise self._failure(error) from error
         finally:
             os.close(descriptor)
         return False
@@ -104,7 +107,7 @@ class FileLock:
             if error.errno in _TAKEN:
                 return False
             os.close(descriptor)
-            raise self._unavailable(error) from error
+            raise self._failure(error) from error
         return self._is_our_file(descriptor)
 
     def _is_our_file(self, descriptor: int) -> bool:
@@ -114,10 +117,10 @@ class FileLock:
         except OSError:
             return False
 
-    def _unavailable(self, error: OSError) -> UnavailableError:
-        return UnavailableError(
-            f"The table cannot be locked ({error.strerror}). Check the permissions of its folder, and that "
-            "the file system supports locks.",
+    def _failure(self, error: OSError) -> DrawstringError:
+        return disk_error(error, TABLE_DISK, self._path) or UnavailableError(
+            f"The table cannot be locked ({error.strerror}). Check that the file system supports locks, then"
+            " try again.",
             path=self._path,
         )
 

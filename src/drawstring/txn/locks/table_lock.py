@@ -1,7 +1,7 @@
 """The table lock: one writer at a time, across processes and machines.
 
 On a local file system it is an advisory lock of the operating system. The kernel frees it when its holder
-ends, and waiters get it in order of arrival (`locks.queue`). Elsewhere it is a lease in a file that the
+ends, and waiters get it in order of arrival (`FileQueue`). Elsewhere it is a lease in a file that the
 holder renews; waiters poll it at random intervals.
 
 A fair queue of waiters for the table lock on a local file system.
