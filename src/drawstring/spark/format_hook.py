@@ -11,10 +11,13 @@ clones from it, for example for each batch of a stream, are marked as well.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
@@ -37,7 +40,8 @@ _PARTITION_BY: Final = "hoodie.datasource.write.partitionpath.field"
 def register(spark: SparkSession) -> None:
     """Register the formats `hudi` and `drawstring` in a session, for DataFrames and SQL.
 
-    Register each session of an application. To register a session again has no effect.
+    Register each session of an application. To register a session again has no effect. On a local master
+    Python workers run the Python of this process, unless PYSPARK_PYTHON or `spark.pyspark.python` is set.
 
     Args:
         spark: a classic session.
@@ -54,10 +58,22 @@ def register(spark: SparkSession) -> None:
     if session.conf.get(_MARK, None) == "true":
         return
     surface_in_actions()
+    _share_python(session.sparkContext)
     with _active(session):
         session.dataSource.register(HudiSource)
         session.dataSource.register(DrawstringSource)
     session.conf.set(_MARK, "true")
+
+
+def _share_python(context: SparkContext) -> None:
+    """Let the workers on this machine run this Python, unless it is configured which one they run.
+
+    PySpark takes the first `python3` of PATH, which has no drawstring in a virtual environment that is not
+    activated. A data source keeps the Python that was set when it was registered.
+    """
+    is_chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
+    if sys.executable and not is_chosen and str(context.master).startswith("local"):
+        context.pythonExec = sys.executable
 
 
 @contextmanager
