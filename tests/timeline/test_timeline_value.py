@@ -106,3 +106,7 @@ def test_a_timeline_can_be_sent_to_a_worker() -> None:
     copy = pickle.loads(pickle.dumps(timeline))
     assert copy == timeline
     assert copy.completion_of(at(1)) == timeline.completion_of(at(1)) is not None
+
+
+def test_a_state_is_shown_by_its_name() -> None:
+    assert [str(state) for state in State] == ["requested", "inflight", "completed"]

@@ -57,6 +57,9 @@ class State(IntEnum):
     INFLIGHT = 1
     COMPLETED = 2
 
+    def __str__(self) -> str:
+        return self.name.lower()
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
