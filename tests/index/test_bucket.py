@@ -116,11 +116,15 @@ def test_a_location_finds_its_slice_or_none() -> None:
     assert index.slice_for(Location.bucket("00000002"), []) is None
 
 
-@pytest.mark.parametrize("other", ["00000004-x", "a131ef47-fbcf-4237-8cd4-1e5e4a479c50-0"])
-def test_slices_of_another_index_are_refused(other: str) -> None:
-    with pytest.raises(
-        InvalidError, match=r"not one of 4 buckets.*hoodie\.bucket\.index\.num\.buckets"
-    ) as caught:
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ("00000004-x", r"not one of 4 buckets.*hoodie\.bucket\.index\.num\.buckets"),
+        ("a131ef47-fbcf-4237-8cd4-1e5e4a479c50-0", "has no buckets.*Drop the option hoodie.index.type"),
+    ],
+)
+def test_slices_of_another_index_are_refused(other: str, told: str) -> None:
+    with pytest.raises(InvalidError, match=told) as caught:
         BucketIndex(4, ("id",)).slice_for(
             Location.bucket("00000001"), [slice_of("00000001-x"), slice_of(other)]
         )

@@ -85,12 +85,17 @@ def bucket_of(file_id: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def has_bucket(file_id: str) -> bool:
+    """Return whether a file id is that of a bucket."""
+    bucket = bucket_of(file_id)
+    return bucket is not None and bucket < _BUCKETS_MAX
+
+
 def is_bucketed(store: TimelineStore, timeline: Timeline) -> bool:
     """Return whether all file ids of the newest write that wrote files are those of buckets."""
     for instant in timeline.writes()[: -_WRITES_CHECKED - 1 : -1]:
         if stats := store.commit_metadata(instant).stats:
-            buckets = [bucket_of(stat.file_id) for stat in stats]
-            return all(bucket is not None and bucket < _BUCKETS_MAX for bucket in buckets)
+            return all(has_bucket(stat.file_id) for stat in stats)
     return False
 
 

@@ -37,7 +37,7 @@ from drawstring.base.javahash import string_hash, utf8_parts
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.index.base import Hashing
 from drawstring.index.location import Location
-from drawstring.index.written import WrittenTable, bucket_of
+from drawstring.index.written import WrittenTable, bucket_of, has_bucket
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of
 from drawstring.storage.protocol import Storage
@@ -249,6 +249,7 @@ class BucketIndex(Hashing):
         for key, stat in table.known_keys() if table.config.bucket_count is None else ():
             numbers = bucket_numbers(pa.array([key]), self.counts.of(stat.partition), self.hash_fields)
             if int(numbers[0]) != bucket_of(stat.file_id):
+                _check_has_bucket(stat.file_id, stat.path)
                 raise InvalidError(
                     f"Record key {key} hashes to bucket {numbers[0]}, but is in file group {stat.file_id}."
                     " Set hoodie.bucket.index.num.buckets and hoodie.bucket.index.hash.field as in the"
@@ -257,6 +258,7 @@ class BucketIndex(Hashing):
                 )
 
     def _check(self, file_slice: FileSlice) -> None:
+        _check_has_bucket(file_slice.file_id, file_slice.partition)
         bucket = bucket_of(file_slice.file_id)
         count = self.counts.of(file_slice.partition)
         if bucket is None or bucket >= count:
@@ -270,6 +272,15 @@ class BucketIndex(Hashing):
     def new_file_id(self, location: Location, ids: Ids) -> str:
         """Return a new file id for a bucket."""
         return file_id_of(f"{location.value}{ids.uuid()[8:]}")
+
+
+def _check_has_bucket(file_id: str, path: str) -> None:
+    if not has_bucket(file_id):
+        raise InvalidError(
+            f"The table has no buckets: file group {file_id} is in none. Drop the option"
+            " hoodie.index.type=BUCKET.",
+            path=path,
+        )
 
 
 def bucket_numbers(
