@@ -243,3 +243,26 @@ def test_a_global_index_takes_no_partial_update(table_type: str, ordered: bool) 
     with pytest.raises(UnsupportedError, match="A partial update is not supported with a global index"):
         table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 9.0)), options=options)
     assert len(table.timeline.instants) == 1
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize(
+    ("names", "row", "told"),
+    [
+        ("city ts fare", ("rome", 6, 1.0), "The rows lack id, a record key column. Add it."),
+        ("id ts fare", ("a", 6, 1.0), "The rows lack city, a partition column. Add it."),
+        ("id city fare", ("a", "rome", 1.0), "The rows lack ts, the ordering column. Add it."),
+        (
+            "ts fare",
+            (6, 1.0),
+            "The rows lack id, a record key column, and city, a partition column. Add them.",
+        ),
+    ],
+)
+def test_rows_that_name_no_record_are_told_what_they_lack(
+    table_type: str, names: str, row: tuple[Any, ...], told: str
+) -> None:
+    table = filled(table_type, 9, "SIMPLE", True)
+    with pytest.raises(InvalidError) as caught:
+        table.upsert(rows_with(names, row), options=PARTIAL)
+    assert caught.value.message == told

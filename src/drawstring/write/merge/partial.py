@@ -42,7 +42,8 @@ class PartialRows:
         """Choose how the rows are written.
 
         Raises:
-            InvalidError: the rows have a column that the table lacks, or set no column.
+            InvalidError: the rows have a column that the table lacks, lack a key, partition or ordering
+                column, or set no column.
             UnsupportedError: the files of the table lack columns.
         """
         config, incoming = locked.config, without_meta(self.rows.schema)
@@ -50,6 +51,7 @@ class PartialRows:
             raise InvalidError("The table has no key columns. Update its rows by a condition.")
         check_whole_rows(config)
         set_columns = _set_columns(incoming, config)
+        _check_identified(incoming, config)
         current = table_schema(locked.context.storage, locked.store, locked.store.load(), config)
         if len(current):
             check_columns(incoming.names, current)
@@ -61,6 +63,20 @@ class PartialRows:
             RequestedClause(When.NOT_MATCHED, RowAction.INSERT, None, _from_source(incoming.names)),
         )
         return MergeRows(self.rows, tuple(fixed), _ALIASES, clauses, is_upsert=True).bind(locked)
+
+
+def _check_identified(incoming: pa.Schema, config: TableConfig) -> None:
+    """Check that rows say which record they change, and how new they are."""
+    roles = {
+        **dict.fromkeys(config.ordering_fields, "the ordering column"),
+        **dict.fromkeys(config.partition_fields, "a partition column"),
+        **dict.fromkeys(config.record_key_fields, "a record key column"),
+    }
+    there = {name.lower() for name in incoming.names}
+    missing = [name for name in roles if name.lower() not in there]
+    if missing:
+        lacked = ", and ".join(f"{name}, {roles[name]}" for name in missing[::-1])
+        raise InvalidError(f"The rows lack {lacked}. Add {'it' if len(missing) == 1 else 'them'}.")
 
 
 def _set_columns(incoming: pa.Schema, config: TableConfig) -> list[str]:
