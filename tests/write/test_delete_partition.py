@@ -99,16 +99,19 @@ def test_an_empty_path_among_others_drops_nothing() -> None:
     assert held(table) == [ROME, PISA]
 
 
-@pytest.mark.parametrize(("typed", "near"), [("roma", "'rome'"), ("ROME", "'rome'"), ("x", "'oslo', 'pisa'")])
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [("roma", "'rome'"), ("ROME", "'rome'"), ("x", "'oslo', 'pisa'"), ("rome/*", "'rome'")],
+)
 def test_a_path_that_drops_nothing_is_told_with_those_that_are_there(
     typed: str, near: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = create()
     table.upsert(rides(ROME, PISA, OSLO))
     with caplog.at_level(logging.WARNING, "drawstring.write.delete_partition"):
-        result = table.delete_partition(typed, "none*")
-        assert (result.partitions_dropped, result.groups_dropped) == (0, 0)
-        table.delete_partition("oslo")
+        result = table.delete_partition(typed, "o*o")
+        assert (result.partitions_dropped, result.groups_dropped) == (1, 1)
+        table.delete_partition("rom*")
     (message,) = [
         each.getMessage() for each in caplog.records if each.name == "drawstring.write.delete_partition"
     ]

@@ -153,9 +153,9 @@ def _stripped(path: str) -> str:
 
 
 def _warn_of_unknown(locked: LockedTable, requested: Iterable[str], partitions: Sequence[str]) -> None:
-    """Log a warning for paths without a partition; Hudi ignores them too."""
+    """Log a warning for paths and patterns without a partition; Hudi ignores them too."""
     by_folded = {path.casefold(): path for path in partitions}
-    unknown = (each for each in requested if not _ANY.search(each) and not _matches(each, partitions))
+    unknown = (each for each in requested if not _matches(each, partitions))
     for path in dict.fromkeys(map(_stripped, unknown)):
         near = get_close_matches(path.casefold(), by_folded, _SHOWN)
         shown = [by_folded[each] for each in near] or partitions[:_SHOWN]
