@@ -26,6 +26,7 @@ OLD = [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)]
 NEW = rides(("n", "rome", 2, 2.0), ("o", "oslo", 2, 2.0))
 SIMPLE: dict[str, str] = {}
 BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+NULLS = "hoodie.write.set.null.for.missing.columns"
 INDEX, FAIL = "hoodie.index.type", {"hoodie.datasource.insert.dup.policy": "fail"}
 
 
@@ -33,7 +34,7 @@ def replaced(name: str, values: pa.Array) -> pa.Table:
     return NEW.set_column(NEW.schema.get_field_index(name), name, values)
 
 
-NO_KEY = "id is null or empty in 1 rows"
+NO_KEY = "id is null or empty in 1 row"
 NULL_KEY = replaced("id", pa.array(["n", None]))
 
 
@@ -88,6 +89,11 @@ CALLS: dict[str, tuple[dict[str, str], Call, str]] = {
         SIMPLE,
         verb("upsert", NEW, **BUCKET),
         "a bucket index True but the table has False",
+    ),
+    "missing columns that stay and become null": (
+        SIMPLE,
+        verb("upsert", NEW, **{"drawstring.write.partial_update": "true", NULLS: "true"}),
+        "leaves missing columns as they are.*makes them null",
     ),
     "no bucket index where there is one": (
         BUCKET,
@@ -150,6 +156,13 @@ def refused(path: Path, name: str, kind: tuple[str, int], opened: Callable[[str]
 def test_a_wrong_call_changes_no_file(tmp_path: Path, name: str) -> None:
     for number, kind in enumerate(_kinds(CALLS[name][0])):
         refused(tmp_path / str(number), name, kind, drawstring.open, lambda rows: rows)
+
+
+def test_a_bucket_index_is_refused_for_files_that_are_in_no_bucket(tmp_path: Path) -> None:
+    table = create(path=str(tmp_path / "t"))
+    table.insert(rides(*OLD))
+    with pytest.raises(InvalidError, match=r"has no buckets.*Drop the option hoodie"):
+        table.upsert(NEW, options={INDEX: "BUCKET"})
 
 
 @pytest.mark.spark

@@ -348,6 +348,11 @@ def _check_write(options: WriteOptions) -> None:
             f"drawstring.write.partial_update needs the operation upsert, but this is {options.operation}."
             " Drop the option."
         )
+    if options.partial_update and options.null_for_missing:
+        raise InvalidError(
+            "drawstring.write.partial_update=true leaves missing columns as they are, and"
+            " hoodie.write.set.null.for.missing.columns=true makes them null. Drop one of them."
+        )
     if options.partitions_to_delete and options.operation != "delete_partition":
         raise InvalidError(
             "hoodie.datasource.write.partitions.to.delete needs the operation delete_partition, but this is"
