@@ -143,7 +143,7 @@ def test_cluster_plans_and_runs_in_one_step_or_two(text: Any, complaint: Any, tm
     assert (done["operation"], done["files"], done["instant"]) == ("cluster", 3, planned)
     assert "nothing to cluster" in text("cluster", path, "--sort-by", "fare")
     setting = "hoodie.clustering.plan.strategy.partition.selected=lima"
-    assert "into 1 base files" in text("cluster", path, "--option", setting)
+    assert "into 1 base file" in text("cluster", path, "--option", setting)
 
 
 @pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact", "cluster"])
@@ -275,3 +275,13 @@ def test_bootstrap_makes_a_table_of_a_folder(text: Any, complaint: Any, tmp_path
     assert (shown["type"], shown["version"], shown["partition_by"]) == ("MERGE_ON_READ", 8, ["city"])
     assert [row["city"] for row in json.loads(text("head", table, "--json"))] == ["oslo", "oslo"]
     assert "table already" in complaint("bootstrap", *words)
+
+
+def test_a_call_that_does_not_fit_names_the_help_of_its_command(complaint: Any, rides: History) -> None:
+    for arguments in (("head",), ("head", rides.path, "--nope"), ("head", rides.path, "-n", "few")):
+        assert complaint(*arguments).endswith("See: drawstring head --help\n")
+    assert complaint("head", rides.path, "extra") == (
+        "drawstring: The command does not take an argument extra. Remove it. See: drawstring head --help\n"
+    )
+    assert "does not take arguments one two" in complaint("head", rides.path, "one", "two")
+    assert complaint("hed").endswith("See: drawstring --help\n")

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 from rich.console import Console
 
 from drawstring.base.allocator import use_allocator
@@ -94,7 +94,7 @@ def run(arguments: list[str]) -> int:
     try:
         build()(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        return _fail(f"{error} See: drawstring --help")
+        return _fail(_usage(error))
     except DrawstringError as error:
         return _fail(str(error))
     except BrokenPipeError:
@@ -111,6 +111,16 @@ def run(arguments: list[str]) -> int:
         hint = "Please report it. DRAWSTRING_TRACEBACK=1 shows the traceback."
         return _fail(f"A defect of drawstring: {type(error).__name__}: {error}. {hint}", EXIT_DEFECT)
     return 0
+
+
+def _usage(error: CycloptsError) -> str:
+    """Return what is wrong with a call, and the command that says how it is to be called."""
+    told = str(error)
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        extra = error.unused_tokens
+        arguments = "an argument" if len(extra) == 1 else "arguments"
+        told = f"The command does not take {arguments} {' '.join(extra)}. Remove it."
+    return f"{told} See: {' '.join(('drawstring', *(error.command_chain or ())))} --help"
 
 
 def _fail(message: str, code: int = EXIT_FAULT) -> int:
