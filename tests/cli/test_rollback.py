@@ -29,7 +29,7 @@ def test_the_command_shows_and_rolls_back(
     planned = json.loads(text("rollback", table.uri, dead.requested, "--dry-run", "--json"))
     assert (planned["instant"], planned["action"], len(planned["files"])) == (dead.requested, "commit", 1)
     assert text("rollback", table.uri, dead.requested) == (
-        f"rolled back the commit {dead.requested}: 1 files\n"
+        f"rolled back the commit {dead.requested}: 1 file\n"
     )
     table.upsert(rides(("b", "rome", 1, 1.0)), options={"hoodie.parquet.small.file.limit": "0"})
     plan = table.schedule_clustering() or ""

@@ -32,11 +32,11 @@ def table(tmp_path: Path) -> drawstring.Table:
 def test_clean_shows_what_it_would_delete_and_deletes_it(text: Any, table: drawstring.Table) -> None:
     keep_1 = ("--option", "hoodie.clean.commits.retained=1")
     shown = text("clean", table.uri, "--dry-run", *keep_1)
-    assert "2 files in 1 partitions" in shown
+    assert "2 files in 1 partition" in shown
     assert shown.count(".parquet") == 2
     planned = json.loads(text("clean", table.uri, "--dry-run", "--json", *keep_1))
     assert len(list((Path(table.uri) / "rome").glob("*.parquet"))) == 4
-    assert "deleted 2 files in 1 partitions" in text("clean", table.uri, *keep_1)
+    assert "deleted 2 files in 1 partition" in text("clean", table.uri, *keep_1)
     left = {path.name for path in (Path(table.uri) / "rome").glob("*.parquet")}
     assert len(left) == 2
     assert not left & {path.rpartition("/")[2] for path in planned["files"]["rome"]}
@@ -107,11 +107,11 @@ def test_expire_shows_and_drops_partitions_whose_time_is_over(
     expire, today = ("expire-partitions", table.uri), ("--retain-days", "0", "--dry-run")
     assert text(*expire, "--retain-days", "3") == "no partition is that old\n"
     assert json.loads(text(*expire, *today, "--json")) == ["rome"]
-    assert "1 partitions; nothing was dropped" in text(
+    assert "1 partition; nothing was dropped" in text(
         "expire-partitions", table.uri, "--retain-days", "0", "--dry-run"
     )
     retained = "hoodie.partition.ttl.strategy.days.retain=0"
-    assert "1 partitions" in text("expire-partitions", table.uri, "--dry-run", "--option", retained)
+    assert "1 partition" in text("expire-partitions", table.uri, "--dry-run", "--option", retained)
     assert app.run(["expire-partitions", table.uri, "--dry-run"]) == 2
     assert "--retain-days" in capsys.readouterr().err
     assert "dropped old partitions" in text("expire-partitions", table.uri, "--retain-days", "0")
@@ -126,7 +126,7 @@ def test_upgrade_and_downgrade_show_what_they_would_change_and_change_it(text: A
     planned = json.loads(text("upgrade", table.uri, "--to", "8", "--dry-run", "--json"))
     assert planned["properties"]["hoodie.table.version"] == ["6", "8"]
     assert table.config.version == 6
-    assert "version 6 is 9 now, 1 instants moved" in text("upgrade", table.uri)
+    assert "version 6 is 9 now, 1 instant moved" in text("upgrade", table.uri)
     assert "version 9 already" in text("upgrade", table.uri)
     done = json.loads(text("downgrade", table.uri, "--to", "8", "--json"))
     assert (done["old"], done["new"], table.config.version) == (9, 8, 8)
@@ -141,7 +141,7 @@ def test_small_base_files_are_compacted_at_once_or_as_planned(
     for number in range(3):
         table.append(rides((f"a{number}", "rome", number, 1.0)))
     planned = json.loads(text("compact-base-files", table.uri, "--schedule", "--json"))["instant"]
-    assert "compacted 3 rows into 1 base files" in text("compact-base-files", table.uri, "--instant", planned)
+    assert "compacted 3 rows into 1 base file" in text("compact-base-files", table.uri, "--instant", planned)
     assert len(table.file_slices()) == 1
     assert text("compact-base-files", table.uri) == "nothing to compact\n"
     table.append(rides(("b", "rome", 1, 1.0)))
@@ -154,7 +154,7 @@ def test_small_base_files_are_compacted_at_once_or_as_planned(
 
 
 def test_flags_say_what_keywords_say(text: Any, tmp_path: Path, table: drawstring.Table) -> None:
-    assert "2 files in 1 partitions" in text("clean", table.uri, "--dry-run", "--retain-versions", "2")
+    assert "2 files in 1 partition" in text("clean", table.uri, "--dry-run", "--retain-versions", "2")
     assert app.run(["clean", table.uri, "--retain-versions", "2", "--retain-hours", "3"]) == 2
     few = ("--min-commits", "2", "--max-commits", "3", "--option", "hoodie.clean.commits.retained=1")
     assert "nothing was archived" in text("archive", table.uri, "--dry-run", *few)
@@ -175,7 +175,7 @@ def test_log_files_are_compacted_by_a_command_of_its_own(text: Any, tmp_path: Pa
     done = json.loads(text("log-compact", table.uri, "--instant", planned["instant"], "--json"))
     assert (done["operation"], done["instant"]) == ("log_compact", planned["instant"])
     assert app.run(["compact", table.uri, "--strategy", "SlowestFirst"]) == 2
-    assert "base files" in text("compact", table.uri, "--strategy", "LogFileNumBased")
+    assert "base file" in text("compact", table.uri, "--strategy", "LogFileNumBased")
 
 
 @pytest.mark.parametrize("command", ["savepoint", "delete", "restore", "repair", "rollback"])

@@ -78,7 +78,7 @@ def test_a_table_without_partitions_has_the_empty_path() -> None:
 def test_null_and_empty_keys_are_refused_with_their_number() -> None:
     with pytest.raises(InvalidError, match=r"column id is null or empty in 2 rows"):
         KeyGenerator(config("id")).record_keys(batch(id=["a", None, ""]))
-    with pytest.raises(InvalidError, match="all null or empty in 1 rows"):
+    with pytest.raises(InvalidError, match="all null or empty in 1 row"):
         KeyGenerator(config("a b")).record_keys(batch(a=[None, 1], b=["", None]))
 
 

@@ -105,8 +105,8 @@ def test_the_command_looks_after_many_tables_and_says_what_it_did(
     assert app.run(["run-services", str(tmp_path / "nothing"), one.uri, *option]) == 2
     captured = capsys.readouterr()
     assert "not a Hudi table" in captured.out
-    assert f"{one.uri}: compaction: 3 rows in 1 files" in captured.out
-    assert "1 services failed" in captured.err
+    assert f"{one.uri}: compaction: 3 rows in 1 file" in captured.out
+    assert "1 service failed" in captured.err
     one.upsert(rides(("a", "rome", 9, 9.0)))
     assert app.run(["run-services", one.uri, *option, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["result"]["operation"] == "compact"

@@ -228,7 +228,7 @@ def test_the_command_line_says_what_it_found_and_did(
     table.upsert(rides(*FIRST))
     assert app.run(["validate", path]) == 0
     assert (
-        "sound: looked at 1 instants, 2 partitions, 2 file groups, 2 files, 6 records"
+        "sound: looked at 1 instant, 2 partitions, 2 file groups, 2 files, 6 records"
         in capsys.readouterr().out
     )
     (tmp_path / "rides/rome/.hoodie_partition_metadata").unlink()
@@ -236,11 +236,12 @@ def test_the_command_line_says_what_it_found_and_did(
     found = json.loads(capsys.readouterr().out)
     assert (found["sound"], found["findings"][0]["check"], found["records"]) == (False, "partition", None)
     assert app.run(["repair", path]) == 0
-    assert "1 repairs found; apply them with --apply" in capsys.readouterr().out
+    assert "1 repair found; apply them with --apply" in capsys.readouterr().out
     assert app.run(["repair", path, "--apply", "--json"]) == 0
     assert [each["remedy"] for each in json.loads(capsys.readouterr().out)] == ["partition-metadata"]
     assert app.run(["repair", path, "--only", "orphan"]) == 0
-    assert "nothing to repair" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "nothing can be repaired without a decision; run drawstring validate" in told
 
 
 def test_bits_of_keys_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:

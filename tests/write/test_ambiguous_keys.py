@@ -63,7 +63,7 @@ def test_a_key_that_other_values_have_too_is_refused(
     before = table.timeline.instants
 
     with pytest.raises(
-        InvalidError, match=r"k[12] contains ',k[23]:' in 1 rows, .* k1, k2, k3 .* same record key"
+        InvalidError, match=r"k[12] contains ',k[23]:' in 1 row, .* k1, k2, k3 .* same record key"
     ):
         write(table, rows_of(("x", "y", "z"), key, n=2))
 

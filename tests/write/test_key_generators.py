@@ -141,7 +141,7 @@ def test_contradictions_are_refused_before_there_is_a_table(
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        ((pa.array(["a", None]), pa.array(["x", "y"])), "is null or empty in 1 rows"),
+        ((pa.array(["a", None]), pa.array(["x", "y"])), "is null or empty in 1 row"),
         ((pa.array(["a", "b"]), pa.array(["x"])), "2 keys and 1 paths for 2 rows"),
         ((pa.array(["a", "b"]), pa.array(["x", "../y"])), "partition path '../y'"),
         ((pa.array(["a", "b"]), pa.array(["x", ".hoodie"])), "Hudi stores its own files"),

@@ -20,6 +20,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.counted import counted
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.config.table.key_generators import KeyFunction
@@ -241,7 +242,8 @@ def _plain_key(texts: pa.Array, field: str) -> pa.Array:
     missing = _count_missing(texts)
     if missing:
         raise InvalidError(
-            f"The record key column {field} is null or empty in {missing} rows. Give every record a key."
+            f"The record key column {field} is null or empty in {counted(missing, 'row')}. Give every record"
+            " a key."
         )
     return texts
 
@@ -260,7 +262,7 @@ def _check_unambiguous(columns: Sequence[pa.Array], fields: Sequence[str]) -> No
             if count:
                 value = texts.filter(marked)[0].as_py()
                 raise InvalidError(
-                    f"The record key column {field} contains {mark!r} in {count} rows, for example"
+                    f"The record key column {field} contains {mark!r} in {counted(count, 'row')}, for example"
                     f" {value[:100]!r}. Rows with other values of {', '.join(fields)} would have the same"
                     " record key. Change the values, or create a table with another record key."
                 )
@@ -276,7 +278,7 @@ def _compound_key(columns: list[pa.Array], fields: tuple[str, ...]) -> pa.Array:
     missing = pc.sum(no_key).as_py() or 0
     if missing:
         raise InvalidError(
-            f"The record key columns {', '.join(fields)} are all null or empty in {missing} rows."
+            f"The record key columns {', '.join(fields)} are all null or empty in {counted(missing, 'row')}."
             " Give every record a key."
         )
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, ",")

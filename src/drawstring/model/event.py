@@ -44,16 +44,16 @@ class Event:
     def __str__(self) -> str:
         """Return the log line of the event."""
         counts = [
-            f"{count:,} {what}"
+            f"{count:,} {what.format('' if count == 1 else 's')}"
             for count, what in (
-                (self.records, "records"),
+                (self.records, "record{}"),
                 (self.inserts, "inserted"),
                 (self.updates, "updated"),
                 (self.deletes, "deleted"),
-                (self.files, "files"),
-                (self.bytes_written, "bytes"),
-                (self.files_deleted, "files deleted"),
-                (self.instants_archived, "instants archived"),
+                (self.files, "file{}"),
+                (self.bytes_written, "byte{}"),
+                (self.files_deleted, "file{} deleted"),
+                (self.instants_archived, "instant{} archived"),
             )
             if count
         ]

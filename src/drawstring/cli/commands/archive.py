@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from drawstring.base.counted import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -54,7 +55,7 @@ def archive(
         output.print_line("nothing to archive")
     else:
         span = f"{output.instant_text(result.first)} to {output.instant_text(result.last)}"
-        text = f"archived {result.instants} instants of {span}, in {result.seconds:.1f} s"
+        text = f"archived {counted(result.instants, 'instant')} of {span}, in {result.seconds:.1f} s"
         output.print_line(text)
 
 
@@ -65,4 +66,4 @@ def _show(instants: list[Instant], as_json: bool) -> None:
     if instants:
         rows = [(each.requested, str(each.action), output.instant_text(each.requested)) for each in instants]
         output.print_grid(("instant to archive", "action", "requested"), rows)
-    output.print_line(f"{len(instants)} instants; nothing was archived")
+    output.print_line(f"{counted(len(instants), 'instant')}; nothing was archived")

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 import drawstring
+from drawstring.base.counted import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -68,5 +69,5 @@ def bootstrap(
         output.print_result(result)
         return
     size = output.size_text(result.bytes_written)
-    written = f"{result.records_written} rows, {result.files} base files ({size})"
+    written = f"{counted(result.records_written, 'row')}, {counted(result.files, 'base file')} ({size})"
     output.print_line(f"made a table: {written} in {result.seconds:.1f} s")

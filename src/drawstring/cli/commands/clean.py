@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from drawstring.base.counted import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -73,13 +74,13 @@ def _show(plan: CleanPlan | None, as_json: bool) -> None:
         output.print_grid(("partition", "file to delete"), rows)
         kept = f"; files since {plan.earliest.requested} stay" if plan.earliest else ""
         gone = f", {len(plan.partitions_to_delete)} of them whole" if plan.partitions_to_delete else ""
-        text = f"{len(rows)} files in {len(plan.files)} partitions{gone}{kept}; nothing was deleted"
-        output.print_line(text)
+        found = f"{counted(len(rows), 'file')} in {counted(len(plan.files), 'partition')}"
+        output.print_line(f"{found}{gone}{kept}; nothing was deleted")
 
 
 def _told(result: CleanResult) -> str:
-    gone = f", {result.partitions_deleted} partitions with them" if result.partitions_deleted else ""
+    dropped = result.partitions_deleted
+    gone = f", {counted(dropped, 'partition')} with them" if dropped else ""
     kept = f"; files since {result.earliest_retained} stay" if result.earliest_retained else ""
-    return (
-        f"deleted {result.files} files in {result.partitions} partitions{gone}{kept}, {result.seconds:.1f} s"
-    )
+    deleted = f"{counted(result.files, 'file')} in {counted(result.partitions, 'partition')}"
+    return f"deleted {deleted}{gone}{kept}, {result.seconds:.1f} s"

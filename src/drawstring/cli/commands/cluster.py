@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from drawstring.base.counted import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -77,7 +78,7 @@ def cluster(
 
 def _told(result: CommitResult) -> str:
     size = output.size_text(result.bytes_written)
-    written = f"{result.records_written} rows into {result.files} base files ({size})"
+    written = f"{counted(result.records_written, 'row')} into {counted(result.files, 'base file')} ({size})"
     return f"clustered {written} in {result.seconds:.1f} s, at instant {result.instant}"
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from drawstring.base.counted import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
 from drawstring.cli.planned import PlannedCall, Words
@@ -101,9 +102,9 @@ def compact_base_files(
 
 
 def _told(result: CommitResult) -> str:
-    kind = "log files" if result.operation == "log_compact" else "base files"
+    kind = "log file" if result.operation == "log_compact" else "base file"
     size = output.size_text(result.bytes_written)
-    written = f"{result.records_written} rows into {result.files} {kind} ({size})"
+    written = f"{counted(result.records_written, 'row')} into {counted(result.files, kind)} ({size})"
     return f"compacted {written} in {result.seconds:.1f} s, at instant {result.instant}"
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from drawstring.base.counted import counted
 from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import (
@@ -54,7 +55,7 @@ def expire_partitions(
             output.print_json(found)
             return
         output.print_grid(("partition to drop",), [(each,) for each in found])
-        output.print_line(f"{len(found)} partitions; nothing was dropped")
+        output.print_line(f"{counted(len(found), 'partition')}; nothing was dropped")
         return
     result = table.expire_partitions(retain_days=retain_days, partitions=only, options=given)
     if as_json:

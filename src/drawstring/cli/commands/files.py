@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from drawstring.base.counted import counted
 from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
@@ -34,7 +35,7 @@ def files(
         (_row(part) for part in slices),
     )
     total = output.size_text(sum(part.size_bytes for part in slices))
-    groups = "1 file group" if len(slices) == 1 else f"{len(slices)} file groups"
+    groups = counted(len(slices), "file group")
     output.print_line(f"{groups}, {total}")
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from drawstring.base.counted import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -41,7 +42,7 @@ def restore(
             return
         rows = [(time, action, output.instant_text(time)) for time, action in plan.instants]
         output.print_grid(("instant to undo", "action", "requested"), rows)
-        output.print_line(f"{len(rows)} instants; nothing was undone")
+        output.print_line(f"{counted(len(rows), 'instant')}; nothing was undone")
         return
     result = table.restore(instant, options=given)
     if as_json:
@@ -49,6 +50,6 @@ def restore(
     elif not result:
         output.print_line("nothing to undo")
     else:
-        undone = f"undid {len(result.undone)} instants, deleted {result.files} files"
+        undone = f"undid {counted(len(result.undone), 'instant')}, deleted {counted(result.files, 'file')}"
         text = f"{undone}: the table is as of {result.restored_to}, in {result.seconds:.1f} s"
         output.print_line(text)

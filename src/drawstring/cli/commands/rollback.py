@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from drawstring.base.counted import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -49,11 +50,12 @@ def rollback(
     elif not result:
         output.print_line("no write is pending")
     elif isinstance(result, RollbackResult):
-        output.print_line(f"rolled back the {result.action} {result.instant}: {result.files} files")
+        files = counted(result.files, "file")
+        output.print_line(f"rolled back the {result.action} {result.instant}: {files}")
     else:
         output.print_grid(("file to delete",), [(each,) for each in result.files])
-        text = f"the {result.action} {result.instant}, {len(result.files)} files; nothing was rolled back"
-        output.print_line(text)
+        files = counted(len(result.files), "file")
+        output.print_line(f"the {result.action} {result.instant}, {files}; nothing was rolled back")
     if not as_json:
         for each in undoable(table.timeline):
             if not result or each.requested != result.instant:

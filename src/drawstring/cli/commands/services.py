@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from drawstring.base.clock import SystemClock
+from drawstring.base.counted import counted
 from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, named_values, open_table
@@ -57,10 +58,10 @@ def run_services(
 
     if watch:
         if not as_json:
-            _say(f"running services of {len(paths)} tables every {every:g} s, until interrupted")
+            _say(f"running services of {counted(len(paths), 'table')} every {every:g} s, until interrupted")
         _repeat(run_round, every)
     elif failures := run_round():
-        raise UnavailableError(f"{failures} services failed. See the error of each above.")
+        raise UnavailableError(f"{counted(failures, 'service')} failed. See the error of each above.")
 
 
 def _repeat(work: Callable[[], int], every: float) -> None:
@@ -106,12 +107,13 @@ def _told(done: TaskOutcome) -> str:
         case CommitResult(operation="delete_partition"):
             return f"old partitions dropped at instant {done.result.instant}"
         case CleanResult():
-            return f"{done.result.files} files deleted in {done.result.seconds:.1f} s"
+            return f"{counted(done.result.files, 'file')} deleted in {done.result.seconds:.1f} s"
         case ArchiveResult():
-            return f"{done.result.instants} instants in {done.result.seconds:.1f} s"
+            return f"{counted(done.result.instants, 'instant')} in {done.result.seconds:.1f} s"
         case result:
             size = output.size_text(result.bytes_written)
-            return f"{result.records_written} rows in {result.files} files ({size}), {result.seconds:.1f} s"
+            written = f"{counted(result.records_written, 'row')} in {counted(result.files, 'file')}"
+            return f"{written} ({size}), {result.seconds:.1f} s"
 
 
 def _reason(error: Exception | None) -> str:

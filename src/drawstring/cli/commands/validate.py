@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from drawstring.base.counted import counted
 from drawstring.base.errors import CorruptTableError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
@@ -52,7 +53,9 @@ def validate(
         output.print_line(_summary(found))
     if not found.is_sound:
         errors = sum(1 for each in found.findings if each.severity == "error")
-        raise CorruptTableError(f"{errors} errors were found. See each finding above.", table=path)
+        raise CorruptTableError(
+            f"The table has {counted(errors, 'error')}. See each finding above.", table=path
+        )
 
 
 def repair(
@@ -71,11 +74,13 @@ def repair(
         return
     _show(done)
     if not done:
-        output.print_line("nothing to repair")
+        output.print_line(
+            "nothing can be repaired without a decision; run drawstring validate to see what else is wrong"
+        )
     elif apply:
-        output.print_line(f"{len(done)} repairs applied")
+        output.print_line(f"{counted(len(done), 'repair')} applied")
     else:
-        output.print_line(f"{len(done)} repairs found; apply them with --apply")
+        output.print_line(f"{counted(len(done), 'repair')} found; apply them with --apply")
 
 
 def _show(findings: Sequence[Finding]) -> None:
@@ -85,7 +90,12 @@ def _show(findings: Sequence[Finding]) -> None:
 
 
 def _summary(found: Validation) -> str:
-    looked = f"{found.instants} instants, {found.partitions} partitions, {found.file_groups} file groups"
-    read = f", {found.records} records" if found.records is not None else ""
-    verdict = "sound" if found.is_sound else "not sound"
-    return f"{verdict}: looked at {looked}, {found.files} files{read}"
+    looked = [
+        counted(found.instants, "instant"),
+        counted(found.partitions, "partition"),
+        counted(found.file_groups, "file group"),
+        counted(found.files, "file"),
+    ]
+    if found.records is not None:
+        looked.append(counted(found.records, "record"))
+    return f"{'sound' if found.is_sound else 'not sound'}: looked at {', '.join(looked)}"

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from drawstring.base.counted import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -94,9 +95,9 @@ def _show(result: VersionResult, as_json: bool) -> None:
     if result.old == result.new:
         text = f"the table has version {result.new} already"
         if result.instants:
-            text += f"; deleted {result.instants} files of an interrupted change"
+            text += f"; deleted {counted(result.instants, 'file')} of an interrupted change"
     else:
-        moved = f", {result.instants + result.archived} instants moved" if result.instants else ""
+        moved = f", {counted(result.instants + result.archived, 'instant')} moved" if result.instants else ""
         folded = f", compacted at {result.compacted}" if result.compacted else ""
         text = f"version {result.old} is {result.new} now{folded}{moved}, in {result.seconds:.1f} s"
     output.print_line(text)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from drawstring.base.counted import counted
 from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.formats.avro.container import decode_container, encode_container
 from drawstring.formats.avro.decode import DAMAGE, Spans, decode_rows
@@ -107,7 +108,7 @@ def encode_datums(batch: pa.RecordBatch, schema_json: str) -> bytes:
     datums = encode_rows(rows.to_struct_array(), avro)
     if datums.null_count:
         raise InvalidError(
-            f"{datums.null_count} records are null in a column that must not be null. "
+            f"A column that must not be null is null in {counted(datums.null_count, 'record')}. "
             "Fill in the values, or make the column nullable."
         )
     lengths = np.diff(binary_parts(datums)[0])

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.counted import counted
 from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
 from drawstring.expressions.evaluation import evaluated
@@ -255,8 +256,8 @@ def _check_not_moved(rows: pa.Table, clause: Clause) -> None:
         moved = pc.sum(evaluated(rows, [differs], ["differs"]).column(0)).as_py()
         if moved:
             raise InvalidError(
-                f"{moved} matched rows have another {name} in the source than in the table, but an update"
-                f" cannot change it. Match on {name} too, or set other columns by name."
+                f"The source has another {name} than the table in {counted(moved, 'matched row')}, but an"
+                f" update cannot change it. Match on {name} too, or set other columns by name."
             )
 
 
