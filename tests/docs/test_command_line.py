@@ -1,0 +1,19 @@
+"""The page of the command line lists the commands, with the first sentence of their help."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from drawstring.cli.app import COMMANDS
+
+PAGE = Path(__file__).parents[2] / "docs/reference/command-line.md"
+ROW = re.compile(r"^\| `drawstring ([\w-]+)` \| (.+?) \|$", re.MULTILINE)
+
+
+def test_the_page_lists_every_command_with_its_help() -> None:
+    helped = [
+        (command.__name__.replace("_", "-"), (command.__doc__ or "").strip().splitlines()[0].rstrip("."))
+        for command in COMMANDS
+    ]
+    assert ROW.findall(PAGE.read_text()) == helped
