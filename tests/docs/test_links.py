@@ -62,3 +62,13 @@ def test_dead_links_missing_anchors_and_what_is_fetched_from_elsewhere_are_found
 
 def test_a_folder_without_pages_is_a_fault(tmp_path: Path) -> None:
     assert faults(tmp_path) == [f"there are no pages in {tmp_path}"]
+
+
+def test_each_page_has_folders_of_its_own() -> None:
+    """A reader who tries a second page finds no table there of the first one."""
+    root = Path(__file__).parents[2]
+    owners: dict[str, set[str]] = {}
+    for page in (root / "README.md", *sorted((root / "docs").rglob("*.md"))):
+        for folder in re.findall(r"/tmp/([\w-]+)", page.read_text()):
+            owners.setdefault(folder, set()).add(page.name)
+    assert {folder: pages for folder, pages in owners.items() if len(pages) > 1} == {}
