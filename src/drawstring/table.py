@@ -239,15 +239,21 @@ class Table:
     ) -> CommitResult:
         """Add rows, and update the rows of the table that have the same key.
 
-        Which version of a row wins is decided by the table's ordering columns (the greater value), or by the
-        order of commits when it has none. Of several rows of one key in `data` one is kept by the same rule.
+        The same key means within the partition, with a global index in the whole table. Which version of a
+        row wins is decided by the table's ordering columns (the greater value), or by the order of commits
+        when it has none. Of several rows of one key in `data` one is kept by the same rule. In a table
+        without a record key rows are only added, except those that a scan returned with their meta columns.
+
+        A row whose boolean column `_hoodie_is_deleted` is true deletes the row with its key. Services that
+        are due, such as compaction and cleaning, follow the commit; it stands, whatever becomes of them.
 
         Args:
             data: the rows: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame,
                 or anything else with the Arrow C stream interface. They have the table's columns by name;
                 further columns are added to the table.
             partial_update: whether only the columns that the rows have are set, and all others of a row stay
-                as they are (`drawstring.write.partial_update`). False by default.
+                as they are (`drawstring.write.partial_update`); not with `null_for_missing`. The rows need
+                key, partition and ordering columns. False by default.
             null_for_missing: whether columns of the table that the rows lack become null; otherwise such
                 rows are refused (`hoodie.write.set.null.for.missing.columns`). False by default.
             options: further write options by Hudi's keys, as in `{"hoodie.index.type": "BLOOM"}`.
@@ -260,6 +266,7 @@ class Table:
             InvalidError: the rows or the options do not fit the table; nothing was written.
             UnsupportedError: the table or an option asks for something that this release cannot write.
             CorruptTableError: a file of the table that the write needs is damaged or missing.
+            UnavailableError: the storage failed, or the disk is full; nothing was written.
 
         Example:
             >>> changed = pa.table({"id": [1], "city": ["lima"], "fare": [12.5], "ts": [2]})
@@ -531,7 +538,8 @@ class Table:
 
         Args:
             partitions: partition paths, as in `"lima"`, `"city=lima"` or `"2024/01"`, each an argument of its
-                own; `*` stands for any text. A path that is not there is passed over, with a warning.
+                own; `*` stands for any text, so `"rome/*"` does not match `"rome"`. What matches no partition
+                is passed over, with a warning.
             options: further write options by Hudi's keys.
 
         Returns:
