@@ -38,3 +38,19 @@ def test_rows_are_changed_and_merged(spark: SparkSession, tmp_path: Path, option
         table.merge(twice, ["id", "city"]).when_matched_update_all().execute()
     table.merge(rides(spark, 1, ts=9), ["id", "city"]).when_matched_update_all().execute()
     assert held(spark, path) == [(1, 9), (3, 1), (4, 1100), (8, 2)]
+
+
+@pytest.mark.parametrize("options", [COW, MOR], ids=["cow", "mor"])
+def test_a_merge_without_columns_leaves_other_partitions_alone(
+    spark: SparkSession, tmp_path: Path, options: dict[str, str]
+) -> None:
+    path, columns = str(tmp_path / "rides"), "id string, city string, ts long"
+    stored = spark.createDataFrame([("a", "lima", 1), ("a", "oslo", 1)], columns)
+    keys = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.table.name": "rides"}
+    keys["hoodie.datasource.write.partitionpath.field"] = "city"
+    drawstring.spark.write(stored, path, options={**keys, **options})
+    table = drawstring.spark.table(spark, path)
+    source = spark.createDataFrame([("a", "lima", 2), ("a", "rome", 2)], columns)
+    table.merge(source).when_matched_update_all().when_not_matched_insert_all().execute()
+    found = table.scan(["city", "ts"]).to_arrow().sort_by("city").to_pylist()
+    assert [tuple(each.values()) for each in found] == [("lima", 2), ("oslo", 1), ("rome", 2)]
