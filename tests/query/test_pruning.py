@@ -55,6 +55,19 @@ def test_several_columns_of_several_types_prune() -> None:
     assert read(paths, table, "month = 12 AND city = 'a'") == ["city=a/month=12"]
 
 
+@pytest.mark.parametrize(
+    ("where", "months"),
+    [
+        ("month > 6.5", ["7", "12"]),
+        ("month = 6.5", []),
+        ("month * 1.5 < 10", ["6"]),
+        ("month in (7.0, 8.5)", ["7"]),
+    ],
+)
+def test_fractions_rule_out_partitions_of_whole_numbers(where: str, months: list[str]) -> None:
+    assert read(["6", "7", "12"], config("month"), where) == months
+
+
 def test_the_default_partition_is_always_read_when_it_may_match() -> None:
     """Its rows are null or empty; the files know which."""
     assert read(["a", "__HIVE_DEFAULT_PARTITION__"], config("city"), "city = 'b'") == [

@@ -1,7 +1,7 @@
 """Comparisons and arithmetic with Spark's semantics, so that both engines return the same rows.
 
-NaN equals itself and is greater than every other number. A quotient is a float. Quotient and remainder are
-null when the divisor is zero. A comparison with null is null.
+NaN equals itself and is greater than every other number. Quotient and remainder are null when the divisor is
+zero. A comparison with null is null.
 """
 
 from __future__ import annotations

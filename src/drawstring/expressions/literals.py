@@ -1,4 +1,4 @@
-"""Conversion of literals to Arrow scalars that compare with a column."""
+"""Conversion of literals to Arrow scalars that fit a column."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from drawstring.base.errors import InvalidError
+from drawstring.expressions.numbers import is_number
 
 
 def typed(value: Any, kind: pa.DataType) -> pa.Scalar:
-    """Return a literal as an Arrow scalar that compares with a column.
+    """Return a literal as an Arrow scalar that compares with a column, or that can be stored in it.
+
+    A number keeps a type that holds it: whether the column can store it is known only then.
 
     Args:
         value: a Python value or a scalar.
@@ -20,17 +23,20 @@ def typed(value: Any, kind: pa.DataType) -> pa.Scalar:
     Raises:
         InvalidError: the literal does not fit the type.
     """
-    if pa.types.is_integer(kind) and _is_huge(value):
-        return _huge(value, kind)  # more than 64 bits: let the comparison promote the column
-    if isinstance(value, int | Decimal) and not pa.types.is_decimal(kind) and _is_wide(value):
+    is_exact = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    if is_exact and pa.types.is_integer(kind) and not _fits_long(value):
+        return _exact(value, kind)
+    if is_exact and not pa.types.is_decimal(kind) and not _fits_long(value):
         value = float(value)
     scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value)
     if pa.types.is_integer(kind) and isinstance(value, int | float):
-        return scalar  # 2.5 lies between two integers: let the comparison promote the column
+        return scalar
     if pa.types.is_floating(kind) and isinstance(value, int | float):
-        return pa.scalar(float(value))  # 0.1 has no exact float32 value: promote the column
-    if pa.types.is_decimal(kind) and isinstance(value, int | Decimal) and not isinstance(value, bool):
-        return pa.scalar(Decimal(value))  # more digits than the column has: promote the column
+        return pa.scalar(float(value))
+    if pa.types.is_decimal(kind) and is_exact:
+        return _exact(value, kind)
+    if isinstance(value, pa.Scalar) and is_number(value.type) and is_number(kind):
+        return scalar
     is_text = pa.types.is_string(scalar.type)
     if pa.types.is_string(kind) and not is_text:
         raise _mismatch(scalar, kind)
@@ -48,15 +54,11 @@ def typed(value: Any, kind: pa.DataType) -> pa.Scalar:
         raise _mismatch(scalar, kind) from None
 
 
-def _is_wide(value: int | Decimal) -> bool:
-    return isinstance(value, Decimal) or _is_huge(value)
+def _fits_long(value: int | Decimal) -> bool:
+    return isinstance(value, int) and -(2**63) <= value < 2**63
 
 
-def _is_huge(value: Any) -> bool:
-    return isinstance(value, int) and not -(2**63) <= value < 2**63
-
-
-def _huge(value: int, kind: pa.DataType) -> pa.Scalar:
+def _exact(value: int | Decimal, kind: pa.DataType) -> pa.Scalar:
     try:
         return pa.scalar(Decimal(value))
     except pa.ArrowInvalid:

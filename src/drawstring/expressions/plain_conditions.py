@@ -18,6 +18,9 @@ import pyarrow.compute as pc
 
 from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS, in_pairs
 from drawstring.expressions.literals import typed
+from drawstring.expressions.number_comparisons import compared
+from drawstring.expressions.numbers import is_number
+from drawstring.expressions.terms import Term
 
 _COMPARISON: Final = re.compile(
     r"""\s*([A-Za-z_][A-Za-z0-9_]*)\s*(<>|!=|<=|>=|=|<|>)\s*"""
@@ -55,8 +58,10 @@ def plain_condition(text: str, schema: pa.Schema) -> pc.Expression | None:
 def _comparison(match: re.Match[str], schema: pa.Schema) -> pc.Expression:
     name, operator, *texts, number = match.groups()
     kind = schema.field(name).type
+    operator = "<>" if operator == "!=" else operator
     text = next((quoted for quoted in texts if quoted is not None), None)
     value = text if text is not None else Decimal(number) if "." in number else int(number)
+    if not isinstance(value, str) and is_number(kind):
+        return compared(operator, Term(kind, pc.field(name)), Term.of(value))
     comparisons = FLOAT_COMPARISONS if pa.types.is_floating(kind) else PLAIN_COMPARISONS
-    compare = comparisons["<>" if operator == "!=" else operator]
-    return compare(pc.field(name), pc.scalar(typed(value, kind)))
+    return comparisons[operator](pc.field(name), pc.scalar(typed(value, kind)))

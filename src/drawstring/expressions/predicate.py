@@ -3,10 +3,11 @@
     "month = 3 AND (carrier IN ('AA', 'DL') OR delay > 15.5) AND dest IS NOT NULL"
 
 The dialect is that of Spark 4, on both engines. Strings have single or double quotes, a quote inside a string
-is doubled, and column names are plain or in backticks. NaN equals itself and is greater than other numbers; a
-quotient is a float. Logic is three-valued as in SQL: a row matches when the condition is true, not when it is
-null. A literal takes the type of the column that it is compared with, as in `day >= '2013-06-01'`. A time
-without an offset is in UTC. Division by zero is null, and the remainder has the sign of the dividend.
+is doubled, and column names are plain or in backticks. NaN equals itself and is greater than other numbers;
+`numbers` says which types numbers have. Logic is three-valued as in SQL: a row matches when the condition is
+true, not when it is null. Text takes the type of the column that it is compared with, as in
+`day >= '2013-06-01'`. A time without an offset is in UTC. Division by zero is null, and the remainder has the
+sign of the dividend.
 Subqueries, aggregates and date functions are not supported.
 """
 
@@ -21,7 +22,9 @@ from drawstring.base.errors import InvalidError
 from drawstring.expressions.column_names import check_columns
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.literals import typed
+from drawstring.expressions.numbers import is_number
 from drawstring.expressions.plain_conditions import plain_condition
+from drawstring.expressions.terms import stored
 from drawstring.formats.conditions import where_columns
 
 Where: TypeAlias = "str | pc.Expression | None"
@@ -68,6 +71,8 @@ def parse_value(value: Any, schema: pa.Schema, column: pa.Field, *, has_sides: b
     try:
         expression = _value(value, schema, column.type, has_sides)
         kind = evaluated(schema.empty_table(), [expression], ["value"]).schema.field("value").type
+        if not isinstance(value, pc.Expression):
+            expression = stored(expression, kind, column.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise InvalidError(f"Column {column.name} cannot be set to {value!s}: {error}") from error
     except InvalidError as error:
@@ -83,15 +88,11 @@ def _fits(kind: pa.DataType, column: pa.DataType) -> bool:
     """Return whether a column accepts values of a type; the cast of each value may still fail."""
     if kind == column or pa.types.is_null(kind):
         return True
-    if _is_number(kind) and _is_number(column):
+    if is_number(kind) and is_number(column):
         return True
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column):
         return bool((kind.tz is None) == (column.tz is None))
     return bool(pa.types.is_nested(kind) and pa.types.is_nested(column) and kind.id == column.id)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _value(value: Any, schema: pa.Schema, kind: pa.DataType, has_sides: bool) -> pc.Expression:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from decimal import Decimal
 from operator import and_, or_
 from typing import Any, Final
 
@@ -17,18 +16,24 @@ import pyarrow.compute as pc
 from sqlglot import expressions as sql
 
 from drawstring.base.errors import InvalidError
+from drawstring.expressions.arithmetic import ADD, MULTIPLY, SUBTRACT, Operation, computed, divided
 from drawstring.expressions.column_names import path_in, path_in_sides
-from drawstring.expressions.comparisons import (
-    FLOAT_COMPARISONS,
-    PLAIN_COMPARISONS,
-    Comparison,
-    in_pairs,
-    quotient,
-)
+from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS, in_pairs
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.literals import typed
-from drawstring.expressions.sql_functions import CASTS, FUNCTIONS, KNOWN
-from drawstring.expressions.sql_parser import DIALECT, parsed
+from drawstring.expressions.number_comparisons import compared, values_held
+from drawstring.expressions.numbers import is_number, widest
+from drawstring.expressions.sql_functions import FUNCTIONS
+from drawstring.expressions.sql_parser import parsed
+from drawstring.expressions.sql_syntax import (
+    check_supported,
+    literal,
+    number,
+    plain_value,
+    sql_of,
+    unsupported,
+)
+from drawstring.expressions.terms import Term, as_float
 
 _SPELLED_OUT_MAX: Final = 64
 """Largest IN list that is translated to equalities, which can prune row groups."""
@@ -80,6 +85,7 @@ class _Translator:
     def __init__(self, schema: pa.Schema, has_sides: bool) -> None:
         self._schema = schema
         self._has_sides = has_sides
+        self._done: dict[tuple[int, pa.DataType | None], tuple[Any, pc.Expression]] = {}
         self._nodes: dict[type[sql.Expression], Callable[[Any], pc.Expression]] = {
             sql.And: lambda node: self._chain(node, and_),
             sql.Or: lambda node: self._chain(node, or_),
@@ -94,32 +100,32 @@ class _Translator:
             sql.Dot: self._column,
             sql.Boolean: lambda node: pc.scalar(bool(node.this)),
             sql.Null: lambda node: pc.scalar(pa.scalar(None, pa.bool_())),
-            sql.Add: lambda node: self._arithmetic(node, pc.add_checked),
-            sql.Sub: lambda node: self._arithmetic(node, pc.subtract_checked),
-            sql.Mul: lambda node: self._arithmetic(node, pc.multiply_checked),
-            sql.Div: self._divide,
+            sql.Add: lambda node: self._arithmetic(node, ADD),
+            sql.Sub: lambda node: self._arithmetic(node, SUBTRACT),
+            sql.Mul: lambda node: self._arithmetic(node, MULTIPLY),
+            sql.Div: lambda node: self._arithmetic(node, None),
         }
 
     def of(self, node: Any) -> pc.Expression:
         """Translate a condition or a value; raise InvalidError for syntax that is not supported."""
-        _check_supported(node)
+        check_supported(node)
         if isinstance(node, _NEEDS_COLUMN):
             _check_names_column(node)
         if type(node) in _COMPARISONS:
-            left, right = node.this, node.expression
-            return self._comparison(_COMPARISONS[type(node)], left, right)(*self._operands(left, right))
+            return self._compared(_COMPARISONS[type(node)], node.this, node.expression)
         translate = self._nodes.get(type(node))
         if translate is not None:
             return translate(node)
-        if (value := _literal(node)) is not None:
-            return pc.scalar(float(value) if isinstance(value, Decimal) else _checked(value))
+        if (value := literal(node)) is not None:
+            term = number(node)
+            return pc.scalar(value) if term is None else term.expression
         return self._function(node, None)
 
     def value(self, node: Any, kind: pa.DataType | None) -> pc.Expression:
         """Translate a value; literals are converted to the given type."""
         if isinstance(node, sql.Paren):
             return self.value(node.this, kind)
-        if type(node) in FUNCTIONS and _literal(node) is None:
+        if type(node) in FUNCTIONS and literal(node) is None:
             return self._function(node, kind)
         return self._operand(node, kind)
 
@@ -129,24 +135,64 @@ class _Translator:
 
     def plain_value(self, node: Any) -> Any:
         """Return the value of a literal; raise InvalidError for other nodes."""
-        return _value(node)
+        return plain_value(node)
 
     def type_of(self, expression: pc.Expression) -> pa.DataType:
         """Return the type of an expression's values."""
         return evaluated(self._schema.empty_table(), [expression], ["value"]).schema.field("value").type
 
+    def term(self, node: Any, kind: pa.DataType | None = None) -> Term | None:
+        """Translate a number; return None if the value is something else."""
+        while isinstance(node, sql.Paren):
+            check_supported(node)
+            node = node.this
+        if isinstance(node, sql.Null):
+            return Term(pa.null(), pc.scalar(None))
+        if literal(node) is not None:
+            return number(node)
+        known = self._type(node)
+        if known is not None and not is_number(known):
+            return None
+        expression = self.value(node, kind)
+        try:
+            known = known or self.type_of(expression)
+        except pa.ArrowException:
+            return None  # the evaluation of the condition reports the error
+        return Term(known, expression) if is_number(known) else None
+
+    def branches(
+        self, nodes: list[Any], kind: pa.DataType | None
+    ) -> tuple[list[pc.Expression], pa.DataType | None]:
+        """Translate values of which one is chosen; return them in one type, and the type if it is known."""
+        terms: list[Term] = []
+        for node in nodes:
+            if (term := self.term(node, kind)) is None:
+                break
+            terms.append(term)
+        numbers = [term.kind for term in terms if not term.is_null]
+        if len(terms) == len(nodes) and numbers:
+            common = widest(numbers)
+            return [term.to(common) for term in terms], common
+        known = (column for node in nodes if (column := self._type(node)) is not None)
+        kind = kind or next(known, None)
+        return [self.value(node, kind) for node in nodes], kind
+
     def _function(self, node: Any, kind: pa.DataType | None) -> pc.Expression:
-        _check_supported(node)
-        function = FUNCTIONS.get(type(node))
-        if function is None:
-            raise _unsupported(node)
-        return function(self, node, kind)
+        """Translate a function, once for each type: a value may be translated to learn its type."""
+        done = self._done.get((id(node), kind))
+        if done is None:
+            check_supported(node)
+            function = FUNCTIONS.get(type(node))
+            if function is None:
+                raise unsupported(node)
+            done = self._done[id(node), kind] = (node, function(self, node, kind))
+        return done[1]
 
     def _chain(self, node: Any, operator: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
         """Translate a chain of one operator, without recursion along the chain."""
         kind, operands = type(node), []
         while type(node) is kind:
-            _check_supported(node)
+            check_supported(node)
             operands.append(self.of(node.expression))
             node = node.this
         operands.append(self.of(node))
@@ -179,32 +225,28 @@ class _Translator:
             kind = kind.field(part).type
         return kind
 
-    def _is_float(self, node: sql.Expression) -> bool:
-        """Return whether a value may be NaN."""
-        if isinstance(node, sql.Div):
-            return True
-        if isinstance(node, sql.Paren | sql.Add | sql.Sub | sql.Mul):
-            return any(self._is_float(side) for side in (node.this, node.args.get("expression")) if side)
-        kind = self._type(node)
-        return kind is not None and pa.types.is_floating(kind)
-
-    def _comparison(self, operator: str, *nodes: sql.Expression) -> Comparison:
-        """Return the comparison function for an operator and all values that it compares."""
-        kinds = FLOAT_COMPARISONS if any(self._is_float(node) for node in nodes) else PLAIN_COMPARISONS
-        return kinds[operator]
+    def _compared(self, operator: str, left: Any, right: Any) -> pc.Expression:
+        first = self.term(left)
+        second = None if first is None else self.term(right)
+        if first is not None and second is not None:
+            return compared(operator, first, second)
+        kinds = [kind for kind in (self._type(left), self._type(right)) if kind is not None]
+        is_float = any(pa.types.is_floating(kind) for kind in kinds)
+        comparisons = FLOAT_COMPARISONS if is_float else PLAIN_COMPARISONS
+        return comparisons[operator](*self._operands(left, right))
 
     def _operand(self, node: sql.Expression, kind: pa.DataType | None) -> pc.Expression:
         """Translate a value; a literal is converted to the type that it is compared with."""
         if isinstance(node, sql.Null):
             return pc.scalar(pa.scalar(None, kind or pa.null()))
-        value = _literal(node)
+        value = literal(node)
         if value is None or kind is None:
             return self.of(node)
         return pc.scalar(typed(value, kind))
 
     def _operands(self, left: sql.Expression, right: sql.Expression) -> tuple[pc.Expression, pc.Expression]:
         """Translate two values that are compared with each other."""
-        if _literal(left) is not None:
+        if literal(left) is not None:
             second = self._operand(right, self._type(left))
             return self._operand(left, self._literal_type(right, second, left)), second
         first = self._operand(left, self._type(right))
@@ -215,8 +257,8 @@ class _Translator:
     ) -> pa.DataType | None:
         """Return the type for literals that are compared with a value: of its column, or a temporal type."""
         kind = self._type(node)
-        is_typed = kind is not None or _literal(node) is not None
-        values = [] if is_typed else [_literal(other) for other in others]
+        is_typed = kind is not None or literal(node) is not None
+        values = [] if is_typed else [literal(other) for other in others]
         if not any(isinstance(value, str | pa.Scalar) for value in values):
             return kind
         try:
@@ -231,55 +273,55 @@ class _Translator:
         if isinstance(node.expression, sql.Boolean):
             column = self.of(node.this)
             return column.is_valid() & (column == pc.scalar(bool(node.expression.this)))
-        raise _unsupported(node)
+        raise unsupported(node)
 
     def _in(self, node: Any) -> pc.Expression:
-        column = self.of(node.this)
-        kind = self._literal_type(node.this, column, *node.expressions)
         if not node.expressions:
             raise InvalidError("IN needs a list of values. Subqueries are not supported: list the values.")
-        if len(node.expressions) > _SPELLED_OUT_MAX and kind is not None:
-            if pa.types.is_floating(kind):
-                column, kind = column.cast(pa.float64()), pa.float64()
-            values = pa.array([typed(_value(item), kind).as_py() for item in node.expressions], kind)
-            return pc.if_else(column.is_null(), pc.scalar(pa.scalar(None, pa.bool_())), column.isin(values))
-        equal = self._comparison("=", node.this, *node.expressions)
-        result = equal(column, self._operand(node.expressions[0], kind))
-        for item in node.expressions[1:]:
-            result = result | equal(column, self._operand(item, kind))
-        return result
+        listed = self._listed(node) if len(node.expressions) > _SPELLED_OUT_MAX else None
+        if listed is not None:
+            return listed
+        return in_pairs([self._compared("=", node.this, item) for item in node.expressions], or_)
+
+    def _listed(self, node: Any) -> pc.Expression | None:
+        """Translate a long IN list of literals, None if the values have to be compared one by one."""
+        column = self.of(node.this)
+        kind = self._literal_type(node.this, column, *node.expressions)
+        if kind is None:
+            return None
+        values: list[Any] = []
+        for item in node.expressions:
+            term = number(item)
+            values.append(typed(plain_value(item), kind).as_py() if term is None else term.literal)
+        if pa.types.is_floating(kind):
+            column, kind = column.cast(pa.float64()), pa.float64()
+            values = [as_float(value) for value in values]
+            values += [-value for value in values if value == 0]  # Arrow tells 0.0 from -0.0 in a list
+        elif is_number(kind):
+            held = values_held(values, kind)
+            if held is None:
+                return None
+            values = held
+        null = pc.scalar(pa.scalar(None, pa.bool_()))
+        return pc.if_else(column.is_null(), null, column.isin(pa.array(values, kind)))
 
     def _between(self, node: Any) -> pc.Expression:
-        low, high = node.args["low"], node.args["high"]
-        column = self.of(node.this)
-        kind = self._literal_type(node.this, column, low, high)
-        at_least, at_most = (self._comparison(sign, node.this, low, high) for sign in (">=", "<="))
-        return at_least(column, self._operand(low, kind)) & at_most(column, self._operand(high, kind))
+        at_least = self._compared(">=", node.this, node.args["low"])
+        return at_least & self._compared("<=", node.this, node.args["high"])
 
     def _like(self, node: Any, *, ignore_case: bool) -> pc.Expression:
-        like = pc.match_like(self.of(node.this), str(_value(node.expression)), ignore_case=ignore_case)
+        like = pc.match_like(self.of(node.this), str(plain_value(node.expression)), ignore_case=ignore_case)
         return ~like if node.args.get("negate") else like
 
-    def _arithmetic(self, node: Any, function: Callable[[Any, Any], pc.Expression]) -> pc.Expression:
-        left, right = node.this, node.expression
-        return function(self._term(left, self._type(right)), self._term(right, self._type(left)))
-
-    def _term(self, node: Any, other: pa.DataType | None) -> pc.Expression:
-        """Translate an operand; if the other operand is a decimal column, a number becomes a decimal."""
-        value = _literal(node) if other is not None and pa.types.is_decimal(other) else None
-        if isinstance(value, int | Decimal) and not isinstance(value, bool):
-            return pc.scalar(Decimal(value))
-        return self.of(node)
-
-    def _divide(self, node: Any) -> pc.Expression:
-        for side in (node.this, node.expression):
-            kind = self._type(side)
-            if kind is not None and pa.types.is_decimal(kind):
-                raise InvalidError(
-                    f"The SQL contains {_sql_of(node)}, which divides a decimal. That is not supported."
-                    " Multiply instead."
-                )
-        return quotient(self.of(node.this), self.of(node.expression))
+    def _arithmetic(self, node: Any, operation: Operation | None) -> pc.Expression:
+        """Translate an operation; None divides."""
+        left, right = self.term(node.this), self.term(node.expression)
+        if left is None or right is None:
+            raise InvalidError(
+                f"The SQL contains {sql_of(node)}, which computes with values that are not numbers. Cast"
+                " them, or pass a pyarrow expression."
+            )
+        return divided(left, right) if operation is None else computed(operation, left, right)
 
 
 _COMPARISONS: Final[dict[type[sql.Expression], str]] = {
@@ -298,89 +340,6 @@ def _check_names_column(node: Any) -> None:
     strings = [literal for literal in node.find_all(sql.Literal) if literal.is_string]
     if strings and node.find(sql.Column) is None:
         raise InvalidError(
-            f"The SQL contains {_sql_of(node)}, which names no column. Single and double quotes make a"
+            f"The SQL contains {sql_of(node)}, which names no column. Single and double quotes make a"
             " string. Write a column name without quotes, or in backticks."
         )
-
-
-_KNOWN: Final[dict[type[sql.Expression], frozenset[str]]] = {
-    sql.In: frozenset({"this", "expressions", "query"}),
-    sql.Between: frozenset({"this", "low", "high"}),
-    sql.Like: frozenset({"this", "expression", "negate"}),
-    sql.ILike: frozenset({"this", "expression", "negate"}),
-    sql.Column: frozenset({"this", "table", "db", "catalog"}),
-    sql.Div: frozenset({"this", "expression", "safe"}),
-    sql.Literal: frozenset({"this", "is_string"}),
-    **KNOWN,
-}
-"""Supported arguments of parser nodes that have more than one or two operands.
-
-A new version of the parser may add arguments, such as the negation of LIKE, that must not be ignored.
-"""
-
-_OPERANDS: Final = frozenset({"this", "expression"})
-
-
-def _check_supported(node: Any) -> None:
-    supported = _KNOWN.get(type(node), _OPERANDS)
-    if any(value and name not in supported for name, value in node.args.items()):
-        raise _unsupported(node)
-
-
-def _unsupported(node: Any) -> InvalidError:
-    return InvalidError(
-        f"The SQL contains {_sql_of(node)}, which is not supported. Use comparisons, and, or, not, in,"
-        " between, like, ilike, rlike, is null, + - * / %, ||, case, if, cast and the functions abs,"
-        " coalesce, concat, length, lower, nullif, trim, upper, or pass a pyarrow expression."
-    )
-
-
-def _sql_of(node: Any) -> str:
-    return repr(node.sql(dialect=DIALECT))
-
-
-def _checked(value: Any) -> Any:
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InvalidError(f"The SQL contains {value}, which has more than 64 bits. Use a smaller number.")
-    return value
-
-
-def _value(node: sql.Expression) -> Any:
-    value = _literal(node)
-    if value is None:
-        raise InvalidError(f"The SQL contains {_sql_of(node)} where it needs a plain value. Write a literal.")
-    return value
-
-
-def _literal(node: sql.Expression) -> Any:
-    """Return the value of a literal, None for other nodes."""
-    _check_supported(node)
-    if isinstance(node, sql.Paren):
-        return _literal(node.this)
-    if isinstance(node, sql.Neg):
-        inner = _literal(node.this)
-        return -inner if isinstance(inner, int | float | Decimal) else None
-    if isinstance(node, sql.Boolean):
-        return bool(node.this)
-    if isinstance(node, sql.Cast) and (value := _literal(node.this)) is not None:
-        _check_supported(node.to)
-        kind = CASTS.get(node.to.this)
-        return None if kind is None else typed(value, kind)
-    if isinstance(node, sql.RawString):
-        return str(node.this)
-    if isinstance(node, sql.Concat):
-        return _concatenated(node.expressions)
-    if not isinstance(node, sql.Literal):
-        return None
-    if node.is_string:
-        return str(node.this)
-    text = str(node.this)
-    if text.isdigit():
-        return int(text)
-    return float(text) if "e" in text.lower() else Decimal(text)
-
-
-def _concatenated(nodes: list[Any]) -> str | None:
-    """Return the concatenation of string literals, None if a node is not a string literal."""
-    values = [_literal(node) for node in nodes]
-    return "".join(values) if all(isinstance(value, str) for value in values) else None

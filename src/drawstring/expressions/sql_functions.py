@@ -12,6 +12,8 @@ from sqlglot import expressions as sql
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.base.java_patterns import linear_pattern
 from drawstring.expressions.comparisons import remainder
+from drawstring.expressions.numbers import DIGITS_MAX, is_number
+from drawstring.expressions.terms import Term
 
 
 class Translator(Protocol):
@@ -37,36 +39,44 @@ class Translator(Protocol):
         """Return the type of an expression's values."""
         ...
 
+    def term(self, node: Any, kind: pa.DataType | None = None) -> Term | None:
+        """Translate a number; return None if the value is something else."""
+        ...
+
+    def branches(
+        self, nodes: list[Any], kind: pa.DataType | None
+    ) -> tuple[list[pc.Expression], pa.DataType | None]:
+        """Translate values of which one is chosen; return them in one type, and the type if it is known."""
+        ...
+
 
 FunctionTranslator = Callable[[Translator, Any, "pa.DataType | None"], pc.Expression]
 
 
 def _coalesce(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
-    parts = [node.this, *node.expressions]
-    kind = kind or _first_type(translator, parts)
-    return pc.coalesce(*(translator.value(part, kind) for part in parts))
+    return pc.coalesce(*translator.branches([node.this, *node.expressions], kind)[0])
 
 
 def _case(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
     """Translate CASE, with or without a value to compare, and IF, which has the same parts."""
     whens = node.args["ifs"] if isinstance(node, sql.Case) else [node]
     last = node.args.get("default" if isinstance(node, sql.Case) else "false")
-    results = [when.args["true"] for when in whens] + ([last] if last is not None else [])
-    kind = kind or _first_type(translator, results)
-    result = pc.scalar(pa.scalar(None, kind)) if last is None else translator.value(last, kind)
-    for when in reversed(whens):
+    nodes = [when.args["true"] for when in whens] + ([last] if last is not None else [])
+    results, kind = translator.branches(nodes, kind)
+    result = pc.scalar(pa.scalar(None, kind)) if last is None else results[-1]
+    for when, chosen in reversed(list(zip(whens, results, strict=False))):
         test = (
             when.this if node is when or node.this is None else sql.EQ(this=node.this, expression=when.this)
         )
         holds = pc.coalesce(translator.of(test), pc.scalar(False))
-        result = pc.if_else(holds, translator.value(when.args["true"], kind), result)
+        result = pc.if_else(holds, chosen, result)
     return result
 
 
 def _nullif(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
-    kind = translator.column_type(node.this) or kind
+    [value], kind = translator.branches([node.this], translator.column_type(node.this) or kind)
     same = pc.coalesce(translator.of(sql.EQ(this=node.this, expression=node.expression)), pc.scalar(False))
-    return pc.if_else(same, pc.scalar(pa.scalar(None, kind)), translator.value(node.this, kind))
+    return pc.if_else(same, pc.scalar(pa.scalar(None, kind)), value)
 
 
 def _concat(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
@@ -76,15 +86,23 @@ def _concat(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.E
 
 
 def _cast(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
-    target = CASTS.get(node.to.this)
-    if target is None and node.to.this is sql.DataType.Type.DECIMAL:
-        digits = [int(argument.name) for argument in node.to.expressions] or [10, 0]
-        target = pa.decimal128(*digits) if len(digits) > 1 else pa.decimal128(digits[0], 0)
+    target = cast_type(node.to)
     if target is None:
         raise InvalidError(
             f"A cast to {node.to.sql(dialect='spark')} is not supported. Pass a pyarrow expression instead."
         )
-    return translator.value(node.this, None).cast(target)
+    term = translator.term(node.this) if is_number(target) else None
+    return translator.value(node.this, None).cast(target) if term is None else term.to(target)
+
+
+def cast_type(node: Any) -> pa.DataType | None:
+    """Return the type that a cast names, None if it is not supported."""
+    if node.this is not sql.DataType.Type.DECIMAL:
+        return CASTS.get(node.this)
+    precision, scale, *_ = [*(int(argument.name) for argument in node.expressions), 0, 0]
+    if not node.expressions:
+        precision = 10
+    return pa.decimal128(precision, scale) if 0 <= scale <= precision <= DIGITS_MAX and precision else None
 
 
 def _remainder(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
@@ -120,11 +138,7 @@ def _of_text(function: Callable[[pc.Expression], pc.Expression]) -> FunctionTran
 
 
 def _of_number(function: Callable[[pc.Expression], pc.Expression]) -> FunctionTranslator:
-    return lambda translator, node, kind: function(translator.value(node.this, kind))
-
-
-def _first_type(translator: Translator, nodes: list[Any]) -> pa.DataType | None:
-    return next((kind for node in nodes if (kind := translator.column_type(node)) is not None), None)
+    return lambda translator, node, kind: function(translator.branches([node.this], kind)[0][0])
 
 
 CASTS: Final[dict[Any, pa.DataType]] = {
@@ -134,6 +148,8 @@ CASTS: Final[dict[Any, pa.DataType]] = {
     sql.DataType.Type.TIMESTAMPLTZ: pa.timestamp("us", "UTC"),
     sql.DataType.Type.TIMESTAMPNTZ: pa.timestamp("us"),
     sql.DataType.Type.BOOLEAN: pa.bool_(),
+    sql.DataType.Type.TINYINT: pa.int8(),
+    sql.DataType.Type.SMALLINT: pa.int16(),
     sql.DataType.Type.INT: pa.int32(),
     sql.DataType.Type.BIGINT: pa.int64(),
     sql.DataType.Type.FLOAT: pa.float32(),
