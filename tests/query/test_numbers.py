@@ -122,6 +122,17 @@ def test_a_list_holds_the_exact_values(row: Row, listed: list[str], is_long: boo
         assert found == any(same)
 
 
+def test_a_condition_that_fails_on_a_key_is_evaluated_on_the_rows(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("x", pa.float64())])
+    table = drawstring.create(tmp_path, schema, record_key="id")
+    table.upsert(pa.table([[5], [1.0]], schema=schema))
+    where = "id = 9223372036854775807 and id * 2 > 9"
+    assert table.scan(["x"], where=where).to_arrow().num_rows == 0
+    table.upsert(pa.table([[2**63 - 1], [1.0]], schema=schema))
+    with pytest.raises(InvalidError, match="fails on a row"):
+        table.scan(where=where).to_arrow()
+
+
 def test_a_long_list_with_zero_holds_both_zeros() -> None:
     rows = pa.table({"x": [-0.0, 0.0, 0.5]})
     for first in ("0", "-0.0e0"):

@@ -165,9 +165,12 @@ def key_values(where: pc.Expression, schema: pa.Schema, name: str) -> pa.Array |
         column > keys[-1],
         column.is_null(),
     ]
-    if any(ranges_that_match(where, schema, between)):
-        return None
-    return keys.filter(pa.array(ranges_that_match(where, schema, [column == key for key in keys])))
+    try:
+        if any(ranges_that_match(where, schema, between)):
+            return None
+        return keys.filter(pa.array(ranges_that_match(where, schema, [column == key for key in keys])))
+    except pa.ArrowException:
+        return None  # the condition fails on a key; evaluating it on rows reports the error
 
 
 def _literals(text: str, kind: pa.DataType) -> set[Any]:
