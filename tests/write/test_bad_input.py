@@ -61,6 +61,26 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
         lambda table: table.scan(where=pc.divide(pc.scalar(5), pc.field("ts") - 1) > 1).to_arrow(),
         r"condition .*ts.* fails on a row \(divide by zero",
     ),
+    "a SQL condition that fails on a row": (
+        lambda table: table.scan(where="city < 'z' and (ts + 1) * 9223372036854775807 > 1 - 0.5").to_arrow(),
+        r"The condition city < 'z' and \(ts \+ 1\) \* 9223372036854775807 > 1 - 0\.5 fails on a row \(over",
+    ),
+    "a SQL condition of an update that fails on a row": (
+        lambda table: table.update("(ts + 1) * 9223372036854775807 > 1", {"fare": 1.0}),
+        r"The condition \(ts \+ 1\) \* 9223372036854775807 > 1 fails on a row \(overflow\)",
+    ),
+    "a SQL condition of an incremental query that fails on a row": (
+        lambda table: table.incremental("0", where="(ts + 1) * 9223372036854775807 > 1").to_arrow(),
+        r"The condition \(ts \+ 1\) \* 9223372036854775807 > 1 fails on a row \(overflow\)",
+    ),
+    "a SQL condition that fails on a partition": (
+        lambda table: table.scan(where="cast(city as bigint) > 1").to_arrow(),
+        r"The condition cast\(city as bigint\) > 1 fails on a partition",
+    ),
+    "a SQL condition on types that do not compare": (
+        lambda table: table.scan(where="cast(ts as date) = cast(5 as string)"),
+        r"The condition cast\(ts as date\) = cast\(5 as string\) does not fit the columns",
+    ),
     "a condition that fails on a partition": (
         lambda table: table.scan(where=pc.field("city").cast("int64") > 1).to_arrow(),
         r"condition .*city.* fails on a partition",

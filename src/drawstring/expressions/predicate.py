@@ -25,7 +25,7 @@ from drawstring.expressions.literals import typed
 from drawstring.expressions.numbers import is_number
 from drawstring.expressions.plain_conditions import plain_condition
 from drawstring.expressions.terms import stored
-from drawstring.formats.conditions import where_columns
+from drawstring.formats.conditions import Wording, where_columns
 
 Where: TypeAlias = "str | pc.Expression | None"
 
@@ -46,7 +46,11 @@ def parse_where(where: Where, schema: pa.Schema, *, has_sides: bool = False) -> 
     if not isinstance(where, str | pc.Expression):
         raise InvalidError(f"The condition is {where!r}. Pass SQL text or a pyarrow expression.")
     expression = _condition(where, schema, has_sides) if isinstance(where, str) else where
-    check_columns(where_columns(expression, schema), schema)
+    wording = wording_of(where, expression)
+    try:
+        check_columns(where_columns(expression, schema), schema)
+    except InvalidError as error:
+        raise (error if wording is None else wording.of(error)) from error.__cause__
     try:
         schema.empty_table().filter(expression)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
@@ -54,6 +58,16 @@ def parse_where(where: Where, schema: pa.Schema, *, has_sides: bool = False) -> 
             f"{where!s} is not a condition on the rows of the table. Correct it: {error}"
         ) from error
     return expression
+
+
+def wording_of(where: Where, expression: pc.Expression | None) -> Wording | None:
+    """Return the SQL of a condition for errors; None if the caller gave an expression.
+
+    Args:
+        where: the condition.
+        expression: what it was translated to.
+    """
+    return Wording(str(expression), where) if isinstance(where, str) else None
 
 
 def parse_value(value: Any, schema: pa.Schema, column: pa.Field, *, has_sides: bool = False) -> pc.Expression:

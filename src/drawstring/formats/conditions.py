@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -11,10 +12,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError
 
 _INDEX: Final = "\0row"
+_PROBLEM: Final = re.compile(r" (?:fails on a|does not fit) ")
+"""What follows the condition in the errors about conditions."""
+
 _NO_MATCH: Final = re.compile(r"No match for FieldRef\.(?:Nested\(FieldRef\.)?Name\((.*?)\)[ )]")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The SQL of a condition, for errors: where a condition is evaluated, only its expression is known.
+
+    Attributes:
+        printed: the expression as Arrow prints it.
+        sql: the text that it was translated from.
+    """
+
+    printed: str
+    sql: str
+
+    def of(self, error: DrawstringError) -> DrawstringError:
+        """Return an error with the SQL instead of the expression, and of what a query adds to it."""
+        _, printed, rest = error.message.partition(self.printed)
+        problem = _PROBLEM.search(rest) if printed else None
+        if problem is None:
+            return error
+        message = f"The condition {self.sql}{rest[problem.start() :]}"
+        return type(error)(message, table=error.table, instant=error.instant, path=error.path)
 
 
 def where_columns(where: pc.Expression, types: pa.Schema) -> list[str]:

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError, OutrunError
 from drawstring.expressions.column_names import check_columns
-from drawstring.expressions.predicate import Where, parse_where
+from drawstring.expressions.predicate import Where, parse_where, wording_of
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
+from drawstring.formats.conditions import Wording
 from drawstring.merge.choose import check_mergeable
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
@@ -103,6 +104,7 @@ class Query:
         instants: instants whose log blocks the query sees.
         history: versions of the schema, for a table with schema-on-read evolution.
         keys: all record keys that rows of the condition can have; None for any.
+        wording: the SQL of the condition, for errors; None if it was given as an expression.
     """
 
     facts: TableFacts
@@ -112,6 +114,18 @@ class Query:
     instants: InstantRange
     history: SchemaHistory | None
     keys: tuple[str, ...] | None = None
+    wording: Wording | None = None
+
+    def partitions(self, paths: Sequence[str]) -> list[Partition]:
+        """Return those of some partitions that can hold rows of the query.
+
+        Raises:
+            InvalidError: the condition fails on the values of a partition.
+        """
+        try:
+            return partitions_to_read(paths, self.facts.config, self.schema, self.where)
+        except InvalidError as error:
+            raise (error if self.wording is None else self.wording.of(error)) from error.__cause__
 
     @property
     def output(self) -> pa.Schema:
@@ -150,7 +164,8 @@ def query_of(
     names = tuple(schema.names if requested is None else dict.fromkeys(requested))
     history = schema_history(facts, schema_time)
     condition = None if where is None else parse_where(where, schema)
-    return Query(facts, schema, names, condition, instants, history)
+    wording = None if where is None else wording_of(where, condition)
+    return Query(facts, schema, names, condition, instants, history, wording=wording)
 
 
 def snapshot_tasks(query: Query, *, read_optimized: bool = False) -> list[ReadTask]:
@@ -160,7 +175,7 @@ def snapshot_tasks(query: Query, *, read_optimized: bool = False) -> list[ReadTa
     buckets = bucket_pruning(query.where, query.schema, table)
     query = replace(query, keys=stored_keys(query.where, facts.config, query.schema))
     tasks = []
-    for partition in partitions_to_read(facts.view.partitions(), facts.config, query.schema, query.where):
+    for partition in query.partitions(facts.view.partitions()):
         for file_slice in facts.view.slices(partition.path, query.instants.as_of):
             visible = replace(file_slice, logs=()) if read_optimized else file_slice
             if (visible.base or visible.logs) and (buckets is None or buckets.may_hold(visible)):
@@ -189,6 +204,7 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
         partition.values,
         query.history,
         query.keys,
+        wording=query.wording,
     )
 
 

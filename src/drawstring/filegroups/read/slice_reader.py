@@ -169,7 +169,8 @@ def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
     try:
         yield from _read(task)
     except DrawstringError as error:
-        raise error.at(table=task.storage.uri) from error.__cause__
+        worded = error if task.wording is None else task.wording.of(error)
+        raise worded.at(table=task.storage.uri) from error.__cause__
 
 
 def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.table.config import TableConfig
+from drawstring.formats.conditions import Wording
 from drawstring.model.files import FileSlice
 from drawstring.schema.history import Renames, SchemaHistory
 from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
@@ -84,6 +85,7 @@ class ReadTask:
         whole_slice: if the slice has only the files that a range of commits wrote, the task that reads the
             whole slice as of the end of the range; it supplies the records that partial log blocks touch.
             None if `file_slice` is whole.
+        wording: the SQL of `where`, for errors; None if it was given as an expression.
         timeline_digest: digest of the timeline when the task was planned (`timeline.change_detection`); None
             without change detection.
     """
@@ -101,6 +103,7 @@ class ReadTask:
     keys: tuple[str, ...] | None = None
     whole_slice: ReadTask | None = None
     timeline_digest: str | None = None
+    wording: Wording | None = None
 
     @property
     def base_renames(self) -> Renames | None:

@@ -38,7 +38,6 @@ from drawstring.query.incremental.commit_ranges import (
 )
 from drawstring.query.incremental.listed_files import ListedFiles
 from drawstring.query.incremental.whole_slices import WholeSlices
-from drawstring.query.pruning import partitions_to_read
 from drawstring.query.replanning import Draft, Task, retry_on_change, slices_of
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.snapshot import Query, query_of, same_columns, snapshot_tasks, task_of
@@ -152,7 +151,7 @@ def _tasks_of_files(query: Query, commit_range: CommitRange, files: Sequence[Fil
     timeline = _timeline_of(facts, commit_range, files)
     view = FileGroupView(timeline, facts.config, FixedListing(files), facts.store)
     as_of = query.instants.as_of if not facts.config.layout.has_completion_times else None
-    partitions = partitions_to_read(view.partitions(), facts.config, query.schema, query.where)
+    partitions = query.partitions(view.partitions())
     whole_slices = WholeSlices(query, commit_range)
     return [
         whole_slices.attach(task_of(query, partition, file_slice))

@@ -19,7 +19,7 @@ from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.column_names import path_in
 from drawstring.expressions.evaluation import evaluated
-from drawstring.expressions.predicate import Where, parse_value, parse_where
+from drawstring.expressions.predicate import Where, parse_value, parse_where, wording_of
 from drawstring.filegroups.read.log_blocks import row_deletes
 from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
@@ -98,7 +98,9 @@ def query_for_change(facts: TableFacts, columns: Iterable[str], where: Where) ->
         InvalidError: the condition is invalid.
     """
     query = query_of(facts, tuple(columns), None, InstantRange.of(facts.timeline))
-    return replace(query, schema=facts.full_schema, where=parse_where(where, facts.full_schema))
+    condition = parse_where(where, facts.full_schema)
+    wording = wording_of(where, condition)
+    return replace(query, schema=facts.full_schema, where=condition, wording=wording)
 
 
 def slices_for_change(query: Query) -> list[ReadTask]:
