@@ -49,6 +49,19 @@ def test_the_file_groups_of_a_clustering_whose_process_died_take_writes(
         assert (orphans(writer), leftovers(writer)) == ([], []), step
 
 
+@pytest.mark.parametrize("version", [6, 9])
+def test_other_services_run_after_a_clustering_whose_process_died(version: int) -> None:
+    table = grown(create(table_type=MOR, version=version))
+    table.upsert(NEWER)
+    start = Prepared.of(table)
+    for service in ("compact", "clean", "archive"):
+        for storage, step in start.deaths(lambda each: each.cluster(), every=3):
+            runner = opened(storage, START_MS + HOUR_MS)
+            getattr(runner, service)()
+            assert runner.timeline.pending_of(Action.CLUSTERING, Action.REPLACE_COMMIT) == (), step
+            assert held(runner) == start.before, f"{service} {step}"
+
+
 def test_a_clustering_that_was_only_planned_keeps_writes_out_as_before() -> None:
     table = grown(create(table_type=COW))
     assert table.schedule_clustering()

@@ -252,8 +252,10 @@ def recover_and_load(
     """
     timeline = timeline or locked.store.load()
     is_pending = timeline.pending_writes() or timeline.pending_of(Action.RESTORE, Action.ROLLBACK)
-    locked = recover(locked, failed, timeline)
-    return locked, locked.store.load() if is_pending else timeline
+    recovered = recover(locked, failed, timeline)
+    # The plan of a clustering whose runner died may be gone as well.
+    is_changed = recovered is not locked or is_pending
+    return recovered, recovered.store.load() if is_changed else timeline
 
 
 @contextmanager
