@@ -1,7 +1,7 @@
 """An S3 server in a process of its own: moto's, one request at a time, so that conditional puts are atomic.
 
-A test can tell it to fail: `lost` carries the next request out but answers with an error, `busy` and
-`refuse` do not carry it out.
+A test can tell it to fail: `lost` carries the next request out but answers with an error, the other kinds of
+failure do not carry it out; the empty text lets a request pass.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 FAULTS_PATH = "/__faults"
 ANSWERS = {"lost": "500 Internal Server Error", "busy": "503 Slow Down", "refuse": "403 Forbidden"}
+ANSWERS |= {"conflict": "409 Conflict", "throttled": "429 Too Many Requests"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class OneAtATime:
                 text = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])).decode()
                 self._faults = text.split(",") if text else []
                 return self._answer(start_response, "200 OK")
-            fault = self._faults.pop(0) if self._faults else None
+            fault = (self._faults.pop(0) or None) if self._faults else None
             if fault == "lost":
                 b"".join(self._application(environ, lambda *_: None))
             if fault is not None:

@@ -5,10 +5,12 @@ import time
 
 import pytest
 
-from drawstring.base.clock import SeededIds, SteppingClock
+from drawstring.base.clock import SeededIds, SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.storage.memory import MemoryStorage
 from drawstring.txn.locks.lease_lock import LEASE_MS, LEASE_PATH, LeaseLock
+from tests.support.s3_server import S3Server
+from tests.support.s3_tables import table_on_s3
 from tests.support.storages import memory
 
 
@@ -192,3 +194,45 @@ def test_a_lease_of_another_process_that_was_not_given_back_is_waited_for() -> N
     storage, clock = memory(), SteppingClock()
     assert lock_on(storage, clock).try_acquire()
     assert not lock_on(storage, clock, seed=2).try_acquire()
+
+
+def test_the_file_of_a_released_lease_keeps_its_validity() -> None:
+    storage, clock = memory(), SteppingClock()
+    lock = lock_on(storage, clock)
+    assert lock.try_acquire()
+    valid_until = stored(storage)["validUntil"]
+    clock.sleep(10)
+    lock.release()
+    assert stored(storage) == {"expired": True, "validUntil": valid_until, "owner": stored(storage)["owner"]}
+
+
+@pytest.mark.parametrize(("late_ms", "is_free"), [(500, False), (501, True)])
+def test_clocks_may_differ_by_half_a_second(late_ms: int, is_free: bool) -> None:
+    storage, clock = memory(), SteppingClock(step_ms=0)
+    lease = {"expired": False, "validUntil": clock.now_ms() - late_ms, "owner": "jvm", "later": [1]}
+    storage.put(LEASE_PATH, json.dumps(lease).encode())
+    assert lock_on(storage, clock).is_held() is not is_free
+
+
+@pytest.mark.parametrize("expired", [False, "false", None])
+def test_only_what_says_so_is_released(expired: object) -> None:
+    storage, clock = memory(), SteppingClock()
+    lease = {"expired": expired, "validUntil": clock.now_ms() + 60_000, "owner": "jvm"}
+    storage.put(LEASE_PATH, json.dumps(lease).encode())
+    assert not lock_on(storage, clock).try_acquire()
+
+
+@pytest.mark.parametrize("kind", ["conflict", "throttled", "lost", "busy"])
+def test_an_answer_of_the_store_that_tells_nothing_does_not_mislead(s3: S3Server, kind: str) -> None:
+    storage = table_on_s3(s3, "COPY_ON_WRITE", 9)._context.storage
+    lock, other = (LeaseLock(storage, SystemClock(), SystemIds(), 3600) for _ in range(2))
+    for _ in range(2):  # the file is made, and then replaced
+        s3.fail("", kind)
+        assert lock.try_acquire() or (kind == "conflict" and lock.try_acquire())
+        assert not other.try_acquire()
+        s3.fail(kind)
+        lock.check()
+        s3.fail(kind)
+        lock.release()
+        assert other.try_acquire()
+        other.release()

@@ -3,9 +3,15 @@
     .hoodie/.locks/table_lock.json   {"expired":false,"validUntil":<epoch ms>,"owner":"<uuid>"}
 
 The file has the form of Hudi's storage-based lock provider, so both exclude each other. A lease is valid for
-`LEASE_MS`; a thread renews it every `RENEW_SECONDS`. The lease may be short, because a process that stalled
-and lost it cannot complete an instant any more (`timeline.claims`). Acquiring, renewing and releasing replace
+`LEASE_MS` and renewed every `RENEW_SECONDS` by a thread, unless options say otherwise; what is in the file
+counts for everybody. The lease may be short, because a process that stalled and lost it cannot complete an
+instant any more (`timeline.claims`). Acquiring, renewing and releasing replace
 the version of the file that was read before, so at most one of two contenders succeeds.
+
+    answer of the store           here                                        in the JVM
+    412, or 409 on a put          read the file: it tells whose lease it is   lost; not acquired, tried again
+    429, 5xx, no answer           the store tries again; then the same        not acquired, tried again
+    a file that is no lease       free                                        an error
 
 If the store fails while a lease is released, the lease would block its own process until it expires. Owner
 names are unique per acquisition, so the process remembers which of its owners have ended: it ignores such
@@ -15,23 +21,22 @@ leases, and a late put of an ended owner is refused once the file has another ve
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from dataclasses import dataclass
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError
 from drawstring.storage.protocol import Storage
+from drawstring.txn.locks.renewal import Renewal
 
 LEASE_PATH = ".hoodie/.locks/table_lock.json"
 LEASE_MS = 60_000
 RENEW_SECONDS = 10.0
 
 _CLOCK_SKEW_MS = 500
+_RELEASES_MAX = 4
 _ended_owners: set[str] = set()
 """Owners of this process that released the lease, or failed to acquire it, but may still be in the file."""
-
-_log = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,8 @@ class Lease:
         """
         try:
             fields = json.loads(data)
-            return Lease(bool(fields["expired"]), int(fields["validUntil"]), str(fields["owner"]))
+            is_expired = fields["expired"] in (True, "true")
+            return Lease(is_expired, int(fields["validUntil"]), str(fields["owner"]))
         except (ValueError, KeyError, TypeError):
             return Lease(True, 0, "")
 
@@ -79,6 +85,7 @@ class LeaseLock:
         ids: names the owner.
         renew_seconds: seconds between renewals.
         path: of the lock file, relative to the table.
+        lease_ms: milliseconds that a lease is valid.
     """
 
     def __init__(
@@ -88,15 +95,18 @@ class LeaseLock:
         ids: Ids,
         renew_seconds: float = RENEW_SECONDS,
         path: str = LEASE_PATH,
+        lease_ms: int = LEASE_MS,
     ) -> None:
         self._storage = storage
         self._clock = clock
         self._ids = ids
         self._renew_seconds = renew_seconds
         self._path = path
+        self._lease_ms = lease_ms
         self._mutex = threading.Lock()
-        self._stop = threading.Event()
+        self._renewal = Renewal(self._keep, renew_seconds)
         self._owner = ""
+        self._valid_until_ms = 0
         self._version: str | None = None
 
     def try_acquire(self) -> bool:
@@ -115,10 +125,8 @@ class LeaseLock:
             return False
         if previous is not None:
             _ended_owners.discard(previous.owner)
-        self._stop = threading.Event()
-        threading.Thread(
-            target=self._keep_renewing, args=(self._stop,), daemon=True, name="table-lease"
-        ).start()
+        self._renewal = Renewal(self._keep, self._renew_seconds)
+        self._renewal.start()
         return True
 
     def is_held(self) -> bool:
@@ -147,15 +155,16 @@ class LeaseLock:
             self._adopt()
 
     def release(self) -> None:
-        """Release the lease; the file stays."""
-        self._stop.set()
+        """Release the lease; the file stays, with the validity that it had."""
+        self._renewal.stop()
         with self._mutex:
-            version, self._version = self._version, None
-            if version is not None:
-                released = Lease(True, self._clock.now_ms(), self._owner)
-                _ended_owners.add(self._owner)
-                self._storage.put_if_match(self._path, released.encode(), version)
-                _ended_owners.discard(self._owner)
+            try:
+                for _ in range(_RELEASES_MAX):
+                    if self._version is None:
+                        break
+                    self._give_back(self._version)
+            finally:
+                self._version = None
 
     def holder(self) -> str:
         """Describe the owner of the lease and its remaining validity."""
@@ -170,7 +179,15 @@ class LeaseLock:
         return lease.is_valid(self._clock.now_ms()) and lease.owner not in _ended_owners
 
     def _lease(self, owner: str) -> Lease:
-        return Lease(False, self._clock.now_ms() + LEASE_MS, owner)
+        return Lease(False, self._clock.now_ms() + self._lease_ms, owner)
+
+    def _give_back(self, version: str) -> None:
+        """Put the released lease; a store may refuse that for no reason, and the lease is still ours."""
+        released = Lease(True, self._valid_until_ms, self._owner)
+        _ended_owners.add(self._owner)
+        if self._storage.put_if_match(self._path, released.encode(), version) or not self._adopt():
+            _ended_owners.discard(self._owner)
+            self._version = None
 
     def _take(self, lease: Lease, versioned: tuple[bytes, str] | None) -> None:
         """Put the lease; the caller reads the file to see whether the put was applied."""
@@ -185,11 +202,9 @@ class LeaseLock:
         lease = Lease.decode(versioned[0]) if versioned else None
         is_ours = lease is not None and lease.owner == self._owner and not lease.expired
         self._version = versioned[1] if versioned and is_ours else None
+        self._valid_until_ms = lease.valid_until_ms if lease else 0
         return is_ours
 
-    def _keep_renewing(self, stop: threading.Event) -> None:
-        while not stop.wait(self._renew_seconds) and self._version is not None:
-            try:
-                self.renew()
-            except Exception as error:  # any failure is transient here: the next round tries again
-                _log.warning("The lease on the table could not be renewed; will retry: %s", error)
+    def _keep(self) -> bool:
+        self.renew()
+        return self._version is not None
