@@ -11,7 +11,6 @@ import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.ignored import IGNORED_KEYS, reason_to_ignore
-from drawstring.config.keys.unsupported import LOCK_PROVIDER
 from drawstring.config.options.option import text_of
 from drawstring.config.options.reference import reference_page
 from drawstring.config.options.registry import ALL_OPTIONS, OPTION_OF_KEY
@@ -83,7 +82,7 @@ def test_without_options_a_write_is_an_upsert_with_defaults() -> None:
     assert options.operation == "upsert"
     assert options.record_key == options.partition_path == options.ordering == ()
     assert options.sizing.base_file_size_max_bytes == 125_829_120
-    assert (options.log_block_format, options.bloom_enabled, options.lock_wait_ms) == (
+    assert (options.log_block_format, options.bloom_enabled, options.locking.wait_ms) == (
         "parquet",
         True,
         60_000,
@@ -197,7 +196,14 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
             UnsupportedError,
             "SINGLE_WRITER",
         ),
-        ({"hoodie.write.lock.provider": "x.ZookeeperBasedLockProvider"}, UnsupportedError, "lock"),
+        (
+            {
+                "hoodie.write.lock.storage.validity.timeout.secs": "60",
+                "hoodie.write.lock.storage.renew.interval.secs": "30",
+            },
+            InvalidError,
+            "ten times",
+        ),
         ({"hoodie.datasource.hive_sync.enable": "true"}, UnsupportedError, "Use FALSE"),
         ({"hoodie.datasource.write.partitions.to.delete": "p"}, InvalidError, "needs the operation"),
         ({"hoodie.combine.before.upsert": "false"}, UnsupportedError, "several records"),
@@ -232,7 +238,7 @@ def test_keys_of_hudi_that_are_left_aside_are_no_slips_of_each_other() -> None:
     keys = resources.files("drawstring.config.keys").joinpath("known_keys.txt").read_text().split()
     assert len(keys) > 500
     checked = {key for option in ALL_OPTIONS for key in option.keys}
-    WriteOptions.parse({key: "1" for key in keys if key not in checked and key != LOCK_PROVIDER})
+    WriteOptions.parse({key: "1" for key in keys if key not in checked})
 
 
 def test_a_plugins_own_keys_are_left_aside() -> None:

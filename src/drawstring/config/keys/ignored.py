@@ -22,6 +22,7 @@ _CLEANING: Final = "a clean scans all changed partitions, and runs within the wr
 _ARCHIVING: Final = "archiving runs within the write, and creates few files"
 _METADATA: Final = "drawstring does not maintain a metadata table yet; readers list files instead"
 _LOCKS: Final = "drawstring has a lock of its own"
+_OTHER_LOCKS: Final = "it is of another lock provider, or lets the Java engine wait longer than wait_time_ms"
 _MONITORING: Final = "listeners receive the metrics of writes (drawstring.add_listener)"
 _SYNC: Final = "drawstring does not synchronise catalogs"
 _STREAMER: Final = "it configures Hudi's ingestion application"
@@ -99,7 +100,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.write.commit.callback.": _MONITORING,
     "hoodie.write.concurrency.": _LOCKS,
     "hoodie.write.executor.": _TUNING,
-    "hoodie.write.lock.": _LOCKS,
+    "hoodie.write.lock.": _OTHER_LOCKS,
     "hoodie.write.rolling.": _TUNING,
     "hoodie.write.status.": _TUNING,
 }

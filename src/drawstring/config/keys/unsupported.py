@@ -88,7 +88,3 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _never(_READ + "incr.filters", "Filters of an incremental query.", scope=Scope.READ),
     _never(_READ + "incr.path.glob", "Paths of an incremental query.", scope=Scope.READ),
 )
-
-LOCK_PROVIDER: Final = "hoodie.write.lock.provider"
-KNOWN_LOCK_PROVIDERS: Final = frozenset({"StorageBasedLockProvider", "InProcessLockProvider"})
-"""Lock providers (simple class names) that drawstring's own lock replaces."""

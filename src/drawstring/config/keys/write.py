@@ -13,6 +13,7 @@ from drawstring.config.keys.clustering import CLUSTERING_OPTIONS
 from drawstring.config.keys.compaction import COMPACTION_OPTIONS
 from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS
 from drawstring.config.keys.index import INDEX_OPTIONS
+from drawstring.config.keys.locks import LOCK_OPTIONS
 from drawstring.config.keys.log_index import LOG_INDEX_OPTIONS
 from drawstring.config.keys.sizing import SIZING_OPTIONS
 from drawstring.config.keys.ttl import TTL_OPTIONS
@@ -273,12 +274,5 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *FAILED_WRITES_OPTIONS,
     *ARCHIVE_OPTIONS,
     *TTL_OPTIONS,
-    Option(
-        "hoodie.write.lock.wait_time_ms",
-        "How long a write waits for the table lock, milliseconds.",
-        kind=Kind.NUMBER,
-        default=60_000,
-        minimum=0,
-        field="lock_wait_ms",
-    ),
+    *LOCK_OPTIONS,
 )

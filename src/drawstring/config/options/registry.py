@@ -7,11 +7,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError
 from drawstring.config.keys.ignored import IGNORED_KEYS, meant_key, reason_to_ignore
 from drawstring.config.keys.read import READ_OPTIONS
 from drawstring.config.keys.storage import STORAGE_OPTIONS
-from drawstring.config.keys.unsupported import CHECKED_OPTIONS, KNOWN_LOCK_PROVIDERS, LOCK_PROVIDER
+from drawstring.config.keys.unsupported import CHECKED_OPTIONS
 from drawstring.config.keys.write import WRITE_OPTIONS
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of
 
@@ -126,12 +126,6 @@ def _reason(key: str, text: str) -> str | None:
         if difflib.get_close_matches(key, _BARE, n=1, cutoff=0.85):
             raise unknown_key(key)
         return None
-    if key == LOCK_PROVIDER and text.rpartition(".")[2] not in KNOWN_LOCK_PROVIDERS:
-        raise UnsupportedError(
-            f"{key}={text} is not supported: drawstring cannot take this lock, so writers of Hudi would not"
-            f" notice it. Use one of {', '.join(sorted(KNOWN_LOCK_PROVIDERS))}, or write only with"
-            " drawstring."
-        )
     reason = reason_to_ignore(key)
     near = meant_key(key, OPTION_OF_KEY)
     if reason is None or near is not None:

@@ -17,6 +17,7 @@ from drawstring.config.keys.clustering import Clustering
 from drawstring.config.keys.compaction import CompactionSettings
 from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS, FailedWrites
 from drawstring.config.keys.index import EXPRESSIONS
+from drawstring.config.keys.locks import LOCK_OPTIONS, LockSettings
 from drawstring.config.keys.sizing import SIZING_OPTIONS, Sizing
 from drawstring.config.keys.ttl import TTL_OPTIONS, PartitionTtl
 from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
@@ -59,7 +60,9 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
 """Groups of options that form one field of `WriteOptions`, with the type of the field."""
 
 _SINGLE: Final = tuple(
-    option for option in WRITE_OPTIONS if not any(option in group for _, group in _GROUPS.values())
+    option
+    for option in WRITE_OPTIONS
+    if not any(option in group for group in (LOCK_OPTIONS, *(group for _, group in _GROUPS.values())))
 )
 
 
@@ -102,7 +105,7 @@ class WriteOptions:
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are in the table.
         drop_duplicates: whether insert drops these, and merges incoming records of one key.
         compaction: settings of compaction.
-        lock_wait_ms: how long a write waits for the table lock.
+        locking: settings of the table lock.
     """
 
     operation: str
@@ -154,7 +157,12 @@ class WriteOptions:
     drop_duplicates: bool
     combine_before_upsert: bool
     compaction: CompactionSettings
-    lock_wait_ms: int
+    locking: LockSettings
+
+    @property
+    def lock_wait_ms(self) -> int:
+        """How long to wait for the table lock, milliseconds."""
+        return self.locking.wait_ms
 
     @property
     def known_keys(self) -> str:
@@ -191,6 +199,7 @@ class WriteOptions:
         table_type = fields["table_type"]
         fields |= {
             "compaction": CompactionSettings.take(fields),
+            "locking": LockSettings.take(fields_of(LOCK_OPTIONS, parsed), given),
             "clustering": Clustering.take(fields),
             "table_type": TableType(table_type) if table_type else None,
             "key_generator": _key_generator(parsed),
