@@ -35,7 +35,8 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import Heartbeat, beating
-from drawstring.txn.locks.table_lock import Lock, table_lock
+from drawstring.txn.locks.protocol import Lock
+from drawstring.txn.locks.table_lock import table_lock
 from drawstring.txn.metadata_table import MetadataTableGuard
 from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.table_lock import LOCK_FOLDER, Lock, lock_at, release_lock
+from drawstring.txn.locks.protocol import Lock
+from drawstring.txn.locks.table_lock import LOCK_FOLDER, lock_at, release_lock
 
 LEASE_SUFFIX = ".service"
 

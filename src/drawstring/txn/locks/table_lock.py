@@ -2,7 +2,7 @@
 
 On a local file system it is an advisory lock of the operating system. The kernel frees it when its holder
 ends, and waiters get it in order of arrival (`FileQueue`). Elsewhere it is a lease in a file that the
-holder renews; waiters poll it at random intervals.
+holder renews; waiters poll it at random intervals. Options may name another lock (`locks.providers`).
 
 A fair queue of waiters for the table lock on a local file system.
 
@@ -24,15 +24,18 @@ import fcntl
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import ConflictError, UnavailableError
+from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.lease_lock import LEASE_PATH, LeaseLock
+from drawstring.txn.locks.protocol import Lock
+from drawstring.txn.locks.providers import provided_lock
 
 PATIENCE_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 100
@@ -158,40 +161,14 @@ QUEUE_FOLDER = f"{LOCK_FOLDER}/queue"
 
 _FIRST_PAUSE_MS = 10
 _LATER_PAUSE_MS = 50
-_LEASE_PAUSES_MS = (20, 250)
+_PAUSES_MS = (20, 250)
 _log = logging.getLogger("drawstring")
 
 
-class Lock(Protocol):
-    """A lock on a whole table, or on one instant of it."""
-
-    def try_acquire(self) -> bool:
-        """Take the lock if it is free."""
-        ...
-
-    def is_held(self) -> bool:
-        """Return whether any process holds the lock; writes nothing."""
-        ...
-
-    def check(self) -> None:
-        """Make sure that this process still holds the lock.
-
-        Raises:
-            ConflictError: the lock was lost.
-        """
-        ...
-
-    def release(self) -> None:
-        """Release the lock; does nothing if it is not held."""
-        ...
-
-    def holder(self) -> str:
-        """Describe the holder, for an error message."""
-        ...
-
-
 @contextmanager
-def table_lock(storage: Storage, clock: Clock, ids: Ids, wait_ms: int) -> Iterator[Lock]:
+def table_lock(
+    storage: Storage, clock: Clock, ids: Ids, wait_ms: int, settings: LockSettings | None = None
+) -> Iterator[Lock]:
     """Hold the table lock for a block of code.
 
     Args:
@@ -199,16 +176,37 @@ def table_lock(storage: Storage, clock: Clock, ids: Ids, wait_ms: int) -> Iterat
         clock: for waiting and for the expiry of the lease.
         ids: names the owner of the lease.
         wait_ms: milliseconds to wait for another holder.
+        settings: the options of locks; None for the table's own lock.
 
     Raises:
         ConflictError: another writer held the lock for longer than `wait_ms`.
+        InvalidError: there is no such lock provider, or it lacks an option.
     """
-    folder = storage.local_path(QUEUE_FOLDER)
-    lock = lock_at(storage, clock, ids, LEASE_PATH if folder is None else FILE_LOCK_PATH)
+    other = provided_lock(storage, clock, ids, settings)
     wait = _Wait(storage, clock, clock.now_ms() + wait_ms, wait_ms)
+    with ExitStack() as stack:
+        own = None
+        if other is None:
+            yield stack.enter_context(_own_lock(ids, wait))
+            return
+        if storage.local_path("") is not None:
+            try:
+                own = stack.enter_context(_own_lock(ids, wait))
+            except UnavailableError as error:  # a network file system without locks
+                _log.info("The table is locked by %s alone. %s", LOCK_PROVIDER, error)
+        stack.callback(release_lock, other)
+        _acquire_by_polling(other, ids, wait)
+        yield other if own is None else _Both(own, other)
+
+
+@contextmanager
+def _own_lock(ids: Ids, wait: _Wait) -> Iterator[Lock]:
+    """Hold the table's own lock; on local files beside a provider's, so that our processes queue."""
+    folder = wait.storage.local_path(QUEUE_FOLDER)
+    lock = lock_at(wait.storage, wait.clock, ids, LEASE_PATH if folder is None else FILE_LOCK_PATH)
     try:
         if folder is None:
-            _acquire_lease(lock, ids, wait)
+            _acquire_by_polling(lock, ids, wait)
         else:
             _acquire_in_turn(lock, FileQueue(folder), wait)
         yield lock
@@ -261,6 +259,35 @@ class _Wait:
         self.clock.sleep(min(pause_ms, remaining_ms) / 1000)
 
 
+class _Both:
+    """Two locks that are held together.
+
+    Args:
+        own: the table's own lock.
+        other: the lock of a provider.
+    """
+
+    def __init__(self, own: Lock, other: Lock) -> None:
+        self._locks = (own, other)
+
+    def try_acquire(self) -> bool:
+        return all(lock.try_acquire() for lock in self._locks)
+
+    def is_held(self) -> bool:
+        return any(lock.is_held() for lock in self._locks)
+
+    def check(self) -> None:
+        for lock in self._locks:
+            lock.check()
+
+    def release(self) -> None:
+        for lock in reversed(self._locks):
+            release_lock(lock)
+
+    def holder(self) -> str:
+        return self._locks[1].holder()
+
+
 def _acquire_in_turn(lock: Lock, queue: FileQueue, wait: _Wait) -> None:
     """Acquire the lock once all earlier waiters have had it or have given up."""
     if queue.is_empty() and lock.try_acquire():
@@ -277,9 +304,9 @@ def _acquire_in_turn(lock: Lock, queue: FileQueue, wait: _Wait) -> None:
             ticket.leave()
 
 
-def _acquire_lease(lock: Lock, ids: Ids, wait: _Wait) -> None:
-    """Poll a lease until it is acquired; random pauses give all waiters a chance."""
-    pause_ms, max_pause_ms = _LEASE_PAUSES_MS
+def _acquire_by_polling(lock: Lock, ids: Ids, wait: _Wait) -> None:
+    """Poll a lock until it is acquired; random pauses give all waiters a chance."""
+    pause_ms, max_pause_ms = _PAUSES_MS
     while not lock.try_acquire():
         jitter = int(ids.uuid()[:4], 16) / 0xFFFF
         wait.pause(lock, pause_ms * (1 + jitter) / 2)

@@ -1,0 +1,78 @@
+"""Which lock a table is locked with: one that comes with drawstring, or one of a user's own.
+
+A user's own provider is an entry point of the group `drawstring.lock_providers`, whose name is the value of
+`hoodie.write.lock.provider`: a function, or a class, that keeps `LockProvider`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Final
+
+from drawstring.base.clock import Clock, Ids
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
+from drawstring.storage.protocol import Storage
+from drawstring.txn.locks.hudi_file_lock import hudi_file_lock
+from drawstring.txn.locks.in_process_lock import InProcessLock
+from drawstring.txn.locks.lease_lock import LEASE_MS, RENEW_SECONDS, LeaseLock
+from drawstring.txn.locks.protocol import Lock, LockProvider
+
+GROUP: Final = "drawstring.lock_providers"
+
+
+def provided_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings | None) -> Lock | None:
+    """Return the lock that the options name, not yet acquired; None for the table's own.
+
+    Args:
+        storage: the table's files.
+        clock: for waiting and for the expiry of a lease.
+        ids: names the owner.
+        settings: the options of locks; None for the table's own lock.
+
+    Raises:
+        InvalidError: there is no such provider, or an option that it needs is missing.
+        UnsupportedError: Hudi has the provider, and drawstring has not.
+    """
+    if settings is None:
+        return None
+    name = settings.known_provider
+    if name is ProviderName.OWN:
+        if storage.local_path("") is not None:
+            return None
+        name = ProviderName.STORAGE
+    provider = _users_own(settings.provider) if name is None else _PROVIDERS[name]
+    return provider(storage, clock, ids, settings)
+
+
+def _in_process(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock:
+    return InProcessLock(storage.spec.uri)
+
+
+def _lease(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock:
+    lease_ms, renew_seconds = settings.lease_ms_and_renewal or (LEASE_MS, RENEW_SECONDS)
+    return LeaseLock(storage, clock, ids, renew_seconds, lease_ms=lease_ms)
+
+
+_PROVIDERS: Final[Mapping[ProviderName, LockProvider]] = {
+    ProviderName.IN_PROCESS: _in_process,
+    ProviderName.FILE_SYSTEM: hudi_file_lock,
+    ProviderName.STORAGE: _lease,
+}
+
+
+def _users_own(name: str) -> LockProvider:
+    found = entry_points(group=GROUP, name=name)
+    if found:
+        provider: LockProvider = next(iter(found)).load()
+        return provider
+    if name.startswith("org.apache.hudi."):
+        raise UnsupportedError(
+            f"{LOCK_PROVIDER}={name} is not supported: drawstring cannot take this lock, so writers of Hudi"
+            f" would not notice it. Use one of {', '.join(ProviderName)}, or write only with drawstring."
+        )
+    own = sorted({*ProviderName, *entry_points(group=GROUP).names})
+    raise InvalidError(
+        f"There is no lock provider {name!r}. Use one of {', '.join(own)}, or a class name of Hudi's."
+    )
