@@ -58,7 +58,7 @@ def roll_back(context: TableContext, options: WriteOptions, instant: str | None)
         CorruptTableError: it had been completed, and its files are needed.
     """
     watch = Stopwatch()
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         timeline = locked.store.load()
         target = _target(timeline, instant)
         if target is None:

@@ -51,7 +51,7 @@ def expire_partitions(context: TableContext, options: WriteOptions) -> Committed
         InvalidError: no lifetime is set.
         ConflictError: another writer holds the table.
     """
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         _check(options.ttl)
         locked, timeline = recover_and_load(locked, options.failed_writes)
         lookup = write_lookup(locked, timeline, options)

@@ -125,7 +125,7 @@ class PlanRunner:
         context, result = self.context, None
         pending = TimelineStore(context.storage, config, context.clock).load().pending_of(*actions)
         if pending and check is not None:
-            with lock_table(context, self.options.lock_wait_ms) as locked:
+            with lock_table(context, self.options.locking) as locked:
                 check(locked)
         alive = alive_elsewhere(context.storage, context.clock, pending, self.options.failed_writes)
         for instant in pending:
@@ -159,7 +159,7 @@ class PlanRunner:
     def run_leased(self, requested: str, lease: ServiceLease) -> CommitResult | None:
         """Run a plan whose lease this process holds; see `run`."""
         watch = Stopwatch()
-        with lock_table(self.context, self.options.lock_wait_ms) as locked:
+        with lock_table(self.context, self.options.locking) as locked:
             attempt = self.claim(locked, requested, self.options, lease.others_may_live)
         if attempt is None:
             lease.forget()
@@ -173,7 +173,7 @@ class PlanRunner:
         return emit_commit(self.context, attempt.config, result, watch.laps)
 
     def _complete(self, attempt: Attempt, stats: list[WriteStat], lease: ServiceLease) -> Instant:
-        with lock_table(self.context, self.options.lock_wait_ms) as locked:
+        with lock_table(self.context, self.options.locking) as locked:
             locked, timeline = recover_and_load(locked, self.options.failed_writes)
             lease.check()
             completed = attempt.complete(locked, timeline, stats)

@@ -21,6 +21,7 @@ from typing import Final
 
 from drawstring.base.errors import ConflictError, DrawstringError, UnsupportedError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
+from drawstring.config.keys.locks import LockSettings
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.presence import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
@@ -182,20 +183,20 @@ class Transaction:
 
 
 @contextmanager
-def lock_table(context: TableContext, wait_ms: int) -> Iterator[LockedTable]:
+def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedTable]:
     """Hold the table lock for a block of code; nothing on the table changes yet.
 
     Arguments are checked before anything is written, so that an invalid call leaves no trace.
 
     Args:
         context: the open table.
-        wait_ms: milliseconds to wait for another writer.
+        locking: which lock, and how long to wait for another writer.
 
     Raises:
-        ConflictError: another writer held the lock for longer than `wait_ms`.
+        ConflictError: another writer held the lock for longer than that.
         UnsupportedError: the table has a feature that this release cannot write.
     """
-    with table_lock(context.storage, context.clock, context.ids, wait_ms) as lock:
+    with table_lock(context.storage, context.clock, context.ids, locking.wait_ms, locking) as lock:
         config = load_config(context.storage)
         check_writable(context.storage, config)
         yield _locked_table(context, config, lock)

@@ -66,7 +66,7 @@ def delete_partitions(
         raise InvalidError(
             "An empty path is not a partition. Remove it, or use '*' to delete all partitions."
         )
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         if not locked.config.partition_fields:
             raise InvalidError(
                 'The table is not partitioned. Use delete(where="true") to delete all rows, or'

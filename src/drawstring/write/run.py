@@ -90,7 +90,7 @@ def write_source(
         extra: extra metadata of the commit.
     """
     watch = Stopwatch()
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         bound = source.bind(locked)
         verb = bound.acts_as(requested, locked.config)
         facts, plan = _planned(locked, bound, verb, options)

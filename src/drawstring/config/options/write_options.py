@@ -160,11 +160,6 @@ class WriteOptions:
     locking: LockSettings
 
     @property
-    def lock_wait_ms(self) -> int:
-        """How long to wait for the table lock, milliseconds."""
-        return self.locking.wait_ms
-
-    @property
     def known_keys(self) -> str:
         """What insert does with rows whose key is in the table: `none`, `drop` or `fail`."""
         return "drop" if self.drop_duplicates else self.insert_duplicates

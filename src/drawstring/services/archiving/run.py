@@ -44,7 +44,7 @@ def archive(context: TableContext, options: WriteOptions) -> ArchiveResult | Non
     Raises:
         ConflictError: another writer holds the table.
     """
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         locked, timeline = recover_and_load(locked, options.failed_writes)
         return archive_table(locked, options, timeline)
 

@@ -74,14 +74,14 @@ def clean(context: TableContext, options: WriteOptions) -> CleanResult | None:
     Raises:
         ConflictError: another writer holds the table.
     """
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         locked, timeline = recover_and_load(locked, options.failed_writes)
         return clean_table(locked, options, timeline)
 
 
 def clean_after_commit(written: Committed) -> None:
     """Clean the table of a commit if enough was written since the last clean; see `clean`."""
-    with lock_table(written.context, written.options.lock_wait_ms) as locked:
+    with lock_table(written.context, written.options.locking) as locked:
         locked, timeline = recover_and_load(locked, written.options.failed_writes)
         clean_table(locked, written.options, timeline, only_if_due=True)
 

@@ -131,7 +131,7 @@ def schedule_clustering(
     Returns:
         The requested time, None if there is nothing to do.
     """
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         timeline = locked.store.load()
         check_clustering(locked, timeline, options)
         if timeline.latest_write() is None:

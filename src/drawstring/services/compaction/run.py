@@ -65,7 +65,7 @@ def schedule_compaction(
         InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
         ConflictError: another writer holds the table.
     """
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         _check_type(context, locked.config)
         timeline = locked.store.load()
         now = locked.store.new_time(timeline)
@@ -86,7 +86,7 @@ def schedule_log_compaction(context: TableContext, options: WriteOptions) -> str
         UnsupportedError: the table's merge mode has no log compaction.
         ConflictError: another writer holds the table.
     """
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         _check_type(context, locked.config)
         check_rewritable(locked.config)
         locked, timeline = recover_and_load(locked, options.failed_writes)

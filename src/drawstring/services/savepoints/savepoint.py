@@ -46,7 +46,7 @@ def savepoint(context: TableContext, options: WriteOptions, instant: str | None,
         InvalidError: there is no such write, or some of its files were cleaned.
         ConflictError: another writer holds the table.
     """
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         locked, timeline = _recovered(locked, options)
         target = _write(timeline, instant)
         if any(each.requested == target.requested for each in timeline.completed_of(Action.SAVEPOINT)):
@@ -70,7 +70,7 @@ def delete_savepoint(context: TableContext, options: WriteOptions, instant: str)
         InvalidError: there is no savepoint of that write.
         ConflictError: another writer holds the table.
     """
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         store, timeline = locked.store, locked.store.load()
         savepoints = [each for each in timeline.instants if each.action is Action.SAVEPOINT]
         for each in savepoints:
@@ -100,7 +100,7 @@ def restore(context: TableContext, options: WriteOptions, instant: str) -> Resto
         ConflictError: another writer holds the table.
     """
     watch = Stopwatch()
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         locked, timeline = _recovered(locked, options)
         plan = _checked_plan(locked.context, locked.store, timeline, instant)
         if not plan.instants:

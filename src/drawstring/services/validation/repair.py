@@ -49,7 +49,7 @@ def repair(
         InvalidError: there is no table.
         CorruptTableError: the properties and their backup are gone, or the timeline cannot be read.
     """
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         findings = _repairable(locked, remedies)
         if apply and findings:
             _apply(locked, findings)

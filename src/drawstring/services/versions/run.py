@@ -109,7 +109,7 @@ def change_version(
         if config.is_merge_on_read and config.version != version:
             compaction_result = compact(context, _full_compaction(options), progress)
             compacted = compaction_result.instant if compaction_result else compacted
-        with lock_table(context, options.lock_wait_ms) as locked:
+        with lock_table(context, options.locking) as locked:
             relaid = _change(locked, version, options)
             if relaid is None:
                 continue

@@ -74,7 +74,8 @@ def replace_table(path: str, rows: SparkRows, by: Replacement) -> CommitResult:
 
 def _replaced_by_swap(root: Path, staged: Path, rows: SparkRows, by: Replacement) -> CommitResult:
     try:
-        with table_lock(by.storage, SystemClock(), SystemIds(), by.write_options.lock_wait_ms):
+        locking = by.write_options.locking
+        with table_lock(by.storage, SystemClock(), SystemIds(), locking.wait_ms, locking):
             result = by.write(by.create(str(staged)), rows)
             _swap(root, staged, open_storage(root.parent, by.storage.spec.options))
         return result
@@ -137,7 +138,7 @@ def _check_rows(rows: SparkRows, by: Replacement) -> None:
     """Compute all rows with the record keys and columns of the new table, and discard them."""
     context = by.create("memory://drawstring-check")._context
     try:
-        with lock_table(context, by.write_options.lock_wait_ms) as locked:
+        with lock_table(context, by.write_options.locking.own()) as locked:
             timeline = locked.store.load()
             facts = WriteFacts(locked, timeline, locked.store.new_time(timeline))
             plan = plan_write(facts, rows.schema, verb_of(by.write_options.operation), by.write_options)

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from drawstring.base.errors import InvalidError
 from drawstring.bootstrapping import Place, bootstrapped
+from drawstring.config.keys.locks import without_provider
 from drawstring.config.options.write_options import WriteOptions, table_scope
 from drawstring.entry import TableDefinition, create
 from drawstring.entry import open as open_table
@@ -90,7 +91,9 @@ class Target:
             return self._create(path, rows.schema, write_options, options)
 
         def write(table: Table, rows: SparkRows) -> CommitResult:
-            return table._write_rows(write_options.operation, rows, options)
+            # Beside the old table the new one needs no lock but its own: that of the options is held.
+            own = options if table.uri == self.storage.spec.uri else without_provider(options)
+            return table._write_rows(write_options.operation, rows, own)
 
         create_at("memory://drawstring-check")._context.storage.delete_tree("")
         return replace_table(self.path, rows, Replacement(self.storage, create_at, write, write_options))

@@ -70,7 +70,7 @@ def bootstrap(context: TableContext, source: Source, options: WriteOptions) -> C
         InvalidError: the table has rows, or the source does not fit it.
     """
     watch = Stopwatch()
-    with lock_table(context, options.lock_wait_ms) as locked:
+    with lock_table(context, options.locking) as locked:
         locked, timeline = recover_and_load(locked)
         if timeline.writes():
             raise InvalidError("The table already has rows. Bootstrap a new table.")

@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import drawstring
+from drawstring.base.clock import Clock, Ids, SteppingClock, SystemClock, SystemIds
+from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, UnsupportedError
+from drawstring.config.keys.locks import HUDI_CLASSES, LockSettings, ProviderName
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.storage.local import LocalStorage
+from drawstring.storage.protocol import Storage
+from drawstring.txn.locks.file_lock import FileLock
+from drawstring.txn.locks.hudi_file_lock import HudiFileLock
+from drawstring.txn.locks.in_process_lock import InProcessLock
+from drawstring.txn.locks.lease_lock import LEASE_MS, LEASE_PATH, Lease, LeaseLock
+from drawstring.txn.locks.protocol import Lock
+from drawstring.txn.locks.providers import provided_lock
+from drawstring.txn.locks.table_lock import table_lock
+from tests.support.rows import held, rides
+from tests.support.storages import memory
+
+KINDS = {
+    ProviderName.IN_PROCESS: InProcessLock,
+    ProviderName.FILE_SYSTEM: HudiFileLock,
+    ProviderName.STORAGE: LeaseLock,
+}
+COMPLETE = {
+    "zookeeper.url": "localhost",
+    "zookeeper.base_path": "/hudi",
+    "zookeeper.lock_key": "rides",
+    "dynamodb.table": "locks",
+    "dynamodb.partition_key": "rides",
+}
+
+
+def settings_of(provider: str, **more: object) -> LockSettings:
+    named = {"provider": provider, **more}
+    return WriteOptions.parse({f"hoodie.write.lock.{key}": str(named[key]) for key in named}).locking
+
+
+def provided(storage: Storage, settings: LockSettings, clock: Clock | None = None) -> Lock:
+    lock = provided_lock(storage, clock or SystemClock(), SystemIds(), settings)
+    assert lock is not None
+    return lock
+
+
+@pytest.mark.parametrize("name", [*KINDS, *list(HUDI_CLASSES)[:3], "x.StorageBasedLockProvider", "Storage"])
+def test_a_provider_has_a_short_name_and_the_name_of_hudi_s_class(name: str, tmp_path: Path) -> None:
+    settings = settings_of(name, **COMPLETE)
+    assert settings.known_provider is not None
+    assert type(provided(LocalStorage(tmp_path), settings)) is KINDS[settings.known_provider]
+
+
+def test_every_provider_of_hudi_has_one_of_ours() -> None:
+    assert set(HUDI_CLASSES.values()) | {ProviderName.OWN} == set(ProviderName)
+
+
+@pytest.mark.parametrize("given", ["", "own"])
+def test_the_default_is_the_table_s_own_lock(given: str, tmp_path: Path) -> None:
+    clock, ids = SystemClock(), SystemIds()
+    assert provided_lock(LocalStorage(tmp_path), clock, ids, settings_of(given)) is None
+    assert isinstance(provided_lock(memory(), clock, ids, settings_of(given)), LeaseLock)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "text"),
+    [
+        (
+            "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider",
+            UnsupportedError,
+            "would not",
+        ),
+        ("zookeper", InvalidError, "There is no lock provider 'zookeper'. Use one of dynamodb"),
+    ],
+)
+def test_a_provider_that_is_not_there_is_refused_before_anything_is_written(
+    name: str, kind: type[Exception], text: str
+) -> None:
+    rows = rides(("a", "rome", 1, 1.0))
+    table = drawstring.create(memory().spec.uri, rows.schema, record_key="id")
+    with pytest.raises(kind, match=text):
+        table.upsert(rows, options={"hoodie.write.lock.provider": name})
+    assert table._context.storage.list_files(".hoodie/timeline") == []
+
+
+@pytest.mark.parametrize("name", [ProviderName.IN_PROCESS, ProviderName.FILE_SYSTEM, ProviderName.STORAGE])
+def test_a_lock_excludes_and_tells_when_it_is_lost(name: str, tmp_path: Path) -> None:
+    storage, settings = LocalStorage(tmp_path), settings_of(name)
+    first, second = provided(storage, settings), provided(storage, settings)
+    assert not first.is_held()
+    assert first.try_acquire()
+    first.check()
+    assert second.is_held()
+    assert not second.try_acquire()
+    assert second.holder()
+    with pytest.raises(ConflictError):
+        second.check()
+    second.release()
+    first.check()
+    first.release()
+    first.release()
+    assert second.try_acquire()
+    second.release()
+
+
+@pytest.mark.parametrize("name", [ProviderName.IN_PROCESS, ProviderName.FILE_SYSTEM, ProviderName.STORAGE])
+def test_threads_never_hold_a_table_together(name: str, tmp_path: Path) -> None:
+    storage, settings = LocalStorage(tmp_path), settings_of(name)
+    inside, most = [0], [0]
+
+    def work() -> None:
+        for _ in range(5):
+            with table_lock(storage, SystemClock(), SystemIds(), 60_000, settings) as lock:
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                lock.check()
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert most == [1]
+
+
+def test_on_local_files_the_own_lock_is_held_beside_a_provider_s(tmp_path: Path) -> None:
+    storage, settings = LocalStorage(tmp_path), settings_of("file_system")
+    with table_lock(storage, SystemClock(), SystemIds(), 0, settings) as lock:
+        lock.check()
+        assert (tmp_path / ".hoodie/lock").exists()
+        expected = pytest.raises(ConflictError, match="Another writer holds the table")
+        with expected, table_lock(storage, SteppingClock(), SystemIds(), 10):
+            pass
+        os.unlink(tmp_path / ".hoodie/.locks/drawstring.lock")
+        with pytest.raises(ConflictError, match="lost"):
+            lock.check()
+    assert not (tmp_path / ".hoodie/lock").exists()
+
+
+def test_where_files_cannot_be_locked_a_provider_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: FileLock) -> bool:
+        raise UnavailableError("The table cannot be locked.")
+
+    monkeypatch.setattr(FileLock, "try_acquire", refuse)
+    storage = LocalStorage(tmp_path)
+    with table_lock(storage, SystemClock(), SystemIds(), 0, settings_of("storage")) as lock:
+        lock.check()
+        assert storage.exists(LEASE_PATH)
+    expected = pytest.raises(UnavailableError, match="cannot be locked")
+    with expected, table_lock(storage, SystemClock(), SystemIds(), 0, settings_of("own")):
+        pass
+
+
+def test_the_lock_file_of_hudi_is_in_the_folder_of_the_options(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path / "t")
+    for folder in (f"{tmp_path}/locks", f"file://{tmp_path}/others"):
+        lock = provided(storage, settings_of("file_system", **{"filesystem.path": folder}))
+        assert lock.try_acquire()
+        assert Path(folder.removeprefix("file://"), "lock").exists()
+        lock.release()
+
+
+def test_an_empty_lock_file_of_the_jvm_is_respected_until_it_expires(tmp_path: Path) -> None:
+    storage, clock = LocalStorage(tmp_path), SystemClock()
+    path = tmp_path / ".hoodie/lock"
+    path.parent.mkdir()
+    path.touch()
+    for_ever = provided(storage, settings_of("file_system"))
+    expiring = provided(storage, settings_of("file_system", **{"filesystem.expire": 1}))
+    assert not for_ever.try_acquire()
+    assert not expiring.try_acquire()
+    assert "left no name, by the file" in expiring.holder()
+    old = clock.now_ms() / 1000 - 61
+    os.utime(path, (old, old))
+    assert for_ever.is_held()
+    assert not for_ever.try_acquire()
+    assert expiring.try_acquire()
+    expiring.check()
+    assert [each.name for each in path.parent.iterdir()] == ["lock"]
+    expiring.release()
+
+
+def test_a_lock_file_that_the_jvm_deleted_or_replaced_is_lost_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / ".hoodie/lock"
+    lock = provided(LocalStorage(tmp_path), settings_of("file_system"))
+    assert lock.try_acquire()
+    path.unlink()
+    with pytest.raises(ConflictError, match="deleted or replaced"):
+        lock.check()
+    path.touch()
+    with pytest.raises(ConflictError, match="deleted or replaced"):
+        lock.check()
+    lock.release()
+    assert path.exists()
+
+
+def test_a_lock_file_needs_a_file_system() -> None:
+    with pytest.raises(InvalidError, match=r"in an object store\. Use the provider storage"):
+        provided(memory(), settings_of("file_system"))
+
+
+@pytest.mark.parametrize(
+    ("given", "valid_ms"),
+    [
+        ({"storage.validity.timeout.secs": 300}, 300_000),
+        ({"storage.heartbeat.poll.secs": 30}, 300_000),
+        ({"storage.validity.timeout.secs": 100, "storage.renew.interval.secs": 5}, 100_000),
+        ({}, LEASE_MS),
+    ],
+)
+def test_options_set_the_validity_of_a_lease(given: dict[str, int], valid_ms: int) -> None:
+    storage, clock = memory(), SteppingClock(step_ms=0)
+    lock = provided(storage, settings_of("storage", **given), clock)
+    assert lock.try_acquire()
+    assert Lease.decode(storage.read(LEASE_PATH)).valid_until_ms == clock.now_ms() + valid_ms
+    lock.release()
+
+
+OWN_PROVIDER = """
+class LogLock:
+    taken = []
+
+    def __init__(self, storage, clock, ids, settings):
+        self.url = settings.given["hoodie.write.lock.mine.url"]
+
+    def try_acquire(self):
+        LogLock.taken.append(self.url)
+        return True
+
+    def is_held(self):
+        return False
+
+    def check(self):
+        LogLock.taken.append("checked")
+
+    def release(self):
+        LogLock.taken.append("released")
+
+    def holder(self):
+        return "nobody"
+"""
+
+
+@pytest.fixture
+def own_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Install a distribution with an entry point, as `pip install` does."""
+    site = tmp_path / "site"
+    info = site / "mylocks-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "mylocks.py").write_text(OWN_PROVIDER)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mylocks\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[drawstring.lock_providers]\nmine = mylocks:LogLock\n")
+    monkeypatch.syspath_prepend(str(site))
+    yield "mine"
+    sys.modules.pop("mylocks", None)
+
+
+def test_a_provider_of_a_user_s_own_is_an_entry_point(own_provider: str) -> None:
+    rows = rides(("a", "rome", 1, 1.0))
+    table = drawstring.create(memory().spec.uri, rows.schema, record_key="id")
+    given = {"hoodie.write.lock.provider": own_provider, "hoodie.write.lock.mine.url": "there"}
+    table.upsert(rows, options=given)
+    assert held(table) == [("a", "rome", 1, 1.0)]
+    taken = sys.modules["mylocks"].LogLock.taken
+    assert (taken[0], taken[-1]) == ("there", "released")
+    assert "checked" in taken
+
+
+def test_a_provider_may_be_a_function(own_provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def provider(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock:
+        return InProcessLock(settings.provider)
+
+    import mylocks  # type: ignore[import-not-found]
+
+    monkeypatch.setattr(mylocks, "LogLock", provider)
+    with table_lock(memory(), SystemClock(), SystemIds(), 0, settings_of("mine")) as lock:
+        assert isinstance(lock, InProcessLock)
