@@ -61,6 +61,7 @@ ONLY_IN = {
     "obstore": ("storage",),
     "cyclopts": ("cli",),
     "rich": ("cli",),
+    "kazoo": ("txn",),
 }
 """Modules that a room wraps for all others."""
 

@@ -18,6 +18,7 @@ from drawstring.txn.locks.hudi_file_lock import hudi_file_lock
 from drawstring.txn.locks.in_process_lock import InProcessLock
 from drawstring.txn.locks.lease_lock import LEASE_MS, RENEW_SECONDS, LeaseLock
 from drawstring.txn.locks.protocol import Lock, LockProvider
+from drawstring.txn.locks.zookeeper_lock import zookeeper_lock
 
 GROUP: Final = "drawstring.lock_providers"
 
@@ -59,6 +60,8 @@ _PROVIDERS: Final[Mapping[ProviderName, LockProvider]] = {
     ProviderName.IN_PROCESS: _in_process,
     ProviderName.FILE_SYSTEM: hudi_file_lock,
     ProviderName.STORAGE: _lease,
+    ProviderName.ZOOKEEPER: zookeeper_lock,
+    ProviderName.ZOOKEEPER_IMPLICIT: zookeeper_lock,
 }
 
 
