@@ -62,6 +62,8 @@ ONLY_IN = {
     "cyclopts": ("cli",),
     "rich": ("cli",),
     "kazoo": ("txn",),
+    "boto3": ("txn",),
+    "botocore": ("txn",),
 }
 """Modules that a room wraps for all others."""
 

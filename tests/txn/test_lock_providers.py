@@ -15,13 +15,16 @@ from drawstring.config.keys.locks import HUDI_CLASSES, LockSettings, ProviderNam
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
+from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.hudi_file_lock import HudiFileLock
 from drawstring.txn.locks.in_process_lock import InProcessLock
 from drawstring.txn.locks.lease_lock import LEASE_MS, LEASE_PATH, Lease, LeaseLock
+from drawstring.txn.locks.path_hash import address_hash, xxhash64
 from drawstring.txn.locks.protocol import Lock
 from drawstring.txn.locks.providers import provided_lock
 from drawstring.txn.locks.table_lock import table_lock
+from drawstring.txn.locks.zookeeper_lock import ZookeeperLock
 from tests.support.rows import held, rides
 from tests.support.storages import memory
 
@@ -29,6 +32,10 @@ KINDS = {
     ProviderName.IN_PROCESS: InProcessLock,
     ProviderName.FILE_SYSTEM: HudiFileLock,
     ProviderName.STORAGE: LeaseLock,
+    ProviderName.ZOOKEEPER: ZookeeperLock,
+    ProviderName.ZOOKEEPER_IMPLICIT: ZookeeperLock,
+    ProviderName.DYNAMODB: DynamoDbLock,
+    ProviderName.DYNAMODB_IMPLICIT: DynamoDbLock,
 }
 COMPLETE = {
     "zookeeper.url": "localhost",
@@ -50,7 +57,7 @@ def provided(storage: Storage, settings: LockSettings, clock: Clock | None = Non
     return lock
 
 
-@pytest.mark.parametrize("name", [*KINDS, *list(HUDI_CLASSES)[:3], "x.StorageBasedLockProvider", "Storage"])
+@pytest.mark.parametrize("name", [*KINDS, *HUDI_CLASSES, "x.StorageBasedLockProvider", "DynamoDB"])
 def test_a_provider_has_a_short_name_and_the_name_of_hudi_s_class(name: str, tmp_path: Path) -> None:
     settings = settings_of(name, **COMPLETE)
     assert settings.known_provider is not None
@@ -223,6 +230,16 @@ def test_options_set_the_validity_of_a_lease(given: dict[str, int], valid_ms: in
     assert lock.try_acquire()
     assert Lease.decode(storage.read(LEASE_PATH)).valid_until_ms == clock.now_ms() + valid_ms
     lock.release()
+
+
+def test_addresses_are_hashed_as_hudi_hashes_them() -> None:
+    # What ZookeeperBasedImplicitBasePathLockProvider.getLockBasePath of Hudi 1.2.0 returns, below /tmp.
+    assert address_hash("/tmp/t") == "FB88BAF128102D93"
+    assert address_hash("s3://bucket/lake/rides") == "876872787E77E0F0"
+    long = "a-rather-long-path/that/has/more/than/thirty-two/bytes"
+    assert address_hash(f"s3a://b/{long}") == address_hash(f"s3://b/{long}") == "6B714E10EB72A97E"
+    assert address_hash("é") == "2D46439220E9B5D2"
+    assert xxhash64(b"", 0) == 0xEF46DB3751D8E999
 
 
 OWN_PROVIDER = """

@@ -14,6 +14,7 @@ from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
+from drawstring.txn.locks.dynamodb_lock import LEASE_MS_MIN, dynamodb_lock
 from drawstring.txn.locks.hudi_file_lock import hudi_file_lock
 from drawstring.txn.locks.in_process_lock import InProcessLock
 from drawstring.txn.locks.lease_lock import LEASE_MS, RENEW_SECONDS, LeaseLock
@@ -21,6 +22,8 @@ from drawstring.txn.locks.protocol import Lock, LockProvider
 from drawstring.txn.locks.zookeeper_lock import zookeeper_lock
 
 GROUP: Final = "drawstring.lock_providers"
+_DYNAMODB: Final = (ProviderName.DYNAMODB, ProviderName.DYNAMODB_IMPLICIT)
+_WATCHING_MS: Final = 5000
 
 
 def provided_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings | None) -> Lock | None:
@@ -47,6 +50,15 @@ def provided_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettin
     return provider(storage, clock, ids, settings)
 
 
+def patience_ms(settings: LockSettings | None, wait_ms: int) -> int:
+    """Return how long to wait for a lock, in milliseconds.
+
+    A dead holder in DynamoDB is noticed after a lease, mostly as long as the wait: the waiter looks again.
+    """
+    watches = settings is not None and settings.known_provider in _DYNAMODB and wait_ms >= LEASE_MS_MIN
+    return wait_ms + _WATCHING_MS if watches else wait_ms
+
+
 def _in_process(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock:
     return InProcessLock(storage.spec.uri)
 
@@ -62,6 +74,8 @@ _PROVIDERS: Final[Mapping[ProviderName, LockProvider]] = {
     ProviderName.STORAGE: _lease,
     ProviderName.ZOOKEEPER: zookeeper_lock,
     ProviderName.ZOOKEEPER_IMPLICIT: zookeeper_lock,
+    ProviderName.DYNAMODB: dynamodb_lock,
+    ProviderName.DYNAMODB_IMPLICIT: dynamodb_lock,
 }
 
 

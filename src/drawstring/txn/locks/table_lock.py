@@ -35,7 +35,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.lease_lock import LEASE_PATH, LeaseLock
 from drawstring.txn.locks.protocol import Lock
-from drawstring.txn.locks.providers import provided_lock
+from drawstring.txn.locks.providers import patience_ms, provided_lock
 
 PATIENCE_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 100
@@ -183,7 +183,7 @@ def table_lock(
         InvalidError: there is no such lock provider, or it lacks an option.
     """
     other = provided_lock(storage, clock, ids, settings)
-    wait = _Wait(storage, clock, clock.now_ms() + wait_ms, wait_ms)
+    wait = _Wait(storage, clock, clock.now_ms() + patience_ms(settings, wait_ms), wait_ms)
     with ExitStack() as stack:
         own = None
         if other is None:

@@ -1,0 +1,309 @@
+"""The DynamoDB providers: the lock of Hudi's, which is an item of AWS's `dynamodb-lock-client`.
+
+    key                  S   name of the lock, the only key of the table
+    ownerName            S   who holds it
+    leaseDuration        S   milliseconds, as text
+    recordVersionNumber  S   a UUID, new with each heartbeat
+    isReleased           S   "1" once a client released the lock without deleting the item (Hudi's deletes it)
+    data                 B   of other users of that client; Hudi has none, and neither have we
+
+The item has no time of expiry. Whoever waits watches the record version: when it stays the same for
+the holder's lease duration, the holder is dead, and the item is replaced if it still has that version. So a
+waiter needs to watch for a whole lease; a process remembers what it saw from one wait to the next. The lease
+is as long as `hoodie.write.lock.wait_time_ms`, as in Hudi, but never under 20 seconds; heartbeats come three
+times a lease.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from functools import lru_cache
+from typing import Any, Final
+
+from drawstring.base.clock import Clock, Ids
+from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
+from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.properties_store import load_config
+from drawstring.txn.locks.path_hash import address_hash
+from drawstring.txn.locks.renewal import Renewal
+
+LEASE_MS_MIN: Final = 20_000
+_HEARTBEATS: Final = 3
+_KEY: Final = "key"
+_OWNER: Final = "ownerName"
+_LEASE: Final = "leaseDuration"
+_VERSION: Final = "recordVersionNumber"
+_RELEASED: Final = "isReleased"
+_ABSENT: Final = "attribute_not_exists(#k)"
+_SAME: Final = "attribute_exists(#k) AND #v = :v"
+_OURS: Final = f"{_SAME} AND #o = :o"
+_NAMES: Final = {"#k": _KEY, "#v": _VERSION, "#o": _OWNER, "#l": _LEASE}
+_POLL_SECONDS: Final = 0.5
+_NO_TABLE: Final = "ResourceNotFoundException"
+_REFUSALS: Final = frozenset({"ConditionalCheckFailedException", "ResourceInUseException"})
+"""A condition did not hold; a table that is to be created is there."""
+
+Item = dict[str, dict[str, str]]
+
+_seen: dict[tuple[str, str], tuple[str, int]] = {}
+"""By lock table and key: the record version that this process saw last, and since when, in milliseconds."""
+
+
+class DynamoDbLock:
+    """An item of the lock table.
+
+    Args:
+        client: of DynamoDB, from boto3.
+        key: of the item.
+        clock: for the age of a record version.
+        ids: names the owner and the record versions.
+        settings: the lock table.
+        lease_ms: milliseconds without a heartbeat after which others take the lock.
+    """
+
+    def __init__(
+        self, client: Any, key: str, clock: Clock, ids: Ids, settings: LockSettings, lease_ms: int
+    ) -> None:
+        self._client = client
+        self._place = (settings.dynamodb_table, key)
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._lease_ms = lease_ms
+        self._owner = f"drawstring, process {os.getpid()} on {socket.gethostname()}, {ids.uuid()}"
+        self._mutex = threading.Lock()
+        self._record = ""
+        self._renewal = Renewal(self._beat, lease_ms / _HEARTBEATS / 1000)
+
+    def try_acquire(self) -> bool:
+        """Put the item if there is none, if it was released, or if its holder is dead.
+
+        Raises:
+            UnavailableError: DynamoDB does not answer.
+        """
+        current = self._read()
+        if current is not None and not self._is_free(current):
+            return False
+        record = self._ids.uuid()
+        item = {
+            _KEY: {"S": self._place[1]},
+            _OWNER: {"S": self._owner},
+            _LEASE: {"S": str(self._lease_ms)},
+            _VERSION: {"S": record},
+        }
+        expected = None if current is None else _text(current, _VERSION)
+        self._record = record  # before it is known: if no answer comes, `release` deletes the item
+        if not self._put(item, expected) and self._stored_record() != record:
+            self._record = ""
+            return False
+        _seen.pop(self._place, None)
+        self._renewal = Renewal(self._beat, self._lease_ms / _HEARTBEATS / 1000)
+        self._renewal.start()
+        return True
+
+    def is_held(self) -> bool:
+        """Return whether any process holds the lock."""
+        current = self._read()
+        return current is not None and not self._is_free(current)
+
+    def check(self) -> None:
+        """Send a heartbeat, which succeeds only for the holder.
+
+        Raises:
+            ConflictError: another process took the lock, because this one stalled for too long.
+        """
+        if not self._beat():
+            raise ConflictError("The table lock in DynamoDB was lost. Retry the write.", path=self._place[1])
+
+    def release(self) -> None:
+        """Delete the item, if it is ours."""
+        self._renewal.stop()
+        with self._mutex:
+            record, self._record = self._record, ""
+            if record:
+                self._ask(
+                    "delete_item",
+                    Key=self._key,
+                    ConditionExpression=_OURS,
+                    ExpressionAttributeNames={name: _NAMES[name] for name in ("#k", "#v", "#o")},
+                    ExpressionAttributeValues={":v": {"S": record}, ":o": {"S": self._owner}},
+                )
+
+    def holder(self) -> str:
+        """Describe the owner, and when it counts as dead."""
+        current = self._read()
+        if current is None:
+            return "an owner that has just released it"
+        left_ms = max(0, _lease_ms(current) - self._unchanged_ms(current))
+        return (
+            f"{_text(current, _OWNER)}, item {self._place[1]} of the DynamoDB table {self._place[0]}, which"
+            f" counts as dead if it gives no sign of life for {left_ms // 1000} s more"
+        )
+
+    @property
+    def _key(self) -> Item:
+        return {_KEY: {"S": self._place[1]}}
+
+    def _is_free(self, item: Item) -> bool:
+        return _RELEASED in item or self._unchanged_ms(item) > _lease_ms(item)
+
+    def _unchanged_ms(self, item: Item) -> int:
+        """Return for how long this process has seen the item as it is."""
+        record, now_ms = _text(item, _VERSION), self._clock.now_ms()
+        last, since_ms = _seen.get(self._place, ("", now_ms))
+        if last != record:
+            since_ms = now_ms
+            _seen[self._place] = (record, since_ms)
+        return now_ms - since_ms
+
+    def _beat(self) -> bool:
+        """Put a new record version, and return whether the lock is still ours."""
+        with self._mutex:
+            if not self._record:
+                return False
+            record = self._ids.uuid()
+            values = {":v": self._record, ":o": self._owner, ":l": str(self._lease_ms), ":n": record}
+            is_done = self._ask(
+                "update_item",
+                Key=self._key,
+                UpdateExpression="SET #l = :l, #v = :n",
+                ConditionExpression=_OURS,
+                ExpressionAttributeNames=_NAMES,
+                ExpressionAttributeValues={name: {"S": value} for name, value in values.items()},
+            )
+            if is_done is None and self._stored_record() != record:  # not our own, its answer lost
+                self._record = ""
+            else:
+                self._record = record
+            return bool(self._record)
+
+    def _read(self) -> Item | None:
+        answer = self._ask("get_item", Key=self._key, ConsistentRead=True)
+        item: Item | None = (answer or {}).get("Item")
+        return item
+
+    def _stored_record(self) -> str:
+        item = self._read()
+        return "" if item is None or _text(item, _OWNER) != self._owner else _text(item, _VERSION)
+
+    def _put(self, item: Item, expected: str | None) -> bool:
+        """Put the item if there is none, or in place of a record version; return whether it was put."""
+        condition: dict[str, Any] = {
+            "ConditionExpression": _ABSENT,
+            "ExpressionAttributeNames": {"#k": _KEY},
+        }
+        if expected is not None:
+            condition = {
+                "ConditionExpression": _SAME,
+                "ExpressionAttributeNames": {"#k": _KEY, "#v": _VERSION},
+                "ExpressionAttributeValues": {":v": {"S": expected}},
+            }
+        return self._ask("put_item", Item=item, **condition) is not None
+
+    def _ask(self, method: str, **request: Any) -> dict[str, Any] | None:
+        """Send a request, and return its answer; None if its condition did not hold.
+
+        Raises:
+            UnavailableError: DynamoDB failed or did not answer.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            answer: dict[str, Any] = getattr(self._client, method)(TableName=self._place[0], **request)
+        except (BotoCoreError, ClientError) as error:
+            code = _code(error)
+            if code in _REFUSALS:
+                return None
+            if code == _NO_TABLE and method == "describe_table":
+                return {}
+            if code == _NO_TABLE and method == "get_item":
+                self._create_table()
+                return {}
+            raise UnavailableError(
+                f"DynamoDB failed ({error}). Check region, credentials and network, then try again.",
+                path=self._place[1],
+            ) from error
+        return answer
+
+    def _create_table(self) -> None:
+        """Create the lock table, unless another process does, and wait until it can be used."""
+        settings = self._settings
+        capacity = {
+            "ReadCapacityUnits": settings.dynamodb_read_capacity,
+            "WriteCapacityUnits": settings.dynamodb_write_capacity,
+        }
+        is_provisioned = settings.dynamodb_billing_mode == "PROVISIONED"
+        self._ask(
+            "create_table",
+            KeySchema=[{"AttributeName": _KEY, "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": _KEY, "AttributeType": "S"}],
+            BillingMode=settings.dynamodb_billing_mode,
+            **({"ProvisionedThroughput": capacity} if is_provisioned else {}),
+        )
+        deadline_ms = self._clock.now_ms() + settings.dynamodb_creation_ms
+        while (self._ask("describe_table") or {}).get("Table", {}).get("TableStatus") != "ACTIVE":
+            if self._clock.now_ms() > deadline_ms:
+                raise UnavailableError(
+                    f"The new DynamoDB table {self._place[0]} is not ready yet. Try again later."
+                )
+            self._clock.sleep(_POLL_SECONDS)
+
+
+def dynamodb_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> DynamoDbLock:
+    """Return the lock with the key that the options name, or that follows from the table's address.
+
+    Raises:
+        InvalidError: an option is missing, or boto3 is not installed.
+    """
+    settings.needed(settings.dynamodb_table, "dynamodb.table")
+    if settings.known_provider is ProviderName.DYNAMODB_IMPLICIT:
+        key = address_hash(storage.spec.uri)
+    else:
+        key = settings.dynamodb_partition_key or load_config(storage).name
+    given = settings.given
+    access = (given.get(f"hoodie.aws.{name}") for name in ("access.key", "secret.key", "session.token"))
+    region = settings.dynamodb_region or os.environ.get("AWS_REGION") or "us-east-1"
+    endpoint = settings.dynamodb_endpoint
+    if endpoint and not endpoint.startswith(("http://", "https://")):
+        endpoint = f"https://{endpoint}"
+    client = _client(settings.provider, region, endpoint, tuple(access), os.getpid())
+    return DynamoDbLock(client, key, clock, ids, settings, max(settings.wait_ms, LEASE_MS_MIN))
+
+
+@lru_cache(maxsize=8)
+def _client(provider: str, region: str, endpoint: str, access: tuple[str | None, ...], _process: int) -> Any:
+    """Return a client of DynamoDB, one per process."""
+    try:
+        import boto3
+        from botocore.config import Config
+    except ImportError as error:
+        raise InvalidError(
+            f"{LOCK_PROVIDER}={provider} needs boto3. Install it with: pip install 'drawstring[dynamodb]'"
+        ) from error
+    key, secret, token = access
+    return boto3.client(
+        "dynamodb",
+        region_name=region,
+        endpoint_url=endpoint or None,
+        aws_access_key_id=key,
+        aws_secret_access_key=secret,
+        aws_session_token=token,
+        config=Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "max_attempts": 4}),
+    )
+
+
+def _text(item: Item, name: str) -> str:
+    return item.get(name, {}).get("S", "")
+
+
+def _lease_ms(item: Item) -> int:
+    text = _text(item, _LEASE)
+    return int(text) if text.isdecimal() else LEASE_MS_MIN
+
+
+def _code(error: Exception) -> str:
+    response: dict[str, Any] = getattr(error, "response", {})
+    return str(response.get("Error", {}).get("Code", ""))
