@@ -39,8 +39,8 @@ def present() -> Path | None:
     return next((jar for jar in (MAVEN, IVY) if is_whole(jar)), None)
 
 
-def fetch() -> None:
-    """Let the resolver that spark-submit uses for --packages put it into the project's folder."""
+def fetch(coordinates: str = COORDINATES, into: Path = IVY_FOLDER, *, transitive: bool = False) -> None:
+    """Let the resolver that spark-submit uses for --packages put jars into a folder."""
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
@@ -48,10 +48,12 @@ def fetch() -> None:
     try:
         resolver = gateway.jvm.org.apache.spark.deploy.SparkSubmitUtils
         option = gateway.jvm.scala.Option
-        folder = option.apply(str(IVY_FOLDER))
+        folder = option.apply(str(into))
         settings = resolver.buildIvySettings(option.apply(None), folder, False)
         exclusions = gateway.jvm.org.apache.spark.api.python.PythonUtils.toSeq([])
-        resolver.resolveMavenCoordinates(COORDINATES, settings, option.apply(None), False, exclusions, False)
+        resolver.resolveMavenCoordinates(
+            coordinates, settings, option.apply(None), transitive, exclusions, False
+        )
     finally:
         gateway.shutdown()
 
