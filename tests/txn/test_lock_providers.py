@@ -292,6 +292,20 @@ def test_a_provider_of_a_user_s_own_is_an_entry_point(own_provider: str) -> None
     assert "checked" in taken
 
 
+@pytest.mark.parametrize("service", ["compact", "clean", "savepoint", "archive"])
+def test_services_take_the_lock_that_their_options_name(own_provider: str, service: str) -> None:
+    rows = rides(("a", "rome", 1, 1.0))
+    table = drawstring.create(
+        memory().spec.uri, rows.schema, record_key="id", ordering="ts", table_type="MERGE_ON_READ"
+    )
+    table.upsert(rows)
+    table.upsert(rows)
+    given = {"hoodie.write.lock.provider": own_provider, "hoodie.write.lock.mine.url": service}
+    getattr(table, service)(options=given)
+    taken = sys.modules["mylocks"].LogLock.taken
+    assert (taken[0], taken[-1]) == (service, "released")
+
+
 def test_a_provider_may_be_a_function(own_provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def provider(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock:
         return InProcessLock(settings.provider)

@@ -270,13 +270,3 @@ LOCK_OPTIONS: Final[tuple[Option, ...]] = (
         600_000,
     ),
 )
-
-
-def own_lock(wait_ms: int) -> LockSettings:
-    """Return the settings of the table's own lock, all else by default.
-
-    Args:
-        wait_ms: milliseconds to wait for another holder.
-    """
-    fields = {option.field: option.default for option in LOCK_OPTIONS}
-    return LockSettings.take({**fields, "wait_ms": wait_ms}, {})

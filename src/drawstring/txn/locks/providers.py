@@ -26,21 +26,19 @@ _DYNAMODB: Final = (ProviderName.DYNAMODB, ProviderName.DYNAMODB_IMPLICIT)
 _WATCHING_MS: Final = 5000
 
 
-def provided_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings | None) -> Lock | None:
+def provided_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock | None:
     """Return the lock that the options name, not yet acquired; None for the table's own.
 
     Args:
         storage: the table's files.
         clock: for waiting and for the expiry of a lease.
         ids: names the owner.
-        settings: the options of locks; None for the table's own lock.
+        settings: the options of locks.
 
     Raises:
         InvalidError: there is no such provider, or an option that it needs is missing.
         UnsupportedError: Hudi has the provider, and drawstring has not.
     """
-    if settings is None:
-        return None
     name = settings.known_provider
     if name is ProviderName.OWN:
         if storage.local_path("") is not None:
@@ -50,12 +48,12 @@ def provided_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettin
     return provider(storage, clock, ids, settings)
 
 
-def patience_ms(settings: LockSettings | None, wait_ms: int) -> int:
+def patience_ms(settings: LockSettings, wait_ms: int) -> int:
     """Return how long to wait for a lock, in milliseconds.
 
     A dead holder in DynamoDB is noticed after a lease, mostly as long as the wait: the waiter looks again.
     """
-    watches = settings is not None and settings.known_provider in _DYNAMODB and wait_ms >= LEASE_MS_MIN
+    watches = settings.known_provider in _DYNAMODB and wait_ms >= LEASE_MS_MIN
     return wait_ms + _WATCHING_MS if watches else wait_ms
 
 

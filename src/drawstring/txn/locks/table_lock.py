@@ -182,8 +182,10 @@ def table_lock(
         ConflictError: another writer held the lock for longer than `wait_ms`.
         InvalidError: there is no such lock provider, or it lacks an option.
     """
-    other = provided_lock(storage, clock, ids, settings)
-    wait = _Wait(storage, clock, clock.now_ms() + patience_ms(settings, wait_ms), wait_ms)
+    other, limit_ms = None, wait_ms
+    if settings is not None and settings.given:
+        other, limit_ms = provided_lock(storage, clock, ids, settings), patience_ms(settings, wait_ms)
+    wait = _Wait(storage, clock, clock.now_ms() + limit_ms, wait_ms)
     with ExitStack() as stack:
         own = None
         if other is None:
