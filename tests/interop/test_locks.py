@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -17,7 +18,9 @@ from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.config.keys.locks import HUDI_CLASSES, ProviderName
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.local import LocalStorage
+from drawstring.storage.objects import ObjectStorage
 from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
+from drawstring.txn.locks.lease_lock import LEASE_PATH, LeaseLock
 from drawstring.txn.locks.protocol import Lock
 from drawstring.txn.locks.providers import provided_lock
 from scripts import jdk
@@ -47,14 +50,19 @@ def server() -> Iterator[ZookeeperServer]:
         yield server
 
 
-def hudi(java: str, options: Mapping[str, str], base: Path) -> AbstractContextManager[Contender]:
-    """Run Hudi's lock provider with some options."""
+def hudi_class_path() -> str:
     jars = next(PYTHON.parents[1].glob("lib/python3*/site-packages/pyspark/jars"))
+    return f"{bundle()}:{jars}/*"
+
+
+def hudi(
+    java: str, options: Mapping[str, str], base: object, more_classes: object = ""
+) -> AbstractContextManager[Contender]:
+    """Run Hudi's lock provider with some options."""
     given = {**options, "hoodie.base.path": str(base), "hoodie.table.name": "rides"}
     arguments = [f"{key}={value}" for key, value in given.items()]
-    return contender(
-        [java, "-cp", f"{bundle()}:{jars}/*", str(JAVA / "HudiContender.java"), *arguments],
-    )
+    class_path = f"{hudi_class_path()}:{more_classes}"
+    return contender([java, "-cp", class_path, str(JAVA / "HudiContender.java"), *arguments])
 
 
 def ours_with(options: Mapping[str, str], base: Path) -> Lock:
@@ -93,6 +101,34 @@ def test_with_the_lock_file_of_the_file_system_provider(java: str, tmp_path: Pat
     }
     with hudi(java, options, tmp_path) as theirs:
         take_turns(ours_with(options, tmp_path), theirs)
+
+
+def test_with_the_lease_on_s3(java: str, s3: S3Server, tmp_path: Path) -> None:
+    """Hudi's provider decides; its requests come from a class of ours, since hudi-aws cannot be had."""
+    source = str(JAVA / "S3StorageLockClient.java")
+    compiler = str(Path(java).with_name("javac"))
+    subprocess.run([compiler, "-cp", hudi_class_path(), "-d", str(tmp_path), source], check=True)
+    base = f"s3://lake/{uuid.uuid4()}"
+    storage = ObjectStorage(base, s3.options)
+    ours = LeaseLock(storage, SystemClock(), SystemIds())
+    options = {
+        "hoodie.write.lock.provider": CLASSES[ProviderName.STORAGE],
+        "hoodie.write.lock.storage.validity.timeout.secs": "10",
+        "hoodie.write.lock.storage.renew.interval.secs": "1",
+        "test.endpoint": s3.endpoint,
+    }
+    with hudi(java, options, base, tmp_path) as theirs:
+        take_turns(ours, theirs)
+        assert theirs.acquire(0) or theirs.acquire(5000)
+        time.sleep(12)  # longer than a lease: they renew it
+        assert not ours.try_acquire()
+        assert set(json.loads(storage.read(LEASE_PATH))) == {"expired", "validUntil", "owner"}
+    began = time.monotonic()
+    while not ours.try_acquire():  # they are dead now
+        time.sleep(0.2)
+        assert time.monotonic() - began < 60
+    ours.check()
+    ours.release()
 
 
 @pytest.fixture(scope="module")
