@@ -141,7 +141,7 @@ def restored_overwrites(kind: Kind) -> None:
 
 
 def resizings(kind: Kind) -> None:
-    """Writes go on while buckets are resized; a resizing that dies and is withdrawn leaves no file."""
+    """Writes go on while buckets are resized; a resizing that dies and is unscheduled leaves no file."""
     table = created(kind)
     table.compact()
     before = index_files(table)

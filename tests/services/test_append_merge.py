@@ -251,7 +251,7 @@ def test_a_merge_that_somebody_planned_by_hand_is_theirs() -> None:
     assert [each.requested for each in table.timeline.pending()] == [planned]
 
 
-def test_a_merge_of_a_damaged_file_is_withdrawn(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_merge_of_a_damaged_file_is_unscheduled(caplog: pytest.LogCaptureFixture) -> None:
     table = create()
     append(table, range(2), **{FILES: 3})
     storage = table._context.storage

@@ -212,6 +212,6 @@ def test_a_plan_that_names_other_files_than_its_clustering_is_refused() -> None:
     planned = store.new_time(store.load())
     store.request(Action.CLUSTERING, planned, encode_clustering_plan(fewer, table.uri))
     for run in (table.compact_base_files, table.cluster):
-        with pytest.raises(CorruptTableError, match=f"Withdraw it .rollback of {planned}"):
+        with pytest.raises(CorruptTableError, match=f"Unschedule it .rollback of {planned}"):
             run(instant=planned)
     assert file_groups(table) == 10

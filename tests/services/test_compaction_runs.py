@@ -143,7 +143,7 @@ def test_a_lease_that_a_dead_runner_holds_is_waited_for() -> None:
     with pytest.raises(ConflictError, match="Another process runs"):
         table.compact(instant=instant)
     storage.put(path, Lease(False, now_ms - 60_000, "dead").encode())
-    with pytest.raises(ConflictError, match="The plan was withdrawn"):
+    with pytest.raises(ConflictError, match="The plan was unscheduled"):
         table.compact(instant=instant)
     assert table.compact()
     assert (held(table), leftovers(table)) == (MERGED, [])

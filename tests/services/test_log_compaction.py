@@ -146,7 +146,7 @@ def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> N
         writer.upsert(rides(("f", "rome", 9, 9.0)), options=WITHOUT_COMPACTION)
         expected = sorted([("f", "rome", 9, 9.0), *(row for row in rows if row[:2] != ("f", "rome"))])
         assert held(writer) == expected, step
-        with suppress(ConflictError):  # its runner may only stand still: the plan is withdrawn
+        with suppress(ConflictError):  # its runner may only stand still: the plan is unscheduled
             opened(copy, START_MS + 2 * HOUR_MS).log_compact(instant=instant)
         assert held(writer) == expected, step
         opened(copy, START_MS + 2 * HOUR_MS).log_compact(options=FEW)
@@ -247,7 +247,7 @@ def test_writers_go_on_while_a_hybrid_compaction_runs_and_dies() -> None:
     for copy, step in Prepared.of(table).deaths(lambda each: each.compact(instant=instant), every=3):
         writer = opened(copy, START_MS + HOUR_MS)
         writer.upsert(rides(("1", "oslo", 9, 9.0)), options=WITHOUT_COMPACTION)
-        with suppress(ConflictError):  # its runner may only stand still: the plan is withdrawn
+        with suppress(ConflictError):  # its runner may only stand still: the plan is unscheduled
             opened(copy, START_MS + 2 * HOUR_MS).compact(instant=instant)
         expected = sorted([("1", "oslo", 9, 9.0), *(row for row in rows if row[:2] != ("1", "oslo"))])
         assert held(writer) == expected, step

@@ -62,7 +62,7 @@ def test_the_write_of_a_dead_writer_is_rolled_back_by_name_and_no_other(version:
 
 
 @versions
-def test_a_plan_is_withdrawn_by_name_only(version: int) -> None:
+def test_a_plan_is_unscheduled_by_name_only(version: int) -> None:
     table = logged(version)
     dead, plan = dead_write(table), table.schedule_compaction(options=NO_ROLLBACK)
     assert plan is not None and plan > dead.requested
@@ -99,7 +99,7 @@ def test_a_preview_leaves_no_trace(tmp_path: Path) -> None:
 
 @versions
 @pytest.mark.parametrize("began", [False, True])
-def test_a_compaction_that_nobody_wants_is_withdrawn(version: int, began: bool) -> None:
+def test_a_compaction_that_nobody_wants_is_unscheduled(version: int, began: bool) -> None:
     table = logged(version)
     instant = table.schedule_compaction()
     assert instant is not None
@@ -117,7 +117,7 @@ def test_a_compaction_that_nobody_wants_is_withdrawn(version: int, began: bool) 
 
 
 @pytest.mark.parametrize("version", (8, 9))
-def test_a_compaction_is_withdrawn_though_others_wrote_since(version: int) -> None:
+def test_a_compaction_is_unscheduled_though_others_wrote_since(version: int) -> None:
     table = logged(version)
     instant = table.schedule_compaction()
     table.upsert(rides(NEWEST))
@@ -127,7 +127,7 @@ def test_a_compaction_is_withdrawn_though_others_wrote_since(version: int) -> No
     assert (held(table), logs(table), table.validate().is_sound) == (WITH_NEWEST, 0, True)
 
 
-def test_a_compaction_of_version_6_that_others_wrote_on_top_of_is_not_withdrawn() -> None:
+def test_a_compaction_of_version_6_that_others_wrote_on_top_of_is_not_unscheduled() -> None:
     table = logged(6)
     instant = table.schedule_compaction()
     table.upsert(rides(NEWEST))
@@ -139,7 +139,7 @@ def test_a_compaction_of_version_6_that_others_wrote_on_top_of_is_not_withdrawn(
     assert held(table) == WITH_NEWEST
 
 
-def test_a_log_compaction_is_withdrawn() -> None:
+def test_a_log_compaction_is_unscheduled() -> None:
     table = logged(9)
     table.upsert(rides(NEWEST))
     instant = table.schedule_log_compaction(options={"hoodie.log.compaction.blocks.threshold": 2})
@@ -149,7 +149,7 @@ def test_a_log_compaction_is_withdrawn() -> None:
 
 
 @versions
-def test_a_clustering_that_refuses_writes_says_how_to_withdraw_it(version: int) -> None:
+def test_a_clustering_that_refuses_writes_says_how_to_unschedule_it(version: int) -> None:
     table = scattered(version)
     instant = table.schedule_clustering()
     assert instant is not None

@@ -1,4 +1,4 @@
-"""A plan that another process completed or withdrew between scheduling and running."""
+"""A plan that another process completed or unscheduled between scheduling and running."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def test_a_plan_that_another_process_ran_and_archived_is_done(version: int, serv
 
 @services
 @versions
-def test_a_plan_that_another_process_withdrew_is_to_be_made_again(version: int, service: str) -> None:
+def test_a_plan_that_another_process_unscheduled_is_to_be_made_again(version: int, service: str) -> None:
     table, instant = planned(service, version)
     table.rollback(instant)
-    with pytest.raises(ConflictError, match=r"Another process withdrew this .* Run the service again"):
+    with pytest.raises(ConflictError, match=r"Another process unscheduled this .* Run the service again"):
         run_own(service, table, instant)
-    with pytest.raises((ConflictError, InvalidError), match=r"withdrew|was withdrawn or never planned"):
+    with pytest.raises((ConflictError, InvalidError), match=r"unscheduled|was unscheduled or never planned"):
         getattr(table, service)(instant=instant)
     assert getattr(table, service)()
 
@@ -85,5 +85,5 @@ def test_a_write_of_the_archive_is_no_plan(service: str) -> None:
     table.clean(options=SHORT)
     table.archive(options=SHORT)
     assert table.timeline.write_at(first) is None
-    with pytest.raises(InvalidError, match="withdrawn or never planned"):
+    with pytest.raises(InvalidError, match="unscheduled or never planned"):
         getattr(table, service)(instant=first)

@@ -26,7 +26,7 @@ from drawstring.txn.rollback.rollback import (
     plan_rollback,
     rollback_instant,
 )
-from drawstring.txn.rollback.withdrawal import restart
+from drawstring.txn.rollback.unschedule import rollback_inflight_plan
 from tests.support.golden import golden_storage
 from tests.support.storages import files_of, paths, status
 from tests.support.timelines import begin, new_table
@@ -214,7 +214,7 @@ def test_a_compaction_loses_its_attempt_and_can_run_again(version: int) -> None:
     for path in (base, later_log):
         storage.put(path, b"x")
     Markers(storage, compaction.requested).create(base, "CREATE")
-    fence = restart(context, compaction)
+    fence = rollback_inflight_plan(context, compaction)
     assert isinstance(fence, Fence)
     assert [path for path in paths(storage) if not path.startswith(".hoodie")] == [later_log]
     assert paths(storage, ".hoodie/.temp") == []

@@ -59,7 +59,7 @@ def test_it_is_passed_over_by_writes_and_services(service: str) -> None:
 
 
 @services
-def test_it_is_not_run_or_withdrawn_by_name(service: str) -> None:
+def test_it_is_not_run_or_unscheduled_by_name(service: str) -> None:
     table, instant, written = begun(service)
     run = table.compact if service == "compact" else table.cluster
     with pytest.raises(ConflictError, match="Another engine"):
@@ -71,15 +71,15 @@ def test_it_is_not_run_or_withdrawn_by_name(service: str) -> None:
 
 
 @services
-@pytest.mark.parametrize("withdrawn", [False, True])
+@pytest.mark.parametrize("unscheduled", [False, True])
 def test_it_is_taken_over_once_its_sign_of_life_is_as_old_as_the_options_say(
-    service: str, withdrawn: bool
+    service: str, unscheduled: bool
 ) -> None:
     table, instant, written = begun(service, age_ms=5000)
     before = held(table)
     run = table.compact if service == "compact" else table.cluster
     assert not run() or is_left_alone(table, instant, written)
-    if withdrawn:
+    if unscheduled:
         assert table.plan_rollback(instant, options=IMPATIENT) is not None
-    (table.rollback if withdrawn else run)(instant=instant, options=IMPATIENT)
+    (table.rollback if unscheduled else run)(instant=instant, options=IMPATIENT)
     assert (held(table), table.timeline.pending(), orphans(table)) == (before, (), [])

@@ -48,7 +48,7 @@ def through(storage: Storage) -> TimelineStore:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("way", ["fence", "bar"])
+@pytest.mark.parametrize("way", ["fence", "prevent_completion"])
 def test_an_instant_that_completed_just_before_it_was_to_be_rolled_back_stays_completed(
     version: int, way: str
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_decision_whose_answer_got_lost_is_taken_back_by_who_made_it(version: 
     own = through(Fails(storage, ".claim", carried_out=True))
     with pytest.raises(UnavailableError):
         own.complete(inflight, b"x")
-    assert own.bar(inflight) is None
+    assert own.prevent_completion(inflight) is None
     assert store.load().pending() == (inflight,)
     with pytest.raises(ConflictError):
         through(storage).complete(inflight, b"x")
@@ -79,7 +79,9 @@ def test_a_completed_file_that_cannot_be_put_leaves_the_instant_pending(version:
     with pytest.raises(UnavailableError):
         through(Fails(storage, ".deltacommit")).complete(inflight, b"x")
     assert store.load().pending() == (inflight,)
-    assert store.bar(inflight) is None, "nobody completes it for a writer that was told that it failed"
+    assert store.prevent_completion(inflight) is None, (
+        "nobody completes it for a writer that was told that it failed"
+    )
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -100,7 +102,7 @@ def test_a_full_disk_has_room_for_taking_a_decision_back(tmp_path: Path) -> None
 
     with pytest.raises(UnavailableError):
         through(Full(storage, ".deltacommit")).complete(inflight, b"x")
-    assert store.bar(inflight) is None
+    assert store.prevent_completion(inflight) is None
     assert store.load().pending() == (inflight,)
 
 
@@ -127,7 +129,7 @@ def test_a_claim_that_was_cut_short_lets_nobody_complete() -> None:
 def test_a_time_that_was_rolled_back_can_be_used_again_once_that_is_forgotten() -> None:
     _, store = new_store(9)
     inflight = begin(store)
-    assert store.bar(inflight) is None
+    assert store.prevent_completion(inflight) is None
     store.note_rolled_back(inflight)
     store.remove_pending(inflight)
     assert store.load().rolled_back == {inflight.requested}

@@ -105,7 +105,7 @@ def test_what_was_rolled_back_cannot_be_completed(version: int) -> None:
 def test_an_attempt_that_was_taken_away_cannot_complete(version: int) -> None:
     _, store = new_store(version)
     inflight = begin(store, Action.COMPACTION)
-    store.stop(inflight)
+    store.revert_to_requested(inflight)
     with pytest.raises(ConflictError, match="inflight file was removed"):
         store.complete(inflight, b"x")
     assert store.load().pending() == (Instant(inflight.requested, Action.COMPACTION, State.REQUESTED),)

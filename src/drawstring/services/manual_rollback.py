@@ -6,7 +6,7 @@
 | compaction, log compaction, clustering | the files of an attempt are deleted, its plan leaves the timeline |
 
 No committed row is lost, since pending instants do not count. Actions of live processes are left to them. A
-plan is withdrawn only by its instant: unlike a failed write, it is pending on purpose.
+plan is unscheduled only by its instant: unlike a failed write, it is pending on purpose.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from drawstring.txn.rollback.dependents import refuse_built_on
 from drawstring.txn.rollback.file_owners import data_files
 from drawstring.txn.rollback.plan_inputs import refuse_inputs_gone
 from drawstring.txn.rollback.rollback import RollbackContext, rollback_instant
-from drawstring.txn.rollback.withdrawal import (
-    cancel_clustering,
+from drawstring.txn.rollback.unschedule import (
     files_of,
-    remove_compaction,
+    unschedule_clustering,
+    unschedule_compaction,
 )
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
@@ -157,7 +157,7 @@ def _refusal(timeline: Timeline, instant: str, pending: list[str]) -> InvalidErr
 
 
 def _check_unused(context: RollbackContext, target: Instant) -> None:
-    """Refuse to withdraw a compaction whose file slices have log files already (named by it in version 6)."""
+    """Refuse to unschedule a compaction that has log files in its new slices (named by it in version 6)."""
     if target.action is not Action.COMPACTION or not context.config.shares_log_files:
         return
     for status in data_files(context.storage):
@@ -204,9 +204,9 @@ def _is_same(known: Instant, target: Instant) -> bool:
 def _undo(context: RollbackContext, target: Instant, failed: FailedWrites, *, is_named: bool) -> None:
     is_removed = True
     if target.action is Action.CLUSTERING:
-        is_removed = cancel_clustering(context, target, failed)
+        is_removed = unschedule_clustering(context, target, failed)
     elif target.action in COMPACTION_ACTIONS:
-        is_removed = remove_compaction(context, target)
+        is_removed = unschedule_compaction(context, target)
     else:
         rollback_instant(context, target, by_name=is_named)
     if not is_removed:

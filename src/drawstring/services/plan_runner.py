@@ -94,7 +94,7 @@ class PlanRunner:
             The result; None if nothing was left to do.
 
         Raises:
-            ConflictError: another process runs or withdrew the plan, or another writer holds the table.
+            ConflictError: another process runs or unscheduled the plan, or another writer holds the table.
             InvalidError: there is no such plan.
         """
         context = self.context
@@ -109,7 +109,7 @@ class PlanRunner:
                 check_archived(context, self.service, requested, is_own=is_own, error=error)
                 return None
             if result is None and lease.others_may_live:
-                self._refuse_withdrawn(requested)
+                self._refuse_unscheduled(requested)
             return result
 
     def run_pending(
@@ -143,16 +143,16 @@ class PlanRunner:
         try:
             return self.run_leased(requested, lease)
         except NoPlanError:
-            _log.info("Another process completed or withdrew the %s %s.", self.service, requested)
+            _log.info("Another process completed or unscheduled the %s %s.", self.service, requested)
             return None
 
-    def _refuse_withdrawn(self, requested: str) -> None:
+    def _refuse_unscheduled(self, requested: str) -> None:
         context = self.context
         timeline = TimelineStore(context.storage, load_config(context.storage), context.clock).load()
         if requested in timeline.rolled_back:
             raise ConflictError(
-                f"Another process ran this {self.service} and stalled or died. The plan was withdrawn: plan a"
-                f" new {self.service}.",
+                f"Another process ran this {self.service} and stalled or died. The plan was unscheduled: plan"
+                f" a new {self.service}.",
                 instant=requested,
             )
 

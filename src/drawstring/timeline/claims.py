@@ -133,7 +133,7 @@ class Claims:
         versioned = self.storage.read_versioned(claim_path(instant))
         return versioned is not None and Claim.decode(versioned[0]).owner == fence.owner
 
-    def bar(self, instant: Instant) -> Claim | None:
+    def prevent_completion(self, instant: Instant) -> Claim | None:
         """Make sure that an instant that is not run again never completes.
 
         Returns:

@@ -117,13 +117,13 @@ class Completion:
             return self._complete_for(instant, taken)
         return self._completed_before(instant) or taken
 
-    def bar(self, instant: Instant) -> Instant | None:
+    def prevent_completion(self, instant: Instant) -> Instant | None:
         """Make sure that a pending write never completes, as `fence` does but with fewer requests.
 
         Returns:
             None; or the completed write, if its writer had already claimed the completion.
         """
-        claim = self.claims.bar(instant)
+        claim = self.claims.prevent_completion(instant)
         return self._completed_before(instant) if claim is None else self._complete_for(instant, claim)
 
     def complete_decided(self, instant: Instant) -> None:

@@ -271,13 +271,13 @@ class TimelineStore:
         """Return whether no other process has fenced an instant since this one did."""
         return self._claims.has_fence(instant, fence)
 
-    def bar(self, instant: Instant) -> Instant | None:
+    def prevent_completion(self, instant: Instant) -> Instant | None:
         """Make sure that a pending write that stays on the timeline never completes.
 
         Returns:
             None; or the completed write, if its writer had already claimed the completion.
         """
-        return self._completion().bar(instant)
+        return self._completion().prevent_completion(instant)
 
     def note_rolled_back(self, instant: Instant) -> None:
         """Note that an instant was rolled back and never completes; call it after fencing the instant."""
@@ -291,7 +291,7 @@ class TimelineStore:
                 self._storage.delete([path])
         self._claims.give_back(Instant(requested, Action.COMMIT, State.REQUESTED))
 
-    def stop(self, instant: Instant) -> None:
+    def revert_to_requested(self, instant: Instant) -> None:
         """Delete the inflight file of a dead attempt, so that the instant is requested again."""
         self._storage.delete([self.path(_at(instant, instant.action, State.INFLIGHT))])
         self._storage.sync([self._config.timeline_folder])
@@ -300,7 +300,7 @@ class TimelineStore:
         """Take a pending instant off the timeline: its inflight file first, then its requested file."""
         if self._guard is not None:
             self._guard.removing(instant)
-        self.stop(instant)
+        self.revert_to_requested(instant)
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
         self._storage.sync([self._config.timeline_folder])
 

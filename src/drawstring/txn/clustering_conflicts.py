@@ -18,7 +18,7 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.hashing import is_resizing
 from drawstring.model.instant import Action
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.rollback.withdrawal import cancel_clustering
+from drawstring.txn.rollback.unschedule import unschedule_clustering
 from drawstring.txn.transaction import LockedTable
 
 
@@ -74,7 +74,7 @@ def cancel_conflicting_clusterings(
         is_cancelled = clustering.allows_updates and (clustering.rolls_back_on_conflict or is_resizing(plan))
         if not (changed & plan.inputs and (is_cancelled or is_cancelled_by_writes(plan))):
             continue
-        if not cancel_clustering(locked.rollback_context(), instant, options.failed_writes):
+        if not unschedule_clustering(locked.rollback_context(), instant, options.failed_writes):
             raise ConflictError(
                 "A clustering of file groups that this write changes has completed meanwhile. Write again.",
                 instant=instant.requested,

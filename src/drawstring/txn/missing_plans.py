@@ -1,4 +1,4 @@
-"""The fate of plans that left the timeline: completed and archived, or withdrawn by another process."""
+"""The fate of plans that left the timeline: completed and archived, or unscheduled by another process."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class NoPlanError(InvalidError):
     def of(service: str, requested: str) -> NoPlanError:
         """Return the error for a requested time at which a service has no plan."""
         return NoPlanError(
-            f"There is no {service} with this time on the timeline: it was withdrawn or never planned. Choose"
-            " a pending plan.",
+            f"There is no {service} with this time on the timeline: it was unscheduled or never planned."
+            " Choose a pending plan.",
             instant=requested,
         )
 
@@ -48,7 +48,7 @@ def check_archived(
         error: raised if the table has no record of the plan.
 
     Raises:
-        ConflictError: another process withdrew the plan.
+        ConflictError: another process unscheduled the plan.
         NoPlanError: the table has no record of the plan.
     """
     config = load_config(context.storage)
@@ -56,7 +56,7 @@ def check_archived(
         return
     if is_own or _was_rolled_back(context, config, requested):
         raise ConflictError(
-            f"Another process withdrew this {service} before it ran. Run the service again.",
+            f"Another process unscheduled this {service} before it ran. Run the service again.",
             instant=requested,
         ) from None
     raise error

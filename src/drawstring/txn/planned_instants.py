@@ -60,6 +60,6 @@ def start_plan(locked: LockedTable, plan: Instant, fence: Fence) -> Instant:
     except ConflictError:
         is_unscheduled = not locked.context.storage.exists(locked.store.path(plan))
         if is_unscheduled or locked.store.has_fence(plan, fence):  # otherwise another process runs it
-            locked.store.stop(plan)
+            locked.store.revert_to_requested(plan)
         raise
     return started

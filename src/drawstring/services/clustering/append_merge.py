@@ -156,7 +156,7 @@ def _run_pending_merges(appended: Committed) -> None:
         try:
             plan = store.read_requested(instant)
         except MissingFileError:
-            continue  # another process completed or withdrew it
+            continue  # another process completed or unscheduled it
         if not is_cancelled_by_writes(decode_clustering_plan(plan)):
             continue
         try:
@@ -166,7 +166,7 @@ def _run_pending_merges(appended: Committed) -> None:
 
 
 def _run(context: TableContext, requested: str, options: WriteOptions) -> None:
-    """Run a merge; withdraw it if it fails, so that it does not fail every later append."""
+    """Run a merge; unschedule it if it fails, so that it does not fail every later append."""
     try:
         run_clustering(context, requested, options)
     except (ConflictError, NoPlanError):  # another process runs it, wrote to its files, or holds the table
@@ -175,5 +175,5 @@ def _run(context: TableContext, requested: str, options: WriteOptions) -> None:
         try:
             roll_back(context, options, requested)
         except (DrawstringError, OSError) as error:
-            _log.info("The merge %s could not be withdrawn and stays for now: %s", requested, error)
+            _log.info("The merge %s could not be unscheduled and stays for now: %s", requested, error)
         raise

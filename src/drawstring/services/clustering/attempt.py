@@ -39,7 +39,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import refuse_live_writers
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.planned_instants import start_plan
-from drawstring.txn.rollback.withdrawal import cancel_clustering, restart
+from drawstring.txn.rollback.unschedule import rollback_inflight_plan, unschedule_clustering
 from drawstring.txn.transaction import LockedTable, check_marked, recover_and_load
 
 _RUNNABLE: Final = frozenset(
@@ -92,7 +92,7 @@ class ClusteringAttempt:
         """
         storage, requested = locked.context.storage, self.instant.requested
         if written_since(locked, timeline, requested, self.plan):
-            cancel_clustering(locked.rollback_context(), self.instant)
+            unschedule_clustering(locked.rollback_context(), self.instant)
             raise ConflictError(
                 "File groups of this clustering were written to while it ran. Cluster the table again.",
                 instant=requested,
@@ -112,8 +112,8 @@ def claim_clustering(
 ) -> ClusteringAttempt | None:
     """Move a clustering to inflight, after deleting the files of a dead attempt; None if it is outdated.
 
-    If another process that may only have stalled ran it, the plan is withdrawn and not run again: file groups
-    that the stalled process still writes would count next to those of the new attempt.
+    If another process that may only have stalled ran it, the plan is unscheduled and not run again: file
+    groups that the stalled process still writes would count next to those of the new attempt.
     """
     locked, timeline = recover_and_load(locked, options.failed_writes)
     instant = timeline.find(requested)
@@ -128,12 +128,12 @@ def claim_clustering(
     refuse_live_writers(locked.context.storage, locked.context.clock, (instant,), options.failed_writes)
     if others_may_live or written_since(locked, timeline, requested, plan):
         reason = "its process stalled or died" if others_may_live else "its file groups were written to"
-        _log.info("Withdrawing the clustering %s: %s.", requested, reason)
-        cancel_clustering(locked.rollback_context(), instant, options.failed_writes)
+        _log.info("Unscheduling the clustering %s: %s.", requested, reason)
+        unschedule_clustering(locked.rollback_context(), instant, options.failed_writes)
         return None
     settings, schema_json = file_settings(locked, timeline, requested, options)
     task = _task(locked, timeline, plan, options, settings)
-    fence = restart(locked.rollback_context(), instant)
+    fence = rollback_inflight_plan(locked.rollback_context(), instant)
     if isinstance(fence, Instant):
         return None
     inflight = start_plan(locked, Instant(requested, Action.CLUSTERING, State.REQUESTED), fence)
@@ -161,7 +161,7 @@ def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:
     if base_files is not None and base_files != base_files_in(plan.groups):
         raise CorruptTableError(
             "The plan of a base-file compaction lists other files than the clustering that contains it."
-            f" Withdraw it (rollback of {instant.requested}), and plan again.",
+            f" Unschedule it (rollback of {instant.requested}), and plan again.",
             instant=instant.requested,
         )
 

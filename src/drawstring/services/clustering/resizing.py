@@ -90,7 +90,7 @@ def confirm_rings(storage: Storage, plan: ClusteringPlan, timeline: Timeline, ti
 def are_written_twice(storage: Storage, writes: Iterable[CommitMetadata], plan: ClusteringPlan) -> bool:
     """Return whether writes to old buckets of a resizing also wrote their rows to the new ones (dual write).
 
-    The dual-write files must still exist: a process that withdrew the resizing may have died before it was
+    The dual-write files must still exist: a process that unscheduled the resizing may have died before it was
     off the timeline.
     """
     paths = {

@@ -86,7 +86,7 @@ def cluster_at_once(
 ) -> CommitResult | None:
     """Schedule a clustering and run it under one lease; see `cluster`.
 
-    If this process dies in between, others find an abandoned lease and withdraw the plan.
+    If this process dies in between, others find an abandoned lease and unschedule the plan.
 
     Args:
         context: the open table.
@@ -165,12 +165,12 @@ def run_clustering(
         is_own: whether the caller has just planned it.
 
     Returns:
-        The result; None if the clustering is already completed, or was withdrawn because its file groups were
-        written to.
+        The result; None if the clustering is already completed, or was unscheduled because its file groups
+        were written to.
 
     Raises:
-        ConflictError: another process or engine runs this clustering or withdrew it, or another writer holds
-            the table.
+        ConflictError: another process or engine runs this clustering or unscheduled it, or another writer
+            holds the table.
         InvalidError: there is no such clustering.
     """
     return _runner(context, options, progress).run(requested, is_own=is_own)

@@ -40,7 +40,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import refuse_live_writers
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.planned_instants import request_plan, start_plan
-from drawstring.txn.rollback.withdrawal import remove_compaction, restart
+from drawstring.txn.rollback.unschedule import rollback_inflight_plan, unschedule_compaction
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, check_marked, lock_table, recover_and_load
 
@@ -114,8 +114,8 @@ def run_compaction(
         The result; None if the compaction is already completed.
 
     Raises:
-        ConflictError: another process or engine runs this compaction or withdrew it, or another writer holds
-            the table.
+        ConflictError: another process or engine runs this compaction or unscheduled it, or another writer
+            holds the table.
         InvalidError: there is no such compaction.
     """
     return _runner(context, options, progress).run(requested, is_own=is_own)
@@ -257,7 +257,7 @@ def _claim(
 ) -> _Attempt | None:
     """Move a compaction to inflight, after deleting the files of a dead attempt.
 
-    If another process that may only have stalled ran it, the plan is withdrawn, and what is due is planned
+    If another process that may only have stalled ran it, the plan is unscheduled, and what is due is planned
     again. In version 6, where log files may be named after the compaction, it is run again instead: if a
     slice gets two base files, they hold the same rows.
 
@@ -274,11 +274,11 @@ def _claim(
         return None
     refuse_live_writers(locked.context.storage, locked.context.clock, (instant,), options.failed_writes)
     if others_may_live and not locked.config.shares_log_files:
-        _log.info("Withdrawing the compaction %s, whose process stalled or died.", requested)
-        remove_compaction(locked.rollback_context(), instant)
+        _log.info("Unscheduling the compaction %s, whose process stalled or died.", requested)
+        unschedule_compaction(locked.rollback_context(), instant)
         return None
     operations = _without_replaced(locked, timeline, plan)
-    fence = restart(locked.rollback_context(), instant)
+    fence = rollback_inflight_plan(locked.rollback_context(), instant)
     if isinstance(fence, Instant):
         return None
     instant = Instant(requested, instant.action, State.REQUESTED)

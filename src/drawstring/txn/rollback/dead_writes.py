@@ -8,7 +8,7 @@ A write that stays pending does not count: readers, writers and services ignore 
 Cleaning and archiving stop before it, as in Hudi. Its claim is taken, so that its writer, if it is still
 alive, cannot complete it next to later writes.
 
-A clustering whose runner died is withdrawn too: it would block all writes to its file groups.
+A clustering whose runner died is unscheduled too: it would block all writes to its file groups.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from drawstring.txn.rollback.rollback import (
     rollback_instant,
 )
 from drawstring.txn.rollback.temporary_files import own_folders, sweep_leftovers
-from drawstring.txn.rollback.withdrawal import cancel_clustering, remove_compaction
+from drawstring.txn.rollback.unschedule import unschedule_clustering, unschedule_compaction
 
 _log = logging.getLogger("drawstring")
 
@@ -55,7 +55,7 @@ def rollback_pending(
         failed: the policy for failed writes.
 
     Returns:
-        The requested times of the instants that were rolled back, withdrawn or completed.
+        The requested times of the instants that were rolled back, unscheduled or completed.
 
     Raises:
         ConflictError: one of the writes has a live heartbeat of another engine.
@@ -80,14 +80,14 @@ def rollback_pending(
         folders = (*own_folders(context.config), *sorted(written_to))
         sweep_leftovers(context.storage, context.clock, folders)
     others = [each for each in timeline.pending_writes() if each not in dead]
-    done += [each.requested for each in others if isinstance(context.store.bar(each), Instant)]
-    done += _withdraw_plans(context, timeline, failed)
+    done += [each.requested for each in others if isinstance(context.store.prevent_completion(each), Instant)]
+    done += _unschedule_plans(context, timeline, failed)
     _sweep(context, context.store.load() if done else timeline)
     return done
 
 
-def _withdraw_plans(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
-    """Withdraw clusterings whose runner died, and finish interrupted withdrawals; return their times."""
+def _unschedule_plans(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:
+    """Unschedule clusterings whose runner died, and those half unscheduled; return their times."""
     interrupted = [
         each for each in timeline.pending_of(*PLANNED_ACTIONS) if each.requested in timeline.rolled_back
     ]
@@ -96,15 +96,15 @@ def _withdraw_plans(context: RollbackContext, timeline: Timeline, failed: Failed
         if failed.policy == FailedWritesPolicy.NEVER
         else _clusterings_of_dead_runners(context, timeline, failed)
     )
-    withdrawn = []
+    unscheduled = []
     for instant in dict.fromkeys((*interrupted, *abandoned)):
-        _log.info("Withdrawing the %s %s, whose process died.", instant.action, instant.requested)
+        _log.info("Unscheduling the %s %s, whose process died.", instant.action, instant.requested)
         if instant.action is Action.CLUSTERING:
-            cancel_clustering(context, instant, failed)
+            unschedule_clustering(context, instant, failed)
         else:
-            remove_compaction(context, instant)
-        withdrawn.append(instant.requested)
-    return withdrawn
+            unschedule_compaction(context, instant)
+        unscheduled.append(instant.requested)
+    return unscheduled
 
 
 def _clusterings_of_dead_runners(
@@ -152,7 +152,7 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
     """
     lock_files = context.store.sweep_claims(timeline, context.check)
     for stray in timeline.stray:
-        context.store.stop(stray)
+        context.store.revert_to_requested(stray)
     if leases := [path for path in lock_files if path.endswith(LEASE_SUFFIX)]:
         pending = {instant.requested for instant in timeline.pending()}
         sweep_leases(context.storage, leases, pending, context.check)

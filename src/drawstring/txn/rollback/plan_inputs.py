@@ -1,7 +1,7 @@
 """The check that the inputs of a pending plan still exist before files of its attempt are deleted.
 
 A compaction or clustering whose completed file was lost looks like one whose process died. While its inputs
-exist, it can be run again or withdrawn. Once a clean has deleted them, the files of the seemingly dead
+exist, it can be run again or unscheduled. Once a clean has deleted them, the files of the seemingly dead
 attempt are the only copy of the rows.
 """
 

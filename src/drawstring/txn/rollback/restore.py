@@ -38,8 +38,8 @@ from drawstring.txn.rollback.rollback import (
     RollbackFacts,
     carry_out,
     plan_rollback,
+    prevent_completion,
     table_root,
-    withdraw,
 )
 
 _log = logging.getLogger("drawstring")
@@ -138,7 +138,7 @@ def _without_pending(context: RollbackContext, plan: RestorePlan) -> Timeline:
     for requested, action in plan.instants:
         target = _instant_of(timeline, requested, Action(action))
         if target is not None and not target.is_completed:
-            withdraw(context, target)
+            prevent_completion(context, target)
     return context.store.load()
 
 

@@ -112,7 +112,7 @@ def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: boo
     if instant.action not in WRITE_ACTIONS:
         raise InvalidError(f"A {instant.action} is not rolled back. Run it.", instant=instant.requested)
     refuse_built_on(context.store, context.store.load(), instant)
-    if not withdraw(context, instant):
+    if not prevent_completion(context, instant):
         return
     facts = gather_facts(context, instant)
     plan = plan_rollback(facts)
@@ -121,15 +121,15 @@ def rollback_instant(context: RollbackContext, instant: Instant, *, by_name: boo
     roll_back_files(context, instant, plan)
 
 
-def withdraw(context: RollbackContext, instant: Instant) -> bool:
-    """Bar a pending instant from completing; if its process has claimed that, complete it and return False.
+def prevent_completion(context: RollbackContext, instant: Instant) -> bool:
+    """Prevent a pending instant from completing; False if its process had claimed that: it is complete now.
 
     Args:
         context: the table, locked.
         instant: pending; no process runs it again.
     """
     can_run_again = instant.action in PLANNED_ACTIONS
-    fenced = context.store.fence(instant) if can_run_again else context.store.bar(instant)
+    fenced = context.store.fence(instant) if can_run_again else context.store.prevent_completion(instant)
     if isinstance(fenced, Instant):
         return False
     # If this process stalled before the fence, others may have completed the instant and archived it.
@@ -247,7 +247,7 @@ def _request(context: RollbackContext, time: str, plan: RollbackPlan) -> Instant
 def _free_space(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
     """Delete the files of a failed write before its rollback is on the timeline, to free a full disk.
 
-    The instant is barred from completing, so its files never count. It stays pending with its markers, so any
+    The instant can no longer complete, so its files never count. It stays pending with its markers, so any
     engine can begin again if this is interrupted.
     """
     paths = [path for request in plan.requests for path in request.files_to_delete]
@@ -277,19 +277,19 @@ def resume_rollback(context: RollbackContext, timeline: Timeline, rollback: Inst
     if isinstance(fence, Instant):
         forget_instant(context, plan.instant, target)
         return plan.instant
-    if target is not None and not _bar_completion(context, target):
+    if target is not None and not _prevent_target_completion(context, target):
         context.store.remove_pending(rollback)
         return plan.instant
-    context.store.stop(rollback)
+    context.store.revert_to_requested(rollback)
     run_rollback(context, context.store.start(rollback), plan, target, fence)
     return plan.instant
 
 
-def _bar_completion(context: RollbackContext, target: Instant) -> bool:
+def _prevent_target_completion(context: RollbackContext, target: Instant) -> bool:
     """Make sure that the target of a rollback does not complete; a plan may be run again afterwards."""
     if target.action in PLANNED_ACTIONS and not _is_cancelled(target):
         return isinstance(context.store.fence(target), Fence)
-    return withdraw(context, target)
+    return prevent_completion(context, target)
 
 
 def _refuse_needed(context: RollbackContext, timeline: Timeline, plan: RollbackPlan, target: Instant) -> None:
@@ -377,7 +377,7 @@ def forget_instant(context: RollbackContext, requested: str, target: Instant | N
     context.storage.delete([f"{HEARTBEAT_FOLDER}/{requested}"])
     if target is not None:
         # Before the markers: an inflight write without markers may be a completed one whose file was lost.
-        context.store.stop(target)
+        context.store.revert_to_requested(target)
     Markers(context.storage, requested).remove()
     if target is not None:
         STORED_INDEX.rolled_back(context.storage, target)

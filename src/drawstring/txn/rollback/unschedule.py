@@ -1,7 +1,9 @@
-"""Takeover and withdrawal of pending plans: compactions, log compactions and clusterings.
+"""Pending plans of compactions, log compactions and clusterings: rolled back, or unscheduled.
 
-restart    fence the attempt of another process off and delete its files; the plan can be run again
-withdraw   make sure that the plan never completes, delete its files, and take it off the timeline
+rollback_inflight_plan   fence the attempt of another process off and delete its files; the plan can be run
+                         again (Hudi: rollbackInflightCompaction, rollbackInflightClustering)
+unschedule_...           make sure that the plan never completes, delete its files, and take it off the
+                         timeline
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ from drawstring.txn.rollback.rollback import (
     gather_facts,
     marked_files,
     plan_rollback,
+    prevent_completion,
     roll_back_files,
-    withdraw,
 )
 
 
-def restart(context: RollbackContext, instant: Instant) -> Fence | Instant:
+def rollback_inflight_plan(context: RollbackContext, instant: Instant) -> Fence | Instant:
     """Take a plan over: no other process can complete it, and the files of a dead attempt are deleted.
 
     Args:
@@ -58,7 +60,7 @@ def restart(context: RollbackContext, instant: Instant) -> Fence | Instant:
     return outcome
 
 
-def cancel_clustering(
+def unschedule_clustering(
     context: RollbackContext, instant: Instant, failed: FailedWrites = DEFAULT_FAILED_WRITES
 ) -> bool:
     """Take a pending clustering off the timeline, and delete all files named after it.
@@ -80,7 +82,7 @@ def cancel_clustering(
     timeline = context.store.load()
     refuse_built_on(context.store, timeline, instant)
     refuse_live_writers(context.storage, context.clock, (instant,), failed)
-    if not withdraw(context, instant):
+    if not prevent_completion(context, instant):
         return False
     _clear_attempt(context, timeline, instant, _attempt_files(context, instant))
     requested = Instant(instant.requested, Action.CLUSTERING, State.REQUESTED)
@@ -88,7 +90,7 @@ def cancel_clustering(
     return True
 
 
-def remove_compaction(context: RollbackContext, instant: Instant) -> bool:
+def unschedule_compaction(context: RollbackContext, instant: Instant) -> bool:
     """Take a pending compaction or log compaction off the timeline, and delete the files of its attempt.
 
     The caller makes sure that no write appended log files to the file slices that it was to create.
@@ -99,7 +101,7 @@ def remove_compaction(context: RollbackContext, instant: Instant) -> bool:
     Raises:
         CorruptTableError: it had been completed, and its files are the only copy of their rows.
     """
-    if not withdraw(context, instant):
+    if not prevent_completion(context, instant):
         return False
     _clear_attempt(context, context.store.load(), instant, _attempt_files(context, instant))
     forget_instant(context, instant.requested, None)
@@ -128,5 +130,5 @@ def _clear_attempt(
     context.storage.delete(paths)
     context.storage.sync(folders_above(paths))
     STORED_INDEX.rolled_back(context.storage, instant)
-    context.store.stop(instant)
+    context.store.revert_to_requested(instant)
     Markers(context.storage, instant.requested).remove()
