@@ -42,7 +42,7 @@ class TimelineFiles(Protocol):
         """Return a time after every time on the timeline."""
 
 
-class TimelineGuard(Protocol):
+class TransitionHooks(Protocol):
     """Actions around changes of instants, such as switching a stale metadata table off."""
 
     def requesting(self, instant: Instant) -> None:
@@ -68,7 +68,7 @@ class Completion:
         clock: measures whether this process stalled.
         claims: decide who completes an instant.
         files: the files of the active timeline.
-        guard: called around changes; None for none.
+        hooks: called around changes; None for none.
     """
 
     storage: Storage
@@ -76,7 +76,7 @@ class Completion:
     clock: Clock
     claims: Claims
     files: TimelineFiles
-    guard: TimelineGuard | None = None
+    hooks: TransitionHooks | None = None
 
     def complete(self, instant: Instant, content: bytes, fence: Fence | None = None) -> Instant:
         """Move an inflight instant to completed: everything that it wrote takes effect at once.
@@ -144,7 +144,7 @@ class Completion:
         return None
 
     def _put(self, completed: Instant, content: bytes) -> bool:
-        with self.guard.completing(completed, content) if self.guard else nullcontext():
+        with self.hooks.completing(completed, content) if self.hooks else nullcontext():
             return self.storage.put_if_absent(self.files.path(completed), content)
 
     def _sync(self) -> None:

@@ -25,7 +25,7 @@ from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.claims import Claims, Fence
-from drawstring.timeline.completion import Completion, TimelineGuard
+from drawstring.timeline.completion import Completion, TransitionHooks
 from drawstring.timeline.instants import (
     MOVED,
     file_name,
@@ -54,7 +54,7 @@ class TimelineStore:
         config: the table's layout, folder and time zone.
         clock: the source of instant times.
         ids: names the owners of claims.
-        guard: called around changes; None to read only.
+        hooks: called around changes; None to read only.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class TimelineStore:
         config: TableConfig,
         clock: Clock,
         ids: Ids | None = None,
-        guard: TimelineGuard | None = None,
+        hooks: TransitionHooks | None = None,
     ) -> None:
         self._storage = storage
-        self._guard = guard
+        self._hooks = hooks
         self._config = config
         self._clock = clock
         self._claims = Claims(storage, ids or SystemIds())
@@ -224,8 +224,8 @@ class TimelineStore:
         requested = self._add(Instant(time, action, State.REQUESTED), content)
         if content:  # without a plan nothing is lost if a power cut removes the file
             self._storage.sync([self._config.timeline_folder])
-        if self._guard is not None:
-            self._guard.requesting(requested)
+        if self._hooks is not None:
+            self._hooks.requesting(requested)
         return requested
 
     def start(self, instant: Instant, content: bytes = b"") -> Instant:
@@ -298,8 +298,8 @@ class TimelineStore:
 
     def remove_pending(self, instant: Instant) -> None:
         """Take a pending instant off the timeline: its inflight file first, then its requested file."""
-        if self._guard is not None:
-            self._guard.removing(instant)
+        if self._hooks is not None:
+            self._hooks.removing(instant)
         self.revert_to_requested(instant)
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
         self._storage.sync([self._config.timeline_folder])
@@ -338,7 +338,7 @@ class TimelineStore:
         return instant
 
     def _completion(self) -> Completion:
-        return Completion(self._storage, self._config, self._clock, self._claims, self, self._guard)
+        return Completion(self._storage, self._config, self._clock, self._claims, self, self._hooks)
 
     def _is_clustering(self, instant: Instant) -> bool:
         try:

@@ -64,7 +64,7 @@ def without_metadata_table(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 class MetadataTableGuard:
-    """Keeps the metadata table from becoming stale; implements `timeline.store.TimelineGuard`.
+    """Keeps the metadata table from becoming stale; implements `timeline.completion.TransitionHooks`.
 
     Args:
         storage: the table's files.
