@@ -15,7 +15,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.index.base import Joining
+from drawstring.index.base import LookupIndex
 from drawstring.index.bucket.simple_bucket import BucketIndex
 from drawstring.index.choose import choose_index, declared_index
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex
@@ -93,7 +93,7 @@ def check(table: Table, expected: list[Row]) -> None:
     found = table.scan(columns=[RECORD_KEY, PARTITION_PATH, FILE_NAME]).to_arrow()
     for key, partition, name in zip(*(column.to_pylist() for column in found.columns), strict=True):
         file_slice = FileSlice(partition, name[:38], "1", None)
-        assert index.holds(file_slice, pa.array([key])).all(), (key, partition, name)
+        assert index.owns_keys(file_slice, pa.array([key])).all(), (key, partition, name)
     keeps_files = isinstance(index, ConsistentIndex)
     for partition in {row[1] for row in expected}:
         assert any(f"/{partition}/" in path for path in index_files(table)) is keeps_files
@@ -192,8 +192,8 @@ def test_a_table_of_another_index_is_refused(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("owner", "hook", "contract", "kind"),
     [
-        (ConsistentIndex, "overwriting", overwrites_and_drops, CONSISTENT),
-        (ConsistentIndex, "files_written", overwrites_and_drops, CONSISTENT),
+        (ConsistentIndex, "for_overwrite", overwrites_and_drops, CONSISTENT),
+        (ConsistentIndex, "after_files_written", overwrites_and_drops, CONSISTENT),
         (RingLifecycle, "before_commit", overwrites_and_drops, CONSISTENT),
         (RingLifecycle, "committed", overwrites_and_drops, CONSISTENT),
         (RingLifecycle, "rolled_back", failed_overwrites, CONSISTENT),
@@ -201,7 +201,7 @@ def test_a_table_of_another_index_is_refused(kind: Kind) -> None:
         (RingLifecycle, "rolled_back", resizings, CONSISTENT),
         (ConsistentIndex, "dual_write", resizings, CONSISTENT),
         (BucketIndex, "check_table", refused_tables, KINDS["bucket-logs"]),
-        (Joining, "check_table", refused_tables, KINDS["simple"]),
+        (LookupIndex, "check_table", refused_tables, KINDS["simple"]),
     ],
 )
 def test_an_index_cannot_leave_out_a_hook_that_it_needs(

@@ -21,7 +21,7 @@ from drawstring.index.choose import choose_index
 from drawstring.index.global_.global_index import GlobalIndex
 from drawstring.index.location import LOCATION, UNKNOWN, Location
 from drawstring.index.protocol import LOCATION_SCHEMA, Index
-from drawstring.index.simple import SimpleIndex, one_home
+from drawstring.index.simple import SimpleIndex, one_location_per_key
 from drawstring.index.tagging import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
@@ -95,7 +95,7 @@ def test_a_key_that_was_deleted_goes_where_it_lives_else_to_one_place_that_knows
     batch = pa.RecordBatch.from_pylist(
         [dict(zip(LOCATION_SCHEMA.names, row, strict=True)) for row in found], LOCATION_SCHEMA
     )
-    [chosen] = one_home(iter([batch]))
+    [chosen] = one_location_per_key(iter([batch]))
     assert [tuple(row.values()) for row in chosen.to_pylist()] == [
         ("moved", "rome", "f2"),
         ("gone", "rome", "f1"),

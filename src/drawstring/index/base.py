@@ -1,7 +1,7 @@
-"""Base classes of the index families: hashing indexes and joining indexes.
+"""Base classes of the index families: hashing indexes and lookup indexes.
 
-`Hashing`: the hash of the key determines its bucket, without a lookup. `Joining`: keys are joined with those
-of the table, and the location of a record is the file group that has its key.
+`HashingIndex`: the hash of the key determines its bucket, without a lookup. `LookupIndex`: keys are joined
+with those of the table, and the location of a record is the file group that has its key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from drawstring.index.bloom import BloomPruning, ReadPruned
 from drawstring.index.lifecycle import NoIndexFiles
 from drawstring.index.location import Location, LocationKind
 from drawstring.index.tagging import TagContext
-from drawstring.index.written import WrittenTable, refuse_untold_buckets
+from drawstring.index.written import ExistingWrites, refuse_undeclared_bucket_index
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of
 
@@ -32,7 +32,7 @@ _SET_BUCKETS: Final = (
 )
 
 
-class Hashing(NoIndexFiles):
+class HashingIndex(NoIndexFiles):
     """An index that derives locations from key and partition path."""
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class Hashing(NoIndexFiles):
         """Return True: a bucket takes new records in log files too."""
         return True
 
-    def gather(self, rows: Rows, settings: FileSettings) -> Rows:
+    def merge_across_partitions(self, rows: Rows, settings: FileSettings) -> Rows:
         """Return the rows unchanged."""
         return rows
 
@@ -62,7 +62,7 @@ class Hashing(NoIndexFiles):
 
 
 @dataclass(frozen=True, slots=True)
-class Joining(NoIndexFiles):
+class LookupIndex(NoIndexFiles):
     """An index that joins keys with those of the table.
 
     Attributes:
@@ -82,7 +82,7 @@ class Joining(NoIndexFiles):
         """Whether log files carry an index of their keys, and so take new records."""
         return self.pruning is not None and self.pruning.by_log_index
 
-    def check_table(self, table: WrittenTable) -> None:
+    def check_table(self, table: ExistingWrites) -> None:
         """Check that the table has no other index, named or not.
 
         Raises:
@@ -90,7 +90,7 @@ class Joining(NoIndexFiles):
         """
         table.refuse_rings()
         if not table.names_index:
-            refuse_untold_buckets(table.store, table.timeline, _SET_BUCKETS)
+            refuse_undeclared_bucket_index(table.store, table.timeline, _SET_BUCKETS)
 
     def pruned(self, read: ReadKeys, keys: KeySets, context: TagContext) -> ReadKeys | ReadPruned:
         """Return the reader of the keys of those slices that may have keys of the batch."""
@@ -100,7 +100,7 @@ class Joining(NoIndexFiles):
         """Return None: the keys must be looked up in the table."""
         return None
 
-    def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
+    def owns_keys(self, file_slice: FileSlice, keys: pa.Array) -> Array:
         """Return True for all keys: any key may be in any file group."""
         return np.ones(len(keys), dtype=bool)
 

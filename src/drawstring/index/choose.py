@@ -65,11 +65,19 @@ def choose_index(
                 )
             return ConsistentIndex(counts.default, fields, storage, timeline)
         case "SIMPLE" | "GLOBAL_SIMPLE":
-            return GlobalIndex(moves=options.simple_index_moves) if is_global else SimpleIndex()
+            return (
+                GlobalIndex(update_partition_path=options.simple_index_update_partition_path)
+                if is_global
+                else SimpleIndex()
+            )
         case "BLOOM" if not config.populate_meta_fields:
             return SimpleIndex()
         case "BLOOM" | "GLOBAL_BLOOM":
-            return GlobalIndex(pruning, options.bloom_index_moves) if is_global else SimpleIndex(pruning)
+            return (
+                GlobalIndex(pruning, options.bloom_index_update_partition_path)
+                if is_global
+                else SimpleIndex(pruning)
+            )
     raise UnsupportedError(
         f"Index type {kind} is not available yet. Use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET."
     )

@@ -1,12 +1,12 @@
 """Lifecycle hooks of an index around commits and rollbacks.
 
-    overwriting      returns the index of a write that gives its partitions new file groups
-    check_table      before a write: checks that earlier writes had the same index
-    dual_write       before a write: returns which records to write to two file groups
-    files_written    after the data files were written; the instant is still inflight
-    before_commit    just before the completed file is written
-    committed        after the instant completed
-    rolled_back      after the data files of the instant were deleted
+    for_overwrite         returns the index of a write that gives its partitions new file groups
+    check_table           before a write: checks that earlier writes had the same index
+    dual_write            before a write: returns which records to write to two file groups
+    after_files_written   after the data files were written; the instant is still inflight
+    before_commit         just before the completed file is written
+    committed             after the instant completed
+    rolled_back           after the data files of the instant were deleted
 
 Hooks are called in the order of their effects on storage. A hook may be called again after a crash, so every
 hook is idempotent.
@@ -103,7 +103,7 @@ class NoIndexFiles:
 
     __slots__ = ()
 
-    def overwriting(self, instant: str) -> Self:
+    def for_overwrite(self, instant: str) -> Self:
         """Return the index unchanged."""
         return self
 
@@ -113,7 +113,7 @@ class NoIndexFiles:
         """Return None."""
         return None
 
-    def files_written(self, storage: Storage, partitions: Iterable[str]) -> None:
+    def after_files_written(self, storage: Storage, partitions: Iterable[str]) -> None:
         """Do nothing."""
 
     def before_commit(self, commit: IndexCommit) -> Sequence[str]:

@@ -22,7 +22,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.lifecycle import DualWrite, IndexLifecycle
 from drawstring.index.location import LOCATION, Location
 from drawstring.index.tagging import TagContext
-from drawstring.index.written import WrittenTable
+from drawstring.index.written import ExistingWrites
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
@@ -77,7 +77,7 @@ class Index(IndexLifecycle, Protocol):
         """
         ...
 
-    def gather(self, rows: Rows, settings: FileSettings) -> Rows:
+    def merge_across_partitions(self, rows: Rows, settings: FileSettings) -> Rows:
         """Merge rows of the same record that differ in their partition paths."""
         ...
 
@@ -101,7 +101,7 @@ class Index(IndexLifecycle, Protocol):
         """Return the file id of a new file group at a location."""
         ...
 
-    def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
+    def owns_keys(self, file_slice: FileSlice, keys: pa.Array) -> Array:
         """Return which keys the index looks up in the file group of a slice.
 
         Args:
@@ -113,7 +113,7 @@ class Index(IndexLifecycle, Protocol):
         """
         ...
 
-    def check_table(self, table: WrittenTable) -> None:
+    def check_table(self, table: ExistingWrites) -> None:
         """Check that earlier writes had the same index.
 
         Args:
@@ -125,7 +125,7 @@ class Index(IndexLifecycle, Protocol):
         """
         ...
 
-    def overwriting(self, instant: str) -> Index:
+    def for_overwrite(self, instant: str) -> Index:
         """Return the index of a write that creates new file groups in all its partitions.
 
         Args:
@@ -148,7 +148,7 @@ class Index(IndexLifecycle, Protocol):
         """
         ...
 
-    def files_written(self, storage: Storage, partitions: Iterable[str]) -> None:
+    def after_files_written(self, storage: Storage, partitions: Iterable[str]) -> None:
         """Write the index files that readers and writers of the new file groups need.
 
         Args:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from drawstring.engine.grouping import row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.index.base import Joining
+from drawstring.index.base import LookupIndex
 from drawstring.index.location import LOCATION
 from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
 from drawstring.index.tagging import TagContext
@@ -20,7 +20,7 @@ from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 
 @dataclass(frozen=True, slots=True)
-class SimpleIndex(Joining):
+class SimpleIndex(LookupIndex):
     """Looks keys up in the key column of the partitions of the rows."""
 
     @property
@@ -28,7 +28,7 @@ class SimpleIndex(Joining):
         """Return False: a key is looked up in its partition."""
         return False
 
-    def gather(self, rows: Rows, settings: FileSettings) -> Rows:
+    def merge_across_partitions(self, rows: Rows, settings: FileSettings) -> Rows:
         """Return the rows unchanged: rows of different partitions are different records."""
         return rows
 
@@ -39,10 +39,12 @@ class SimpleIndex(Joining):
         sources = [each for (path,) in sorted(keys) for each in context.slices(path)]
         reader = self.pruned(context.key_reader(LOCATION_SCHEMA), keys, context)
         joined = rows.join_keys(on, sources, reader, LOCATION_SCHEMA, narrow=True)
-        return joined.map_batches(one_home, pa.schema([*rows.schema, LOCATION_SCHEMA.field(LOCATION)]))
+        return joined.map_batches(
+            one_location_per_key, pa.schema([*rows.schema, LOCATION_SCHEMA.field(LOCATION)])
+        )
 
 
-def one_home(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def one_location_per_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Choose among the file groups of each key: those with the live record, or else one that deleted it.
 
     Args:

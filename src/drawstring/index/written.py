@@ -31,8 +31,8 @@ _BUCKET_FILE_ID = re.compile(r"(\d{8})-")
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenTable:
-    """A table with earlier writes.
+class ExistingWrites:
+    """The earlier writes of a table.
 
     Attributes:
         storage: storage of the table.
@@ -99,7 +99,7 @@ def is_bucketed(store: TimelineStore, timeline: Timeline) -> bool:
     return False
 
 
-def refuse_untold_buckets(store: TimelineStore, timeline: Timeline, instead: str) -> None:
+def refuse_undeclared_bucket_index(store: TimelineStore, timeline: Timeline, instead: str) -> None:
     """Check that the table has no undeclared bucket index.
 
     Args:

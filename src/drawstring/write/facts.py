@@ -32,7 +32,7 @@ from drawstring.config.table.kinds import typed_columns
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.index.written import WrittenTable
+from drawstring.index.written import ExistingWrites
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.paths import split_path
 from drawstring.keygen.texts import is_moment
@@ -56,14 +56,14 @@ class WriteFacts:
     timeline: Timeline
     time: str
 
-    def written_table(self, *, names_index: bool = True) -> WrittenTable:
+    def existing_writes(self, *, names_index: bool = True) -> ExistingWrites:
         """Return the table with its earlier writes, for the checks of an index.
 
         Args:
             names_index: whether the options or the table name the index.
         """
         locked = self.locked
-        return WrittenTable(locked.context.storage, locked.config, locked.store, self.timeline, names_index)
+        return ExistingWrites(locked.context.storage, locked.config, locked.store, self.timeline, names_index)
 
 
 _GENERATORS: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.CUSTOM)
@@ -224,7 +224,7 @@ def _spelling(facts: WriteFacts, options: WriteOptions) -> Mapping[str, str]:
     is_open = not config.rules.prefixes_single_keys and config.path_generator is KeyGeneratorType.COMPLEX
     if not is_open or len(config.record_key_fields) != 1 or BARE_SINGLE_KEY in config.properties:
         return {}
-    key = next((key for key, _ in facts.written_table().known_keys()), None)
+    key = next((key for key, _ in facts.existing_writes().known_keys()), None)
     if key is None:
         return {}
     is_bare = "false" if key.startswith(f"{config.record_key_fields[0]}:") else "true"

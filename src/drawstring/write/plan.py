@@ -110,7 +110,7 @@ def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:
     config = facts.locked.config
     index = choose_index(options, config, facts.locked.context.storage.spec, facts.timeline)
     if verb.replaces:
-        index = index.overwriting(facts.time)
+        index = index.for_overwrite(facts.time)
     if index.is_hashed and not config.record_key_fields:
         raise InvalidError("A bucket index needs key columns, but the table has none. Use SIMPLE.")
     if index.is_hashed and not verb.hashes:

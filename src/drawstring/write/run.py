@@ -34,7 +34,7 @@ from drawstring.write.committed import Committed
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
 from drawstring.write.facts import WriteFacts
-from drawstring.write.merge.batches import HOME, AtHome
+from drawstring.write.merge.batches import FOUND_LOCATION, KeepLocation
 from drawstring.write.merge.partial import PartialRows
 from drawstring.write.placement.arrangement import Arrangement
 from drawstring.write.placement.place import PlaceGroups, PlaceNew
@@ -142,7 +142,7 @@ def placed(source: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> li
         stats = _place(source, plan, verb, sizer)
     finally:
         source.release()
-    plan.index.files_written(sizer.facts.locked.context.storage, (stat.partition for stat in stats))
+    plan.index.after_files_written(sizer.facts.locked.context.storage, (stat.partition for stat in stats))
     return stats
 
 
@@ -155,7 +155,7 @@ def _planned(
     plan = setting_only(plan_write(facts, source.schema, verb, options), source.sets, options)
     if timeline.latest_write() is not None:
         names_index = bool(options.index_type or locked.config.index_type)
-        plan.index.check_table(facts.written_table(names_index=names_index))
+        plan.index.check_table(facts.existing_writes(names_index=names_index))
     if verb.replaces:
         return facts, plan
     dual_write = plan.index.dual_write(locked.store, timeline, options.clustering)
@@ -191,13 +191,13 @@ def _place_prepared(prepared: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -
     if not verb.looks_up:
         return _place_new(prepared, task, plan.arrangement, verb, sizer)
     if not verb.is_delete:
-        prepared = plan.index.gather(prepared, plan.settings)
+        prepared = plan.index.merge_across_partitions(prepared, plan.settings)
     persisted = prepared.persist()
     try:
         located = plan.index.tag_location(persisted, _tag_context(plan, verb, sizer))
-        if HOME in located.schema.names:
-            home = AtHome(pa.schema([each for each in located.schema if each.name != HOME]))
-            located = located.map_batches(home, home.schema)
+        if FOUND_LOCATION in located.schema.names:
+            schema = pa.schema([each for each in located.schema if each.name != FOUND_LOCATION])
+            located = located.map_batches(KeepLocation(schema), schema)
         if plan.settings.partial:  # a rewritten base file needs whole records
             sizer = sizer.without_small_files()
         if verb.is_delete or (plan.settings.partial and ACTION not in located.schema.names):

@@ -68,14 +68,14 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
         "to that partition; otherwise it stays in its partition.",
         kind=Kind.FLAG,
         default=True,
-        field="simple_index_moves",
+        field="simple_index_update_partition_path",
     ),
     Option(
         "hoodie.bloom.index.update.partition.path",
         "The same with GLOBAL_BLOOM.",
         kind=Kind.FLAG,
         default=True,
-        field="bloom_index_moves",
+        field="bloom_index_update_partition_path",
     ),
     Option(
         "hoodie.bloom.index.prune.by.ranges",

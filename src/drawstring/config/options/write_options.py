@@ -131,8 +131,8 @@ class WriteOptions:
     bucket_expressions: str | None
     bucket_hash_fields: tuple[str, ...]
     bucket_engine: str | None
-    simple_index_moves: bool
-    bloom_index_moves: bool
+    simple_index_update_partition_path: bool
+    bloom_index_update_partition_path: bool
     bloom_prunes_by_ranges: bool
     log_index: bool | None
     log_index_clique_files: int | None

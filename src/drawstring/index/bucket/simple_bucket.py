@@ -35,9 +35,9 @@ from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, Unsu
 from drawstring.base.java_patterns import found_in, linear_pattern
 from drawstring.base.javahash import string_hash, utf8_parts
 from drawstring.config.keys.index import EXPRESSIONS
-from drawstring.index.base import Hashing
+from drawstring.index.base import HashingIndex
 from drawstring.index.location import Location
-from drawstring.index.written import WrittenTable, bucket_of, has_bucket
+from drawstring.index.written import ExistingWrites, bucket_of, has_bucket
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of
 from drawstring.storage.protocol import Storage
@@ -197,7 +197,7 @@ Combine = Callable[[list[pa.Array]], "np.ndarray[Any, np.dtype[np.int64]]"]
 
 
 @dataclass(frozen=True, slots=True)
-class BucketIndex(Hashing):
+class BucketIndex(HashingIndex):
     """Index that determines the file group by the hash of the record key.
 
     Attributes:
@@ -234,12 +234,12 @@ class BucketIndex(Hashing):
             self._check(slices[-1])
         return next((each for each in slices if each.file_id[:8] == location.value), None)
 
-    def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
+    def owns_keys(self, file_slice: FileSlice, keys: pa.Array) -> Array:
         """Return which keys are in the bucket of a slice."""
         numbers = bucket_numbers(keys, self.counts.of(file_slice.partition), self.hash_fields)
         return np.asarray(numbers == bucket_of(file_slice.file_id))
 
-    def check_table(self, table: WrittenTable) -> None:
+    def check_table(self, table: ExistingWrites) -> None:
         """Compare the buckets of stored keys with their file groups, if the table stores no bucket count.
 
         Raises:

@@ -18,13 +18,13 @@ from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.clustering import Clustering
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.index.base import Hashing
+from drawstring.index.base import HashingIndex
 from drawstring.index.consistent.rings import Ring, RingLifecycle, load_ring, save_first_ring
 from drawstring.index.dual_write import dual_write
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.location import Location
 from drawstring.index.ring_hashes import key_hashes
-from drawstring.index.written import WrittenTable
+from drawstring.index.written import ExistingWrites
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of, prefix_of
 from drawstring.storage import open_spec
@@ -33,7 +33,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
 
-class ConsistentIndex(RingLifecycle, Hashing):
+class ConsistentIndex(RingLifecycle, HashingIndex):
     """Index that determines the file group by a hash ring. Picklable; rings are cached per process.
 
     Args:
@@ -95,7 +95,7 @@ class ConsistentIndex(RingLifecycle, Hashing):
         """Return the file id of a node."""
         return file_id_of(location.value)
 
-    def holds(self, file_slice: FileSlice, keys: pa.Array) -> Array:
+    def owns_keys(self, file_slice: FileSlice, keys: pa.Array) -> Array:
         """Return which keys belong to the node of a slice."""
         places = pa.repeat(file_slice.partition, len(keys))
         is_here = pc.equal(self.locations(keys, places), prefix_of(file_slice.file_id))
@@ -105,17 +105,17 @@ class ConsistentIndex(RingLifecycle, Hashing):
         """Return whether a file group is on the ring of its partition."""
         return prefix_of(file_id) in self.ring(partition).prefixes
 
-    def files_written(self, storage: Storage, partitions: Iterable[str]) -> None:
+    def after_files_written(self, storage: Storage, partitions: Iterable[str]) -> None:
         """Write the first ring of partitions without one."""
         for partition in sorted(set(partitions)):
             if load_ring(storage, partition, self._timeline.has_completed, confirms=True) is None:
                 save_first_ring(storage, partition, self.bucket_count)
 
-    def overwriting(self, instant: str) -> Self:
+    def for_overwrite(self, instant: str) -> Self:
         """Return the index with the new rings of a write that replaces its partitions."""
         return type(self)(self.bucket_count, self.hash_fields, self._storage, self._timeline, instant)
 
-    def check_table(self, table: WrittenTable) -> None:
+    def check_table(self, table: ExistingWrites) -> None:
         """Check that no file group of a ring was replaced: a node's file id is fixed and cannot be reused.
 
         Raises:

@@ -29,8 +29,8 @@ from drawstring.engine.grouping import contiguous_groups, row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.changes import MOVED_AWAY, resolved
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.index.base import Joining
-from drawstring.index.global_.partition_moves import Moves, old_name
+from drawstring.index.base import LookupIndex
+from drawstring.index.global_.partition_update_merger import PartitionUpdateMerger, old_name
 from drawstring.index.location import LOCATION
 from drawstring.index.protocol import IS_DELETED
 from drawstring.index.tagging import TagContext
@@ -43,21 +43,21 @@ _SHARES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class GlobalIndex(Joining):
+class GlobalIndex(LookupIndex):
     """Looks keys up in the key column of the whole table.
 
     Attributes:
-        moves: whether a record whose partition value changed moves to the new partition.
+        update_partition_path: whether a record whose partition value changed moves to the new partition.
     """
 
-    moves: bool = True
+    update_partition_path: bool = True
 
     @property
     def is_global(self) -> bool:
         """Return True: keys are looked up in all partitions."""
         return True
 
-    def gather(self, rows: Rows, settings: FileSettings) -> Rows:
+    def merge_across_partitions(self, rows: Rows, settings: FileSettings) -> Rows:
         """Merge rows of one key with the merger of the table, across partitions."""
         shared = pa.schema([*rows.schema, pa.field(_SHARE, pa.string())])
         return (
@@ -69,8 +69,9 @@ class GlobalIndex(Joining):
     def tag_location(self, rows: Rows, context: TagContext) -> Rows:
         """Join with the keys of the whole table; return where to write and where to delete each record."""
         sources = [each for path in context.partitions() for each in context.slices(path)]
-        moves = Moves(context.settings) if self.moves and not context.is_delete else None
-        more = () if moves is None else moves.old_columns
+        moves = self.update_partition_path and not context.is_delete
+        merger = PartitionUpdateMerger(context.settings) if moves else None
+        more = () if merger is None else merger.old_columns
         places = pa.schema(
             [
                 pa.field(RECORD_KEY, pa.string()),
@@ -81,9 +82,9 @@ class GlobalIndex(Joining):
         )
         keys = rows.keys((RECORD_KEY,))
         reader = self.pruned(context.key_reader(places, more), keys, context)
-        narrow = moves is None or moves.is_narrow
+        narrow = merger is None or merger.is_narrow
         joined = rows.join_keys((RECORD_KEY,), sources, reader, places, narrow=narrow)
-        tagger = PairTagger(rows.schema, moves)
+        tagger = PairTagger(rows.schema, merger)
         return joined.map_batches(tagger, tagger.output_schema)
 
 
@@ -115,37 +116,37 @@ class PairTagger:
 
     Attributes:
         schema: columns of the rows.
-        moves: merges records that move to another partition; None if records do not move.
+        merger: merges records that move to another partition; None if records do not move.
     """
 
     schema: pa.Schema
-    moves: Moves | None
+    merger: PartitionUpdateMerger | None
 
     @property
     def output_schema(self) -> pa.Schema:
         """The columns, the location, and whether the row deletes the key of a moved record."""
         location, moved = pa.field(LOCATION, pa.string()), pa.field(MOVED_AWAY, pa.bool_())
-        return pa.schema([*self.schema, location, *([] if self.moves is None else [moved])])
+        return pa.schema([*self.schema, location, *([] if self.merger is None else [moved])])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Tag batch by batch: all pairs of a row are in one batch."""
         for batch in batches:
             pairs = _Pairs(batch)
-            if self.moves is None:
+            if self.merger is None:
                 rows = batch.select(self.schema.names)
-                yield self._placed(rows, batch, np.flatnonzero(pairs.at_home), pairs)
+                yield self._placed(rows, batch, np.flatnonzero(pairs.keeps_location), pairs)
             else:
-                yield self._moved(batch, pairs, self.moves)
+                yield self._moved(batch, pairs, self.merger)
 
-    def _moved(self, batch: pa.RecordBatch, pairs: _Pairs, moves: Moves) -> pa.RecordBatch:
+    def _moved(self, batch: pa.RecordBatch, pairs: _Pairs, merger: PartitionUpdateMerger) -> pa.RecordBatch:
         rows = batch.select(self.schema.names)
-        mobile = ~moves.deletes(rows)
+        mobile = ~merger.deletes(rows)
         elsewhere = mobile & pairs.is_live & ~pairs.is_own
         wins = np.zeros(len(elsewhere), dtype=bool)
         numbers = np.flatnonzero(elsewhere)
         if len(numbers):
-            wins[numbers], rows = moves.merged(batch, rows, numbers, pairs.record)
-        stays = pairs.at_home & ~(elsewhere & wins) & ~(mobile & ~pairs.is_live & ~pairs.is_own)
+            wins[numbers], rows = merger.merged(batch, rows, numbers, pairs.record)
+        stays = pairs.keeps_location & ~(elsewhere & wins) & ~(mobile & ~pairs.is_live & ~pairs.is_own)
         is_settled = np.zeros(len(elsewhere), dtype=bool)
         is_settled[pairs.record[stays & pairs.is_found]] = True
         fresh = pairs.is_first & mobile & ~is_settled[pairs.record]
@@ -180,7 +181,7 @@ class PairTagger:
                 self.schema.get_field_index(PARTITION_PATH), self.schema.field(PARTITION_PATH), places
             )
             locations = batch.column(LOCATION).take(taken)
-        flags = [] if self.moves is None else [pa.array(np.full(len(numbers), has_left))]
+        flags = [] if self.merger is None else [pa.array(np.full(len(numbers), has_left))]
         return pa.RecordBatch.from_arrays([*chosen.columns, locations, *flags], schema=self.output_schema)
 
 
@@ -193,8 +194,8 @@ class _Pairs:
         is_found: whether the pair has a location.
         is_live: whether the key is live at the location, not deleted by a log file.
         is_own: whether the location is in the row's own partition.
-        at_home: pairs to use if records do not move: those with live locations, or else the first location
-            that deleted the key, or else the pair without location.
+        keeps_location: pairs to use if records do not move: those with live locations, or else the first
+            location that deleted the key, or else the pair without location.
     """
 
     def __init__(self, batch: pa.RecordBatch) -> None:
@@ -212,7 +213,7 @@ class _Pairs:
         has_own = np.zeros(count, dtype=bool)
         has_own[self.record[is_deleted & self.is_own]] = True
         dead = is_deleted & ~has_live[self.record] & (self.is_own | ~has_own[self.record])
-        self.at_home = self.is_live | _first(self.record, dead) | ~self.is_found
+        self.keeps_location = self.is_live | _first(self.record, dead) | ~self.is_found
 
 
 def _first(record: Array, among: Array) -> Array:

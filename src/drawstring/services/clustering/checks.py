@@ -5,7 +5,7 @@ from __future__ import annotations
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.clustering import RESIZING, bare
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.index.written import has_rings, is_bucketed, refuse_untold_buckets
+from drawstring.index.written import has_rings, is_bucketed, refuse_undeclared_bucket_index
 from drawstring.services.clustering.plan import parameters
 from drawstring.services.clustering.row_order import RowOrder
 from drawstring.services.service_files import file_settings
@@ -36,7 +36,9 @@ def _check_index(locked: LockedTable, timeline: Timeline, options: WriteOptions)
     if rings or timeline.latest_write() is None:
         return
     if kind is None:
-        refuse_untold_buckets(locked.store, timeline, "Such a table cannot be clustered. Compact it instead")
+        refuse_undeclared_bucket_index(
+            locked.store, timeline, "Such a table cannot be clustered. Compact it instead"
+        )
     elif kind == "BUCKET" and (locked.config.index_type or is_bucketed(locked.store, timeline)):
         raise UnsupportedError(
             "A table with a simple bucket index cannot be clustered, since the key determines the file group"

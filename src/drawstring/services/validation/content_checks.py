@@ -71,7 +71,7 @@ class ReadContent:
                 records += len(keys)
                 bits.add(key_bits(keys))
                 if len(misplaced) < _KEYS_REPORTED:
-                    misplaced += keys.filter(pa.array(~self.index.holds(file_slice, keys)))[
+                    misplaced += keys.filter(pa.array(~self.index.owns_keys(file_slice, keys)))[
                         :_KEYS_REPORTED
                     ].to_pylist()
             repeated = self._repeated(file_slice, bits.repeated()[:_KEYS_REPORTED])

@@ -32,7 +32,7 @@ from drawstring.write.placement.place import Prepare
 JOINED: Final = "_drawstring_joined"
 IS_SOURCE: Final = "_drawstring_is_source"
 TOUCHED: Final = "_drawstring_touched"
-HOME: Final = "_drawstring_home"
+FOUND_LOCATION: Final = "_drawstring_found_location"
 """The file group that a row was read from; null for a new row."""
 
 _NO_SOURCE, _NO_TARGET = "no source", "no target"
@@ -132,7 +132,10 @@ class ReadToMerge:
         ]
         return pa.schema(
             [
-                *(pa.field(name, pa.string()) for name in (JOINED, RECORD_KEY, PARTITION_PATH, HOME)),
+                *(
+                    pa.field(name, pa.string())
+                    for name in (JOINED, RECORD_KEY, PARTITION_PATH, FOUND_LOCATION)
+                ),
                 *_nullable(named),
             ]
         )
@@ -186,7 +189,7 @@ class ApplyClauses:
         for batch in batches:
             rows = pa.Table.from_batches([batch])
             is_source = rows.column(IS_SOURCE).is_valid()
-            is_target = rows.column(HOME).is_valid()
+            is_target = rows.column(FOUND_LOCATION).is_valid()
             for when, mask in (
                 (When.MATCHED, pc.and_(is_source, is_target)),
                 (When.NOT_MATCHED, pc.invert(is_target)),
@@ -218,7 +221,7 @@ class ApplyClauses:
             keys, partitions = flat(rows.column(RECORD_KEY)), flat(rows.column(PARTITION_PATH))
         place = self.prepare.index.locations(keys, partitions) if self.place == LOCATION else None
         if place is None:
-            place = file_group_locations(flat(rows.column(HOME)))
+            place = file_group_locations(flat(rows.column(FOUND_LOCATION)))
         action = pa.array(np.full(rows.num_rows, clause.action, dtype=np.int8))
         return pa.RecordBatch.from_arrays([*columns, keys, partitions, place, action], schema=self.schema)
 
@@ -276,7 +279,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class AtHome:
+class KeepLocation:
     """Batch function that keeps a row in the file group that it was read from.
 
     Attributes:
@@ -287,9 +290,9 @@ class AtHome:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            home = file_group_locations(batch.column(HOME))
-            is_home = pc.equal(home, batch.column(LOCATION))
-            stays = pc.or_kleene(home.is_null(), is_home).fill_null(False)
+            found = file_group_locations(batch.column(FOUND_LOCATION))
+            is_same = pc.equal(found, batch.column(LOCATION))
+            stays = pc.or_kleene(found.is_null(), is_same).fill_null(False)
             yield batch.filter(stays).select(self.schema.names)
 
 

@@ -26,7 +26,7 @@ from drawstring.schema.normal import normalise
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.merge.batches import (
-    HOME,
+    FOUND_LOCATION,
     JOINED,
     TOUCHED,
     ApplyClauses,
@@ -163,7 +163,9 @@ class BoundMerge:
         read = ReadToMerge(self.sides, self.clauses, self.by_record)
         joined = source.join_keys((JOINED,), slices, read, read.schema, keep_right=keeps)
         is_located = plan.index.is_hashed or plan.index.is_global or not finds
-        apply = ApplyClauses(self.clauses, self.sides, plan.prepare, LOCATION if is_located else HOME)
+        apply = ApplyClauses(
+            self.clauses, self.sides, plan.prepare, LOCATION if is_located else FOUND_LOCATION
+        )
         rows = joined.map_batches(apply, apply.schema)
         if not self.is_upsert:
             return rows

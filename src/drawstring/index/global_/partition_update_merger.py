@@ -29,7 +29,7 @@ def old_name(column: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class PartitionUpdateMerger:
     """Merges the versions of a record when it moves. Picklable.
 
     Attributes:
