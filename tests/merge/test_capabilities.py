@@ -45,7 +45,9 @@ def merged(merger: Merger, versions: Versions) -> Versions:
 def chosen(versions: Versions) -> Versions:
     """Return the versions that callers choose who do not ask the merger."""
     codes, distinct = number_keys(versions.keys)
-    return versions.take(winning_rows(codes, distinct, versions.ordering, versions.is_commit_delete))
+    return versions.take(
+        winning_rows(codes, distinct, versions.ordering, versions.is_commit_time_ordering_delete)
+    )
 
 
 def test_every_class_of_merger_is_here() -> None:
@@ -93,7 +95,7 @@ def test_who_does_not_claim_it_would_be_wronged(merger: Merger) -> None:
         "raw": b"old",
     }
     says_less = row | {"_hoodie_commit_time": "2", "name": None, "count": None, "raw": MARKER.encode()}
-    versions = versions_of([Version("a", row), Version("a", says_less, silent=frozenset({"count"}))], Rules())
+    versions = versions_of([Version("a", row), Version("a", says_less, unset=frozenset({"count"}))], Rules())
     assert left(merged(merger, versions)) != left(chosen(versions))
 
 

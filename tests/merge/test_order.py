@@ -86,9 +86,14 @@ def fold(versions: list[tuple[str, int | None, bool]]) -> list[int]:
         return (low if one is None else one) - (low if other is None else other)
 
     order = cmp_to_key(compare)
-    for number, (key, value, is_commit_delete) in enumerate(versions):
+    for number, (key, value, is_commit_time_ordering_delete) in enumerate(versions):
         old = left.get(key)
-        if old is None or is_commit_delete or versions[old][2] or order(value) >= order(versions[old][1]):
+        if (
+            old is None
+            or is_commit_time_ordering_delete
+            or versions[old][2]
+            or order(value) >= order(versions[old][1])
+        ):
             left[key] = number
     return sorted(left.values())
 

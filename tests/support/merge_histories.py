@@ -29,13 +29,13 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a record; `silent` are the columns that it lacks, of a partial update."""
+    """One version of a record; `unset` are the columns that it lacks, of a partial update."""
 
     key: str
     row: Row
     is_delete: bool = False
-    is_commit_delete: bool = False
-    silent: frozenset[str] = frozenset()
+    is_commit_time_ordering_delete: bool = False
+    unset: frozenset[str] = frozenset()
 
     @property
     def ts(self) -> int | None:
@@ -56,7 +56,7 @@ class Rules:
 
     def says_nothing(self, version: Version, column: str) -> bool:
         value = version.row[column]
-        if column in version.silent:
+        if column in version.unset:
             return True
         if self.unavailable is not None:
             return value in (self.unavailable, self.unavailable.encode())
@@ -65,7 +65,7 @@ class Rules:
         return self.ignores_nulls and value is None
 
     def newer_wins(self, old: Version, new: Version) -> bool:
-        if not self.ordered or old.is_commit_delete or new.is_commit_delete:
+        if not self.ordered or old.is_commit_time_ordering_delete or new.is_commit_time_ordering_delete:
             return True
         before, after = (-(10**9) if v.ts is None else v.ts for v in (old, new))
         return after > before if self.ties_to_first else after >= before
@@ -81,7 +81,7 @@ class Rules:
         if self.late_stamps:
             row["_hoodie_commit_time"] = new.row["_hoodie_commit_time"]
         # What orders the record is the winner's, whatever its column was filled with.
-        return Folded(high.key, row, silent=frozenset(high.silent & low.silent), at=high.ts)
+        return Folded(high.key, row, unset=frozenset(high.unset & low.unset), at=high.ts)
 
     def fold(self, versions: list[Version]) -> dict[str, Version]:
         found: dict[str, Version] = {}
@@ -118,12 +118,12 @@ def histories(draw: st.DrawFn, *, partial: bool = False, deletes: bool = True) -
     for number in range(draw(st.integers(0, 14))):
         kind = draw(st.sampled_from(["record"] * 4 + (["delete", "commit delete"] if deletes else [])))
         data = {name: draw(values(name)) for name in ("name", "count", "tags", "raw")}
-        silent = draw(st.sets(st.sampled_from(sorted(data)))) if partial and kind == "record" else set()
+        unset = draw(st.sets(st.sampled_from(sorted(data)))) if partial and kind == "record" else set()
         ts = None if kind == "commit delete" else draw(st.sampled_from([None, 1, 2, 3, 4]))
         key = draw(st.sampled_from("abc"))
         row = {"_hoodie_commit_time": str(number), "key": key, "ts": ts, **data}
-        row |= dict.fromkeys(silent if kind == "record" else data)
-        version = Version(key, row, kind != "record", kind == "commit delete", frozenset(silent))
+        row |= dict.fromkeys(unset if kind == "record" else data)
+        version = Version(key, row, kind != "record", kind == "commit delete", frozenset(unset))
         found.append(version)
     return found
 
@@ -131,14 +131,14 @@ def histories(draw: st.DrawFn, *, partial: bool = False, deletes: bool = True) -
 def versions_of(history: list[Version], rules: Rules) -> Versions:
     """Return a history as the mergers take it."""
     rows = pa.Table.from_pylist([version.row for version in history], SCHEMA)
-    silent = sorted({name for version in history for name in version.silent})
+    unset = sorted({name for version in history for name in version.unset})
     return Versions(
         rows,
         pa.array([version.key for version in history], pa.string()),
         (rows.column("ts").combine_chunks(),) if rules.ordered else (),
         np.array([version.is_delete for version in history], dtype=bool),
-        np.array([version.is_commit_delete for version in history], dtype=bool),
-        {name: np.array([name in version.silent for version in history]) for name in silent},
+        np.array([version.is_commit_time_ordering_delete for version in history], dtype=bool),
+        {name: np.array([name in version.unset for version in history]) for name in unset},
     )
 
 

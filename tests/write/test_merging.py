@@ -40,9 +40,9 @@ class Model:
         rules = self.kind.rules
         if self.is_mor and self.has_base:
             if version.is_delete and self.kind.block_deletes_always_win:
-                version = replace(version, is_commit_delete=True)
+                version = replace(version, is_commit_time_ordering_delete=True)
             there = self.log.get(key)
-            if there is not None and there.is_commit_delete and version.is_delete:
+            if there is not None and there.is_commit_time_ordering_delete and version.is_delete:
                 return
             self.log[key] = version if there is None else rules.step(there, version)
         elif key in self.base:
@@ -73,7 +73,7 @@ def row_of(version: Version) -> Row:
 def written(version: Version, kind: Kind) -> Version:
     """Return a version as a batch can bring it: a delete is a row that says so."""
     always = kind.deletes_always_win or version.ts is None or not kind.rules.ordered
-    return replace(version, is_commit_delete=version.is_delete and always)
+    return replace(version, is_commit_time_ordering_delete=version.is_delete and always)
 
 
 steps = st.lists(

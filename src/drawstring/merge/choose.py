@@ -32,7 +32,7 @@ class WholeMerger:
 
     def merge(self, versions: Versions, codes: Array, distinct: int) -> Versions:
         """Merge the versions of each key into one."""
-        winners = winning_rows(codes, distinct, versions.ordering, versions.is_commit_delete)
+        winners = winning_rows(codes, distinct, versions.ordering, versions.is_commit_time_ordering_delete)
         by_code = np.empty(distinct, dtype=np.int64)
         by_code[codes[winners]] = winners
         return versions.take(by_code)
@@ -71,7 +71,7 @@ def merger_of(config: TableConfig, *, is_partial: bool = False, schema_json: str
             properties = config.merge_properties
             return FieldMerger(
                 unavailable=properties.get(UNAVAILABLE_VALUE) or properties.get(_EARLIER_UNAVAILABLE),
-                late_fills=config.payload_rule is not PayloadRule.LATE_IDLE,
+                late_fills=config.payload_rule is not PayloadRule.LATE_NEVER_FILLS,
             )
         case None | "KEEP_VALUES":
             is_first = config.payload_rule is PayloadRule.FIRST_OF_TIES

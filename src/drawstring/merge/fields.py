@@ -62,10 +62,12 @@ class FieldMerger:
         """Merge the versions of each key into one."""
         ranks = rank(versions.ordering) if versions.ordering else None
         fold = _Fold.of(
-            _Inputs(codes, ranks, versions.is_delete, versions.is_commit_delete), distinct, self.ties_to_first
+            _Inputs(codes, ranks, versions.is_delete, versions.is_commit_time_ordering_delete),
+            distinct,
+            self.ties_to_first,
         )
         winners = versions.take(fold.winners)
-        columns, silent, is_patched = [], dict(winners.silent), np.zeros(distinct, dtype=bool)
+        columns, unset, is_patched = [], dict(winners.unset), np.zeros(distinct, dtype=bool)
         for name in versions.rows.column_names:
             sources = self._sources(fold, versions, name)
             if sources is None:
@@ -73,15 +75,15 @@ class FieldMerger:
                 continue
             columns.append(versions.rows.column(name).take(pa.array(sources)))
             is_patched |= sources != fold.winners
-            if name in silent:
-                silent[name] = versions.silent[name][sources]
+            if name in unset:
+                unset[name] = versions.unset[name][sources]
         return Versions(
             pa.table(columns, schema=versions.rows.schema),
             winners.keys,
             winners.ordering,
             fold.is_delete,
-            winners.is_commit_delete,
-            silent,
+            winners.is_commit_time_ordering_delete,
+            unset,
             np.where(is_patched, _NONE, fold.winners),
         )
 
@@ -89,12 +91,12 @@ class FieldMerger:
         """Return the row numbers that a column's values come from; None for the winners."""
         if self.late_stamps and name in META_COLUMNS:
             return fold.latest
-        silent = self._unset(flat(versions.rows.column(name)), name)
-        if name in versions.silent:
-            silent = versions.silent[name] if silent is None else silent | versions.silent[name]
-        if silent is None or not silent.any():
+        unset = self._unset(flat(versions.rows.column(name)), name)
+        if name in versions.unset:
+            unset = versions.unset[name] if unset is None else unset | versions.unset[name]
+        if unset is None or not unset.any():
             return None
-        return fold.sources(~silent, self.late_fills)
+        return fold.sources(~unset, self.late_fills)
 
     def _unset(self, column: pa.Array, name: str) -> Array | None:
         """Return which values of a column mean unset; None if none does."""
@@ -116,13 +118,15 @@ class _Inputs:
     codes: Array
     ranks: Array | None
     is_delete: Array
-    is_commit_delete: Array
+    is_commit_time_ordering_delete: Array
 
     def sorted(self) -> tuple[Array, _Inputs]:
         """Return the row number of each version sorted by key, oldest first, and the sorted versions."""
         order = np.argsort(self.codes, kind="stable")
         ranks = None if self.ranks is None else self.ranks[order]
-        return order, _Inputs(self.codes[order], ranks, self.is_delete[order], self.is_commit_delete[order])
+        return order, _Inputs(
+            self.codes[order], ranks, self.is_delete[order], self.is_commit_time_ordering_delete[order]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +197,9 @@ def _leads(inputs: _Inputs, ties_to_first: bool) -> Array:
         return np.ones(len(codes), dtype=bool)
     starts = np.ones(len(codes), dtype=bool)
     starts[1:] = codes[1:] != codes[:-1]
-    starts |= inputs.is_commit_delete
+    starts |= inputs.is_commit_time_ordering_delete
     distinct, dense = np.unique(inputs.ranks, return_inverse=True)
-    dense = np.where(inputs.is_commit_delete, 0, dense + 1)
+    dense = np.where(inputs.is_commit_time_ordering_delete, 0, dense + 1)
     heights = np.cumsum(starts) * (len(distinct) + 1) + dense
     highest = np.maximum.accumulate(heights)
     if not ties_to_first:

@@ -32,54 +32,55 @@ _LOWEST = np.iinfo(np.int64).min
 def winners(
     keys: pa.Array | pa.ChunkedArray,
     ordering: Sequence[pa.Array | pa.ChunkedArray] | None = None,
-    is_commit_delete: Array | None = None,
+    is_commit_time_ordering_delete: Array | None = None,
 ) -> Array:
     """Return the winning row of each key.
 
     Args:
         keys: record key of each row, in log order.
         ordering: ordering columns, the most significant first; None for commit-time ordering.
-        is_commit_delete: for each row, whether it is a delete without ordering value; None if none is.
+        is_commit_time_ordering_delete: for each row, whether it is a delete without ordering value; None if
+            none is.
 
     Returns:
         int64 row numbers, ascending.
     """
     codes, distinct = number_keys(keys)
-    return winning_rows(codes, distinct, ordering, is_commit_delete)
+    return winning_rows(codes, distinct, ordering, is_commit_time_ordering_delete)
 
 
 def winning_rows(
     codes: Array,
     distinct: int,
     ordering: Sequence[pa.Array | pa.ChunkedArray] | None = None,
-    is_commit_delete: Array | None = None,
+    is_commit_time_ordering_delete: Array | None = None,
 ) -> Array:
     """Return the winning rows, like `winners`.
 
     Args:
         codes: number of each row's key, in log order.
         distinct: number of distinct keys.
-        ordering, is_commit_delete: as in `winners`.
+        ordering, is_commit_time_ordering_delete: as in `winners`.
     """
     rows = np.arange(len(codes), dtype=np.int64)
     if ordering:
-        candidates = _greatest(codes, distinct, rows, rank(ordering), is_commit_delete)
+        candidates = _greatest(codes, distinct, rows, rank(ordering), is_commit_time_ordering_delete)
         codes, rows = codes[candidates], rows[candidates]
     last = np.empty(distinct, dtype=np.int64)
     last[codes] = rows
     return np.sort(last)
 
 
-def repeated_deletes(codes: Array, is_of_block: Array, is_commit_delete: Array) -> Array:
+def repeated_deletes(codes: Array, is_of_block: Array, is_commit_time_ordering_delete: Array) -> Array:
     """Return which deletes of delete blocks follow a commit-time delete, which remains in effect.
 
     Args:
         codes: number of each row's key, in log order.
         is_of_block: for each row, whether it belongs to a delete block.
-        is_commit_delete: for each row, whether it is a delete without ordering value.
+        is_commit_time_ordering_delete: for each row, whether it is a delete without ordering value.
     """
-    dated = is_of_block & ~is_commit_delete
-    if not (dated.any() and is_commit_delete.any()):
+    dated = is_of_block & ~is_commit_time_ordering_delete
+    if not (dated.any() and is_commit_time_ordering_delete.any()):
         return np.zeros(len(codes), dtype=bool)
     order = np.argsort(codes, kind="stable")
     numbers = np.arange(len(codes), dtype=np.int64)
@@ -88,7 +89,7 @@ def repeated_deletes(codes: Array, is_of_block: Array, is_commit_delete: Array) 
     others[np.searchsorted(sorted_codes, sorted_codes)] = numbers[np.searchsorted(sorted_codes, sorted_codes)]
     meets = order[np.maximum.accumulate(others)]
     repeated = np.zeros(len(codes), dtype=bool)
-    repeated[order] = dated[order] & is_commit_delete[meets]
+    repeated[order] = dated[order] & is_commit_time_ordering_delete[meets]
     return repeated
 
 
@@ -130,15 +131,15 @@ def number_keys(keys: pa.Array | pa.ChunkedArray) -> tuple[Array, int]:
 
 
 def _greatest(
-    codes: Array, distinct: int, rows: Array, ranks: Array, is_commit_delete: Array | None
+    codes: Array, distinct: int, rows: Array, ranks: Array, is_commit_time_ordering_delete: Array | None
 ) -> Array:
     """Return the rows with the greatest rank of their key."""
     alive = np.ones(len(rows), dtype=bool)
-    if is_commit_delete is not None and is_commit_delete.any():
+    if is_commit_time_ordering_delete is not None and is_commit_time_ordering_delete.any():
         since = np.zeros(distinct, dtype=np.int64)
-        since[codes[is_commit_delete]] = rows[is_commit_delete]
+        since[codes[is_commit_time_ordering_delete]] = rows[is_commit_time_ordering_delete]
         alive = rows >= since[codes]
-        ranks = np.where(is_commit_delete, _LOWEST, ranks)
+        ranks = np.where(is_commit_time_ordering_delete, _LOWEST, ranks)
     greatest = np.full(distinct, _LOWEST, dtype=np.int64)
     np.maximum.at(greatest, codes[alive], ranks[alive])
     return np.flatnonzero(alive & (ranks == greatest[codes]))

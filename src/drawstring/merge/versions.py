@@ -26,8 +26,9 @@ class Versions:
         keys: record key of each row.
         ordering: ordering columns, the most significant first; empty for commit-time ordering.
         is_delete: whether a row deletes its key.
-        is_commit_delete: whether it deletes all earlier versions regardless of their ordering values.
-        silent: by column, which rows do not set it; columns that all rows set are absent.
+        is_commit_time_ordering_delete: whether it deletes all earlier versions regardless of their ordering
+            values.
+        unset: by column, which rows do not set it; columns that all rows set are absent.
         origin: of merged versions, the number of the row that each equals; -1 if it combines several.
     """
 
@@ -35,8 +36,8 @@ class Versions:
     keys: pa.Array
     ordering: tuple[pa.Array, ...]
     is_delete: Array
-    is_commit_delete: Array
-    silent: Mapping[str, Array] = field(default_factory=dict)
+    is_commit_time_ordering_delete: Array
+    unset: Mapping[str, Array] = field(default_factory=dict)
     origin: Array | None = None
 
     def take(self, numbers: Array) -> Versions:
@@ -47,8 +48,8 @@ class Versions:
             self.keys.take(taken),
             tuple(column.take(taken) for column in self.ordering),
             self.is_delete[numbers],
-            self.is_commit_delete[numbers],
-            {name: rows[numbers] for name, rows in self.silent.items()},
+            self.is_commit_time_ordering_delete[numbers],
+            {name: rows[numbers] for name, rows in self.unset.items()},
         )
 
     def followed_by(self, newer: Versions) -> Versions:
@@ -63,10 +64,10 @@ class Versions:
                 for old, new in zip(self.ordering, newer.ordering, strict=True)
             ),
             np.concatenate([self.is_delete, newer.is_delete]),
-            np.concatenate([self.is_commit_delete, newer.is_commit_delete]),
+            np.concatenate([self.is_commit_time_ordering_delete, newer.is_commit_time_ordering_delete]),
             {
-                name: np.concatenate([self.silent.get(name, old_flags), newer.silent.get(name, new_flags)])
-                for name in {*self.silent, *newer.silent}
+                name: np.concatenate([self.unset.get(name, old_flags), newer.unset.get(name, new_flags)])
+                for name in {*self.unset, *newer.unset}
                 if name in names
             },
         )

@@ -96,7 +96,7 @@ class _Ages:
         by_creation = ttl.strategy == "KEEP_BY_CREATION_TIME"
         recent = {} if by_creation else self._written_since(cutoff)
         expired: list[str] = []
-        for partition in self.lookup.replaceable_partitions():
+        for partition in self.lookup.partitions_including_lost():
             is_selected = partition and (not ttl.selected or partition in ttl.selected)
             if not is_selected or partition in recent or not self._slices(partition):
                 continue

@@ -76,7 +76,7 @@ def delete_partitions(
             requested = _partitions_of(locked, rows, options)
         locked, timeline = recover_and_load(locked, options.failed_writes)
         lookup = write_lookup(locked, timeline, options)
-        partitions = lookup.replaceable_partitions()
+        partitions = lookup.partitions_including_lost()
         _warn_of_unknown(locked, requested, partitions)
         return drop_listed(locked, matching(requested, partitions), lookup, options, extra)
 

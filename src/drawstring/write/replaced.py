@@ -13,8 +13,8 @@ def replaced_groups(partitions: Iterable[str], lookup: SliceLookup) -> dict[str,
     Raises:
         ConflictError: one of them is part of a pending clustering.
     """
-    ids_by_partition = {path: lookup.replaceable(path) for path in partitions}
+    ids_by_partition = {path: lookup.file_ids_including_lost(path) for path in partitions}
     for path, file_ids in ids_by_partition.items():
         for file_id in file_ids:
-            lookup.check_free(path, file_id)
+            lookup.refuse_pending_clustering(path, file_id)
     return {path: tuple(file_ids) for path, file_ids in ids_by_partition.items() if file_ids}

@@ -245,6 +245,8 @@ def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[s
     if not verb.replaces:
         return {}
     return replaced_groups(
-        lookup.replaceable_partitions() if verb.replaces == "table" else sorted({s.partition for s in stats}),
+        lookup.partitions_including_lost()
+        if verb.replaces == "table"
+        else sorted({s.partition for s in stats}),
         lookup,
     )

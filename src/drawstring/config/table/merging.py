@@ -48,7 +48,7 @@ class PayloadRule(StrEnum):
     PLAIN = "PLAIN"
     LATE_STAMP = "LATE_STAMP"
     """A late version that fills unset columns of the winner also replaces the winner's meta columns."""
-    LATE_IDLE = "LATE_IDLE"
+    LATE_NEVER_FILLS = "LATE_NEVER_FILLS"
     """A late version fills no columns."""
     FIRST_OF_TIES = "FIRST_OF_TIES"
     """Of two versions with equal ordering values the earlier one wins."""
@@ -112,7 +112,7 @@ _PAYLOAD_CODE: Final[Mapping[str, MergeRule]] = {
         ordering_fields=(MYSQL_SEQUENCE,),
     ),
     "PostgresDebeziumAvroPayload": replace(
-        PAYLOAD_RULES["PostgresDebeziumAvroPayload"], payload=PayloadRule.LATE_IDLE
+        PAYLOAD_RULES["PostgresDebeziumAvroPayload"], payload=PayloadRule.LATE_NEVER_FILLS
     ),
     "FirstValueAvroPayload": MergeRule(_EVENT_TIME, payload=PayloadRule.FIRST_OF_TIES),
 }

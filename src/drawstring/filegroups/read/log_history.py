@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from drawstring.filegroups.read.log_blocks import PlacedBlock, blocks_to_merge
 from drawstring.filegroups.read.log_records import LogPiece, LogReading, merged_records, open_logs
-from drawstring.filegroups.read.slice_reader import base_rows, base_schema, laid_over, log_reading
+from drawstring.filegroups.read.slice_reader import base_rows, base_schema, log_reading, merge_base_rows
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.merge.order import Array
 from drawstring.merge.versions import flat
@@ -166,7 +166,7 @@ class _Held:
         log = merged_records(self.reading, parts, [self.pieces[at] for at in order])
         found = self._bases.rows_of(keys).get(0, np.zeros(0, dtype=np.int64))
         base = self.base.take(pa.array(found))
-        merged = laid_over(log, base.combine_chunks().to_batches(), task)
+        merged = merge_base_rows(log, base.combine_chunks().to_batches(), task)
         return pa.Table.from_batches(merged, task.output_schema)
 
 

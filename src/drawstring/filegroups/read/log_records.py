@@ -74,8 +74,8 @@ class LogRecords:
         if not self.versions.ordering:
             return np.ones(len(numbers), dtype=bool)
         taken = pa.array(numbers)
-        newer = [column.take(taken) for column in self.versions.ordering]
-        return np.asarray(wins_over(newer, base_ordering) | self.versions.is_commit_delete[numbers])
+        wins = wins_over([column.take(taken) for column in self.versions.ordering], base_ordering)
+        return np.asarray(wins | self.versions.is_commit_time_ordering_delete[numbers])
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +136,15 @@ def merged_records(
     rows = pa.concat_tables([piece.rows for piece in pieces] or [reading.schema.empty_table()])
     keys = flat(pa.chunked_array([key for piece in pieces for key in piece.keys.chunks], pa.string()))
     codes, distinct = number_keys(keys)
-    is_commit_delete = _joined([piece.is_commit_delete for piece in pieces])
+    is_commit_time_ordering_delete = _joined([piece.is_commit_time_ordering_delete for piece in pieces])
     is_of_block = _joined([np.full(piece.rows.num_rows, piece.is_delete_block) for piece in pieces])
     versions = Versions(
         rows,
         keys,
         ordering_of(rows, reading.config),
         _joined([piece.is_delete for piece in pieces]),
-        is_commit_delete | repeated_deletes(codes, is_of_block, is_commit_delete),
-        _silent(pieces),
+        is_commit_time_ordering_delete | repeated_deletes(codes, is_of_block, is_commit_time_ordering_delete),
+        _unset(pieces),
     )
     among = pieces if among is None else among
     schemas = [piece.schema_json for piece in among if piece.schema_json]
@@ -158,11 +158,11 @@ def merged_records(
     return LogRecords(merged, merger, pa.concat_arrays(partial_keys) if partial_keys else None)
 
 
-def _silent(pieces: Sequence[LogPiece]) -> dict[str, Array]:
+def _unset(pieces: Sequence[LogPiece]) -> dict[str, Array]:
     """Return, by column that some blocks lack, which rows do not set it."""
-    names = {name for piece in pieces for name in piece.silent}
+    names = {name for piece in pieces for name in piece.unset}
     return {
-        name: _joined([np.full(piece.rows.num_rows, name in piece.silent) for piece in pieces])
+        name: _joined([np.full(piece.rows.num_rows, name in piece.unset) for piece in pieces])
         for name in sorted(names)
     }
 
@@ -182,17 +182,17 @@ class LogPiece:
     """The records of one block.
 
     Attributes:
-        silent: columns that a partial block lacks.
+        unset: columns that a partial block lacks.
         schema_json: Avro schema of the data block.
     """
 
     rows: pa.Table
     keys: pa.ChunkedArray
     is_delete: Array
-    is_commit_delete: Array
+    is_commit_time_ordering_delete: Array
     is_delete_block: bool = False
     is_partial: bool = False
-    silent: frozenset[str] = frozenset()
+    unset: frozenset[str] = frozenset()
     schema_json: str | None = None
 
     def take(self, numbers: Array) -> LogPiece:
@@ -203,7 +203,7 @@ class LogPiece:
             rows=self.rows.take(taken),
             keys=self.keys.take(taken),
             is_delete=self.is_delete[numbers],
-            is_commit_delete=self.is_commit_delete[numbers],
+            is_commit_time_ordering_delete=self.is_commit_time_ordering_delete[numbers],
         )
 
 
@@ -263,7 +263,7 @@ def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
         CorruptTableError: a log file has a torn block and no failed write explains it.
     """
     torn = torn_blocks(placed)
-    if torn and not (reading.config.rules.names_logs_by_slice and reading.instants.is_written):
+    if torn and not (reading.config.rules.names_logs_by_slice and reading.instants.has_pending_write):
         raise CorruptTableError(
             f"A log file of a committed write is damaged at byte {torn[0].block.offset}: {REPAIR}.",
             instant=torn[0].file.instant,
@@ -319,7 +319,7 @@ def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> Log
     if not block.is_partial:
         return piece
     given = {name for batch in batches for name in batch.schema.names}
-    return replace(piece, is_partial=True, silent=frozenset(reading.schema.names) - given)
+    return replace(piece, is_partial=True, unset=frozenset(reading.schema.names) - given)
 
 
 def _stored_rows(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
@@ -371,9 +371,9 @@ def _delete_piece(reading: LogReading, content: bytes) -> LogPiece:
     deletes = decode_deletes(content)
     count = len(deletes.keys)
     columns = {RECORD_KEY: deletes.keys}
-    is_commit_delete = deletes.is_commit_time.to_numpy(zero_copy_only=False)
+    is_commit_time_ordering_delete = deletes.is_commit_time.to_numpy(zero_copy_only=False)
     if block_deletes_always_win(reading.config):
-        is_commit_delete = np.ones(count, dtype=bool)
+        is_commit_time_ordering_delete = np.ones(count, dtype=bool)
     elif deletes.ordering is not None and reading.ordering_fields:
         columns |= zip(reading.ordering_fields, _delete_ordering(reading, deletes.ordering), strict=True)
     rows = pa.table(
@@ -384,7 +384,7 @@ def _delete_piece(reading: LogReading, content: bytes) -> LogPiece:
         schema=reading.schema,
     )
     keys, is_delete = pa.chunked_array([deletes.keys]), np.ones(count, dtype=bool)
-    return LogPiece(rows, keys, is_delete, is_commit_delete, is_delete_block=True)
+    return LogPiece(rows, keys, is_delete, is_commit_time_ordering_delete, is_delete_block=True)
 
 
 def _delete_ordering(reading: LogReading, ordering: pa.Array) -> list[pa.Array]:

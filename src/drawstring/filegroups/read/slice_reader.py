@@ -199,7 +199,7 @@ def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
 def _rows_of_keys(task: ReadTask, keys: pa.Array) -> Iterator[pa.RecordBatch]:
     """Read the rows of a slice with the given record keys."""
     log = read_log_records(replace(log_reading(task), keys=keys), task.file_slice)
-    yield from laid_over(log, base_rows(task, pc.field(RECORD_KEY).isin(keys)), task)
+    yield from merge_base_rows(log, base_rows(task, pc.field(RECORD_KEY).isin(keys)), task)
 
 
 def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
@@ -276,7 +276,9 @@ def base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.Record
     return _base_rows(open_spec(task.storage), task, base_schema(task), among)
 
 
-def laid_over(log: LogRecords, base: Iterable[pa.RecordBatch], task: ReadTask) -> Iterator[pa.RecordBatch]:
+def merge_base_rows(
+    log: LogRecords, base: Iterable[pa.RecordBatch], task: ReadTask
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task: log records merged into the base rows of the same slice."""
     for batch in SliceMerge(task, log, base).batches():
         yield from _finish(batch, task)
@@ -305,9 +307,9 @@ class SliceMerge:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows with the columns that merging and the result need."""
         versions, names = self._log.versions, _needed(self._task)
-        lay_over = _choose if self._log.merger.chooses_whole_records else _patch
+        merge = _choose if self._log.merger.chooses_whole_records else _patch
         for batch in base_rows(self._task, self._task.merged_among) if self._base is None else self._base:
-            merged, done = lay_over(batch, self._log, self._task)
+            merged, done = merge(batch, self._log, self._task)
             self._won[done] = False
             yield from merged
         alive = self._won & ~versions.is_delete

@@ -28,14 +28,14 @@ class InstantRange:
         committed: requested times of the completed writes of the active timeline.
         start: requested time of the first of them; earlier instants are archived and visible.
         as_of: the latest visible requested time; None for no bound.
-        is_written: whether a write is pending; it may have failed and left a torn block.
+        has_pending_write: whether a write is pending; it may have failed and left a torn block.
         uncommitted: requested times before `start` that are not visible nevertheless.
     """
 
     committed: frozenset[str]
     start: str | None = None
     as_of: str | None = None
-    is_written: bool = False
+    has_pending_write: bool = False
     uncommitted: frozenset[str] = frozenset()
 
     @staticmethod
@@ -53,8 +53,8 @@ class InstantRange:
             timeline: the timeline of the table.
             as_of: the latest requested time that counts; None for no bound.
         """
-        is_written = bool(timeline.pending_writes())
-        return InstantRange(committed, timeline.start, as_of, is_written, timeline.uncommitted)
+        has_pending_write = bool(timeline.pending_writes())
+        return InstantRange(committed, timeline.start, as_of, has_pending_write, timeline.uncommitted)
 
     def admits(self, instant: str) -> bool:
         """Return whether the blocks of an instant are visible."""

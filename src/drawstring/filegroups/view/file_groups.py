@@ -26,7 +26,7 @@ from typing import Final, Protocol, TypeAlias
 
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.listing import Listing, StorageListing
-from drawstring.filegroups.view.presence import Presence
+from drawstring.filegroups.view.presence import MissingFileCheck
 from drawstring.formats.metadata.commit import clustering_groups, decode_compaction_plan
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileGroup, FileSlice, FileStatus, LogFile
@@ -214,7 +214,7 @@ class FileGroupView:
         self._replaced: dict[tuple[str, str], str] | None = None
         self._compactions: dict[tuple[str, str], str] | None = None
         self._clusterings: dict[tuple[str, str], str] | None = None
-        self._presence = Presence(timeline, reader) if listing.is_complete else None
+        self._missing_files = MissingFileCheck(timeline, reader) if listing.is_complete else None
 
     @property
     def listing(self) -> Listing:
@@ -228,23 +228,23 @@ class FileGroupView:
             CorruptTableError: a partition with live files is not listed.
         """
         partitions = self._listing.partitions()
-        if self._presence is not None:
-            self._presence.check_partitions(partitions, self._listing.files, self.replaced_groups())
+        if self._missing_files is not None:
+            self._missing_files.check_partitions(partitions, self._listing.files, self.replaced_groups())
         return partitions
 
-    def replaceable_partitions(self) -> list[str]:
+    def partitions_including_lost(self) -> list[str]:
         """Return all partition paths, sorted, including partitions whose files are all missing.
 
         Raises:
             CorruptTableError: a partition has files but no partition metadata file.
         """
         partitions = self._listing.partitions()
-        if self._presence is None:
+        if self._missing_files is None:
             return partitions
-        lost = self._presence.lost_partitions(partitions, self._listing.files, self.replaced_groups())
+        lost = self._missing_files.lost_partitions(partitions, self._listing.files, self.replaced_groups())
         return sorted({*partitions, *lost})
 
-    def replaceable(self, partition: str) -> list[str]:
+    def file_ids_including_lost(self, partition: str) -> list[str]:
         """Return the ids of the file groups that are not replaced, including groups whose files are missing.
 
         Args:
@@ -257,8 +257,8 @@ class FileGroupView:
             for file_id, files in group_files(listed).items()
             if self._slices_of(partition, file_id, files, visible)
         }
-        if self._presence is not None:
-            file_ids |= self._presence.named(partition, {status.path for status in listed})
+        if self._missing_files is not None:
+            file_ids |= self._missing_files.named(partition, {status.path for status in listed})
         return sorted(each for each in file_ids if (partition, each) not in self.replaced_groups())
 
     def slices(self, partition: str, as_of: str | None = None) -> list[FileSlice]:
@@ -288,11 +288,11 @@ class FileGroupView:
                 continue
             if slices := self._slices_of(partition, file_id, files, visible):
                 groups.append(FileGroup(partition, file_id, tuple(slices)))
-        if self._presence is not None:
+        if self._missing_files is not None:
             newest = (group.slices[-1] for group in groups)
             replaced = [file_id for place, file_id in self.replaced_groups() if place == partition]
             listed = self._listing.files(partition)
-            self._presence.check(partition, listed, newest, replaced=replaced, as_of=as_of)
+            self._missing_files.check(partition, listed, newest, replaced=replaced, as_of=as_of)
         return groups
 
     def stored_groups(self, partition: str) -> list[FileGroup]:

@@ -77,15 +77,15 @@ class SliceLookup:
             self._known[partition] = slices
         return self._known[partition]
 
-    def replaceable_partitions(self) -> list[str]:
+    def partitions_including_lost(self) -> list[str]:
         """Return all partition paths, sorted, including partitions whose files are all missing."""
-        return self.view().replaceable_partitions()
+        return self.view().partitions_including_lost()
 
-    def replaceable(self, partition: str) -> list[str]:
+    def file_ids_including_lost(self, partition: str) -> list[str]:
         """Return the ids of the visible file groups, including groups whose files are missing."""
-        return self.view().replaceable(partition)
+        return self.view().file_ids_including_lost(partition)
 
-    def check_free(self, partition: str, file_id: str) -> None:
+    def refuse_pending_clustering(self, partition: str, file_id: str) -> None:
         """Check that no pending clustering forbids writes to a file group.
 
         Args:

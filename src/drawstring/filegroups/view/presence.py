@@ -134,7 +134,7 @@ class CommitReader(Protocol):
         ...
 
 
-class Presence:
+class MissingFileCheck:
     """The files that must exist according to commit metadata.
 
     Args:

@@ -37,7 +37,7 @@ from drawstring.storage.protocol import Storage
 
 
 @dataclass(frozen=True, slots=True)
-class LogShape:
+class LogBlockStats:
     """Block counts of the log files of a slice.
 
     Attributes:
@@ -51,12 +51,14 @@ class LogShape:
     is_partial: bool
 
 
-def log_shape(storage: Storage, config: TableConfig, target: FileSlice, instants: InstantRange) -> LogShape:
+def log_block_stats(
+    storage: Storage, config: TableConfig, target: FileSlice, instants: InstantRange
+) -> LogBlockStats:
     """Return the block counts of a slice from the headers of its log blocks."""
     with open_logs(LogReading(storage, config, pa.schema([]), instants), target) as logs:
         blocks = logs.blocks_to_merge(instants)
     is_partial = any(each.block.is_partial for each in blocks)
-    return LogShape(len(blocks), len({each.instant for each in blocks}), is_partial)
+    return LogBlockStats(len(blocks), len({each.instant for each in blocks}), is_partial)
 
 
 def check_rewritable(config: TableConfig) -> None:
@@ -149,6 +151,6 @@ def _delete_ordering(config: TableConfig, gone: Versions) -> pa.Array | None:
     names = [name for name in ordering_fields(config) if name in gone.rows.column_names]
     if not names:
         return None
-    wins = pa.array(gone.is_commit_delete)
+    wins = pa.array(gone.is_commit_time_ordering_delete)
     columns = [flat(gone.rows.column(name)) for name in names]
     return ordering_values([pc.if_else(wins, pa.nulls(len(wins), each.type), each) for each in columns])

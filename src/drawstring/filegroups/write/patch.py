@@ -23,7 +23,7 @@ from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 
-class PatchingOverlay:
+class FieldMergeHandle:
     """Changes of one file group, merged with its base rows as they are streamed.
 
     Args:
@@ -52,7 +52,7 @@ class PatchingOverlay:
         """Whether the changes have records that the base file lacks; valid after all base rows passed."""
         return bool(self._is_new.any())
 
-    def lay_over(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def merge_base(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the base rows that no change modifies."""
         for batch in base:
             rows, numbers = matches(batch, self._changes.keys)
@@ -64,7 +64,7 @@ class PatchingOverlay:
             yield batch.filter(pa.array(keep))
 
     def surviving_records(self) -> Iterator[tuple[pa.Table, bool]]:
-        """Yield the records to write, and whether the base file has their keys; call it after `lay_over`."""
+        """Yield the records to write and whether the base file has their keys; call it after `merge_base`."""
         yield from ((merged, True) for merged in self._merged if merged.num_rows)
         if self._is_new.any():
             yield self._changes.rows.filter(pa.array(self._is_new)), False

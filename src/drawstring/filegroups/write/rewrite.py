@@ -31,7 +31,7 @@ from drawstring.filegroups.write.base_writer import BaseFileWriter
 from drawstring.filegroups.write.change_log import ChangeLog, taken
 from drawstring.filegroups.write.changes import Changes, ordering_columns
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
-from drawstring.filegroups.write.patch import Numbers, PatchingOverlay, matches
+from drawstring.filegroups.write.patch import FieldMergeHandle, Numbers, matches
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored, keyed
 from drawstring.formats.base_files import Selection
@@ -77,38 +77,38 @@ def rewrite_slice(
         CorruptTableError: the base file is missing or damaged.
     """
     footer = _footer(storage, target)
-    overlay = _overlay(changes, settings)
-    log = overlay.change_log if isinstance(overlay, Overlay) else None
-    kept = overlay.lay_over(_base_rows(storage, target, settings, footer))
-    looks_late = isinstance(overlay, Overlay) and _looks_late(footer, changes, settings.config)
+    handle = _merge_handle(changes, settings)
+    log = handle.change_log if isinstance(handle, MergeHandle) else None
+    kept = handle.merge_base(_base_rows(storage, target, settings, footer))
+    looks_late = isinstance(handle, MergeHandle) and _looks_late(footer, changes, settings.config)
     changes_nothing = partial(_changes_nothing, settings, storage, target, changes, footer)
     if looks_late and changes_nothing():
         return None
-    held = _until_a_change(kept, overlay)
-    if not (overlay.has_changed or looks_late):
+    held = _until_a_change(kept, handle)
+    if not (handle.has_changed or looks_late):
         is_through = len(held) < _BATCHES_HELD
-        if not overlay.has_new if is_through else changes_nothing():
+        if not handle.has_new if is_through else changes_nothing():
             return None
     writer = _successor(settings, storage, target, context, footer)
     try:
         for batch in chain(held, kept):
             writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
-        written = _write_survivors(writer, overlay, meta_columns)
+        written = _write_survivors(writer, handle, meta_columns)
     except BaseException:
         writer.abort()
         raise
     cdc_files = log.write(storage, target, context) if log else {}
-    stat = writer.close(inserts=written - overlay.updates, updates=overlay.updates, deletes=overlay.deletes)
+    stat = writer.close(inserts=written - handle.updates, updates=handle.updates, deletes=handle.deletes)
     return replace(stat, cdc_files=cdc_files)
 
 
 def _write_survivors(
-    writer: BaseFileWriter, overlay: Overlay | PatchingOverlay, meta_columns: MetaColumnWriter
+    writer: BaseFileWriter, handle: MergeHandle | FieldMergeHandle, meta_columns: MetaColumnWriter
 ) -> int:
     """Write the changes that won over the base rows, and return their number."""
-    log = overlay.change_log if isinstance(overlay, Overlay) else None
+    log = handle.change_log if isinstance(handle, MergeHandle) else None
     written = 0
-    for records, is_known in overlay.surviving_records():
+    for records, is_known in handle.surviving_records():
         written += records.num_rows
         for batch in records.to_batches():
             writer.write(meta_columns.apply(batch, writer.name), is_known=is_known)
@@ -202,14 +202,14 @@ def _base_rows(
         yield keyed(conform(batch, schema), settings.config)
 
 
-def _overlay(
+def _merge_handle(
     changes: Changes, settings: FileSettings, *, logs_changes: bool = True
-) -> Overlay | PatchingOverlay:
+) -> MergeHandle | FieldMergeHandle:
     merger = merger_of(settings.config, schema_json=settings.avro_schema)
     if merger.chooses_whole_records:
         logs_changes = logs_changes and settings.config.cdc_enabled
-        return Overlay(changes, settings.config, ChangeLog(settings) if logs_changes else None)
-    return PatchingOverlay(changes, settings, merger)
+        return MergeHandle(changes, settings.config, ChangeLog(settings) if logs_changes else None)
+    return FieldMergeHandle(changes, settings, merger)
 
 
 def _looks_late(footer: BaseFooter, changes: Changes, config: TableConfig) -> bool:
@@ -228,13 +228,13 @@ def _looks_late(footer: BaseFooter, changes: Changes, config: TableConfig) -> bo
 
 
 def _until_a_change(
-    kept: Iterator[pa.RecordBatch], overlay: Overlay | PatchingOverlay
+    kept: Iterator[pa.RecordBatch], handle: MergeHandle | FieldMergeHandle
 ) -> list[pa.RecordBatch]:
     """Return the first batches, up to the one in which a change takes effect, or the limit."""
     held = []
     for batch in islice(kept, _BATCHES_HELD):
         held.append(batch)
-        if overlay.has_changed:
+        if handle.has_changed:
             break
     return held
 
@@ -245,12 +245,12 @@ def _changes_nothing(
     """Return whether no change takes effect; scans only the columns that decide it."""
     if _has_new_for_sure(footer, target, changes):
         return False
-    overlay = _overlay(changes, settings, logs_changes=False)
-    told_by = _telling(settings) if isinstance(overlay, Overlay) else None
-    for _ in overlay.lay_over(_base_rows(storage, target, settings, footer, told_by)):
-        if overlay.has_changed:
+    handle = _merge_handle(changes, settings, logs_changes=False)
+    told_by = _telling(settings) if isinstance(handle, MergeHandle) else None
+    for _ in handle.merge_base(_base_rows(storage, target, settings, footer, told_by)):
+        if handle.has_changed:
             return False
-    return not overlay.has_new
+    return not handle.has_new
 
 
 def _telling(settings: FileSettings) -> pa.Schema:
@@ -270,7 +270,7 @@ def _has_new_for_sure(footer: BaseFooter, target: FileSlice, changes: Changes) -
     return bloom is not None and not bloom.contains(keys).all()
 
 
-class Overlay:
+class MergeHandle:
     """Changes of one file group, applied to its base rows as they are streamed; the winner stays whole.
 
     Args:
@@ -302,7 +302,7 @@ class Overlay:
         """Whether the changes have records that the base file lacks; valid after all base rows passed."""
         return not self._met.all()
 
-    def lay_over(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def merge_base(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the base rows that no change replaces or deletes."""
         for batch in base:
             keep = ~(self._updated(batch) | self._deleted(batch))
@@ -311,7 +311,7 @@ class Overlay:
     def surviving_records(self) -> Iterator[tuple[pa.Table, bool]]:
         """Yield the records that won over the base rows, and whether the base file has their keys.
 
-        Call it after the iterator of `lay_over` is exhausted.
+        Call it after the iterator of `merge_base` is exhausted.
         """
         for is_known, chosen in ((True, self._met & ~self._lost), (False, ~self._met)):
             if chosen.any():

@@ -73,14 +73,14 @@ class PartitionUpdateMerger:
         wins = wins_over(new_order, old_order) if new_order else np.ones(len(numbers), dtype=bool)
         if merger.chooses_whole_records:
             return wins, rows
-        result = self._laid_over(merger, older, newer)
+        result = self._merged_versions(merger, older, newer)
         stays = result.is_delete
         if result.origin is not None:
             stays = stays | ((result.origin >= 0) & (result.origin < len(numbers)))
         wins = wins & ~stays
         return wins, _replaced(rows, result.rows.filter(pa.array(wins)), record, record[numbers[wins]])
 
-    def _laid_over(self, merger: Merger, older: pa.RecordBatch, newer: pa.RecordBatch) -> Versions:
+    def _merged_versions(self, merger: Merger, older: pa.RecordBatch, newer: pa.RecordBatch) -> Versions:
         config, schema = self.settings.config, self._schema()
         keys, count = newer.column(RECORD_KEY).cast(pa.string()), newer.num_rows
         nothing = np.zeros(count, dtype=bool)

@@ -101,8 +101,8 @@ def range_query(
 ) -> Query:
     """Check the query of a range against a loaded table and return it."""
     latest = max(commit_range.commit_times, default=None)
-    is_written = bool(facts.timeline.pending_writes())
-    instants = InstantRange(frozenset(commit_range.commit_times), None, latest, is_written)
+    has_pending_write = bool(facts.timeline.pending_writes())
+    instants = InstantRange(frozenset(commit_range.commit_times), None, latest, has_pending_write)
     return query_of(facts, columns, where, instants)
 
 

@@ -34,7 +34,7 @@ class WholeSlices:
         end = commit_range.end or max(map(time_of, commit_range.writes))
         before = [write.requested for write in facts.timeline.writes() if time_of(write) <= end]
         among = InstantRange.among(frozenset(before), facts.timeline)
-        self._instants = replace(among, is_written=query.instants.is_written)
+        self._instants = replace(among, has_pending_write=query.instants.has_pending_write)
         self._files = ListedFiles(facts.view.listing)
         self._groups: dict[str, Mapping[str, GroupFiles]] = {}
 

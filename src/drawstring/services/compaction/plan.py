@@ -20,7 +20,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.log_rewrite import LogShape, check_rewritable, log_shape
+from drawstring.filegroups.write.log_rewrite import LogBlockStats, check_rewritable, log_block_stats
 from drawstring.model.files import FileSlice
 from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.services.compaction.strategies import choose, partitions_to_plan
@@ -32,7 +32,7 @@ from drawstring.txn.transaction import LockedTable
 
 _MEBIBYTE = 1 << 20
 
-Shapes = Callable[[Sequence[FileSlice]], list[LogShape]]
+ReadLogBlockStats = Callable[[Sequence[FileSlice]], list[LogBlockStats]]
 """Reads the numbers of log blocks and writes of file slices."""
 
 
@@ -56,28 +56,28 @@ def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
 
 
 def plan_log_compaction(
-    slices: Iterable[FileSlice], settings: CompactionSettings, shapes: Shapes
+    slices: Iterable[FileSlice], settings: CompactionSettings, read_stats: ReadLogBlockStats
 ) -> CompactionPlan:
     """Return one operation for each file slice with enough log blocks."""
     candidates = [each for each in slices if each.logs]
     due = [
         candidate
-        for candidate, shape in zip(candidates, shapes(candidates), strict=True)
-        if shape.blocks >= settings.log_blocks and shape.writes > 1 and not shape.is_partial
+        for candidate, stats in zip(candidates, read_stats(candidates), strict=True)
+        if stats.blocks >= settings.log_blocks and stats.writes > 1 and not stats.is_partial
     ]
     operations = plan_compaction(due).operations
     return CompactionPlan(tuple(replace(each, logs_only=True) for each in operations))
 
 
 def plan_hybrid_compaction(
-    slices: Iterable[FileSlice], settings: CompactionSettings, shapes: Shapes
+    slices: Iterable[FileSlice], settings: CompactionSettings, read_stats: ReadLogBlockStats
 ) -> CompactionPlan:
     """Return a plan that gives each file slice a base file, a log file, or nothing, depending on its logs."""
     candidates = [each for each in slices if each.logs]
     full = [each for each in candidates if _needs_full_compaction(each, settings)]
     others = [each for each in candidates if not _needs_full_compaction(each, settings)]
     chosen = choose(plan_compaction(full).operations, settings)
-    return CompactionPlan((*chosen, *plan_log_compaction(others, settings, shapes).operations))
+    return CompactionPlan((*chosen, *plan_log_compaction(others, settings, read_stats).operations))
 
 
 def compaction_plan(
@@ -98,7 +98,7 @@ def compaction_plan(
     check_compaction(locked.config, settings)
     slices = _free_slices(locked, timeline, settings, time)
     if settings.hybrid:
-        return plan_hybrid_compaction(slices, settings, _shapes(locked, timeline))
+        return plan_hybrid_compaction(slices, settings, _log_block_stats(locked, timeline))
     return CompactionPlan(tuple(choose(plan_compaction(slices).operations, settings)))
 
 
@@ -112,7 +112,7 @@ def log_compaction_plan(
     """
     check_rewritable(locked.config)
     slices = _free_slices(locked, timeline, settings, time)
-    return plan_log_compaction(slices, settings, _shapes(locked, timeline))
+    return plan_log_compaction(slices, settings, _log_block_stats(locked, timeline))
 
 
 def _free_slices(
@@ -148,22 +148,22 @@ def check_compaction(config: TableConfig, settings: CompactionSettings) -> None:
     check_rewritable(config)
 
 
-def _shapes(locked: LockedTable, timeline: Timeline) -> Shapes:
+def _log_block_stats(locked: LockedTable, timeline: Timeline) -> ReadLogBlockStats:
     engine: Engine = locked.context.engine
-    task = _ReadLogShape(locked.context.storage.spec, locked.config, InstantRange.of(timeline))
+    task = _ReadLogBlockStats(locked.context.storage.spec, locked.config, InstantRange.of(timeline))
     return lambda slices: engine.map(task, slices)
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadLogShape:
-    """A task that reads the shape of the log blocks of a file slice."""
+class _ReadLogBlockStats:
+    """A task that reads the stats of the log blocks of a file slice."""
 
     storage: StorageSpec
     config: TableConfig
     instants: InstantRange
 
-    def __call__(self, file_slice: FileSlice) -> LogShape:
-        return log_shape(open_spec(self.storage), self.config, file_slice, self.instants)
+    def __call__(self, file_slice: FileSlice) -> LogBlockStats:
+        return log_block_stats(open_spec(self.storage), self.config, file_slice, self.instants)
 
 
 def slice_metrics(file_slice: FileSlice) -> dict[str, float]:

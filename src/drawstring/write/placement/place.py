@@ -249,7 +249,7 @@ class _GroupWork:
             return None
         target = self._task.index.slice_for(location, lookup.slices(partition))
         if target is not None:
-            lookup.check_free(target.partition, target.file_id)
+            lookup.refuse_pending_clustering(target.partition, target.file_id)
         return target
 
     def _extend(self, target: FileSlice, rows: Iterator[pa.RecordBatch]) -> WriteStat:
