@@ -17,7 +17,7 @@ from drawstring.config.options.registry import ALL_OPTIONS, OPTION_OF_KEY
 from drawstring.config.options.write_options import ReadOptions, WriteOptions, check_against, table_scope
 from drawstring.config.table.config import table_config
 from drawstring.config.table.kinds import KeyGeneratorType, TableType
-from drawstring.config.table.merging import MergeMode
+from drawstring.config.table.merge_rules import MergeMode
 from tests.support.table_configs import new_table
 
 DOCS = Path(__file__).parents[2] / "docs/options.md"

@@ -16,9 +16,9 @@ from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.log_index import LogIndex, read_log_index
 from drawstring.formats.metadata.commit import encode_compaction_plan
-from drawstring.index.bloom import BloomPruning, MayHold, SortedKeys
+from drawstring.index.bloom_pruning import BloomPruning, MayHold, SortedKeys
 from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
-from drawstring.index.tagging import TagContext
+from drawstring.index.tag_context import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.schema.meta import RECORD_KEY

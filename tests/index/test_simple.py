@@ -15,14 +15,14 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig, TableType
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import TaskContext
-from drawstring.index.bloom import BloomPruning
+from drawstring.index.bloom_pruning import BloomPruning
 from drawstring.index.bucket.simple_bucket import BucketIndex
 from drawstring.index.choose import choose_index
 from drawstring.index.global_.global_index import GlobalIndex
 from drawstring.index.location import LOCATION, UNKNOWN, Location
 from drawstring.index.protocol import LOCATION_SCHEMA, Index
 from drawstring.index.simple import SimpleIndex, one_location_per_key
-from drawstring.index.tagging import TagContext
+from drawstring.index.tag_context import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage.protocol import StorageSpec

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring import merge
-from drawstring.merge.choose import WholeMerger
 from drawstring.merge.custom import CustomMerger
-from drawstring.merge.fields import FieldMerger
 from drawstring.merge.order import number_keys, winning_rows
+from drawstring.merge.partial_update import FieldMerger
+from drawstring.merge.record_mergers import WholeMerger
 from drawstring.merge.versions import Merger, Versions
 from tests.support.merge_histories import MARKER, Rules, Version, histories, left, versions_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.write.log_rewrite import log_block_stats
+from drawstring.filegroups.write.log_compaction import log_block_stats
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.records import one_record
 from drawstring.model.files import LogFile

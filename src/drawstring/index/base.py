@@ -19,10 +19,10 @@ from drawstring.engine.key_sets import KeySets
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.index.bloom import BloomPruning, ReadPruned
+from drawstring.index.bloom_pruning import BloomPruning, ReadPruned
 from drawstring.index.lifecycle import NoIndexFiles
 from drawstring.index.location import Location, LocationKind
-from drawstring.index.tagging import TagContext
+from drawstring.index.tag_context import TagContext
 from drawstring.index.written import ExistingWrites, refuse_undeclared_bucket_index
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of

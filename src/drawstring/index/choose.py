@@ -10,7 +10,7 @@ from drawstring.config.keys.log_index import CLIQUE_FILES, ENABLE
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.index.bloom import BloomPruning
+from drawstring.index.bloom_pruning import BloomPruning
 from drawstring.index.bucket.simple_bucket import BucketCounts, BucketIndex, stored_counts
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex
 from drawstring.index.global_.global_index import GlobalIndex
@@ -65,19 +65,11 @@ def choose_index(
                 )
             return ConsistentIndex(counts.default, fields, storage, timeline)
         case "SIMPLE" | "GLOBAL_SIMPLE":
-            return (
-                GlobalIndex(update_partition_path=options.simple_index_update_partition_path)
-                if is_global
-                else SimpleIndex()
-            )
+            return _lookup_index(None, is_global, options.simple_index_update_partition_path)
         case "BLOOM" if not config.populate_meta_fields:
             return SimpleIndex()
         case "BLOOM" | "GLOBAL_BLOOM":
-            return (
-                GlobalIndex(pruning, options.bloom_index_update_partition_path)
-                if is_global
-                else SimpleIndex(pruning)
-            )
+            return _lookup_index(pruning, is_global, options.bloom_index_update_partition_path)
     raise UnsupportedError(
         f"Index type {kind} is not available yet. Use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET."
     )
@@ -91,6 +83,10 @@ def is_global_index(kind: str | None, config: TableConfig) -> bool:
         config: configuration of the table.
     """
     return (kind or "").startswith("GLOBAL_") and bool(config.partition_fields)
+
+
+def _lookup_index(pruning: BloomPruning | None, is_global: bool, update_partition_path: bool) -> Index:
+    return GlobalIndex(pruning, update_partition_path) if is_global else SimpleIndex(pruning)
 
 
 def declared_index(config: TableConfig, storage: Storage, timeline: Timeline) -> Index:

@@ -21,7 +21,7 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.lifecycle import DualWrite, IndexLifecycle
 from drawstring.index.location import LOCATION, Location
-from drawstring.index.tagging import TagContext
+from drawstring.index.tag_context import TagContext
 from drawstring.index.written import ExistingWrites
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice

@@ -15,7 +15,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.base import LookupIndex
 from drawstring.index.location import LOCATION
 from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
-from drawstring.index.tagging import TagContext
+from drawstring.index.tag_context import TagContext
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 

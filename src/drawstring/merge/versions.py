@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.table.config import MergeMode, TableConfig
-from drawstring.config.table.merging import MYSQL_SEQUENCE
+from drawstring.config.table.merge_rules import MYSQL_SEQUENCE
 from drawstring.merge.order import Array
 
 _SEQUENCE = r"^(?P<file>[0-9]+)\.(?P<position>[0-9]+)$"

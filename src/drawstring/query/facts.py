@@ -18,8 +18,8 @@ from drawstring.base.errors import (
 )
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
-from drawstring.schema.history import SchemaColumn, SchemaHistory, decode_history
 from drawstring.schema.meta import with_meta
+from drawstring.schema.schema_on_read import SchemaColumn, SchemaHistory, decode_history
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.change_detection import ATTEMPTS_MAX
 from drawstring.timeline.properties_store import load_config

@@ -15,7 +15,7 @@ from drawstring.expressions.column_names import check_columns
 from drawstring.expressions.predicate import Where, parse_where, wording_of
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
 from drawstring.formats.conditions import Wording
-from drawstring.merge.choose import check_mergeable
+from drawstring.merge.record_mergers import check_mergeable
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.query.cleaned_files import DeletedFiles, cleans_of, is_needed
@@ -24,7 +24,7 @@ from drawstring.query.pruning import BucketFacts, Partition, bucket_pruning, par
 from drawstring.query.replanning import Draft, Task, retry_on_change
 from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
-from drawstring.schema.history import SchemaHistory
+from drawstring.schema.schema_on_read import SchemaHistory
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import as_instant_time
 

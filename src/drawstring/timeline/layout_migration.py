@@ -32,7 +32,7 @@ from drawstring.timeline.archive.history import History
 from drawstring.timeline.archive.history_writer import HistoryWriter
 from drawstring.timeline.archive.reader import LogArchive
 from drawstring.timeline.archive.writer import StateFile, state_files_of
-from drawstring.timeline.completion_times import completion_times
+from drawstring.timeline.inferred_completion_times import completion_times
 from drawstring.timeline.instants import MOVED, epoch_ms_of, file_name
 from drawstring.timeline.properties_store import make_timeline_folders
 

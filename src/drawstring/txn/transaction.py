@@ -5,7 +5,7 @@
     begin      put the instant on the timeline: requested, then inflight
     commit     delete files of failed task attempts -> sync the folders -> put the completed file if absent
                -> remove the markers
-               (a foreign metadata table is switched off just before the put: `txn.metadata_table`)
+               (a foreign metadata table is switched off just before the put: `txn.metadata_table_switch`)
     abort      remove the instant: without a trace if no data file was begun, else by a rollback
 
 The lock is held from `lock_table` to the end of the write: there is one writer at a time.
@@ -26,7 +26,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.presence import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.commit import encode_commit
-from drawstring.merge.choose import check_mergeable, merger_of
+from drawstring.merge.record_mergers import check_mergeable, merger_of
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.paths import folders_above
@@ -38,7 +38,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import Heartbeat, beating
 from drawstring.txn.locks.protocol import Lock
 from drawstring.txn.locks.table_lock import table_lock
-from drawstring.txn.metadata_table import MetadataTableGuard
+from drawstring.txn.metadata_table_switch import MetadataTableGuard
 from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext, rollback_failed_write

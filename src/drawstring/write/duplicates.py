@@ -13,7 +13,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.index.protocol import IS_DELETED, Index
-from drawstring.index.tagging import TagContext
+from drawstring.index.tag_context import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 

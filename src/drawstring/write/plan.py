@@ -10,12 +10,12 @@ from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions, check_against
 from drawstring.config.table.config import TableConfig
-from drawstring.config.table.merging import MergeMode
+from drawstring.config.table.merge_rules import MergeMode
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.choose import choose_index, log_index_cliques
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.protocol import Index
-from drawstring.merge.choose import takes_partial_blocks
+from drawstring.merge.record_mergers import takes_partial_blocks
 from drawstring.model.commit import WriteOperation
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.evolve import check_deletion_mark, evolve, missing_columns

@@ -21,7 +21,7 @@ from drawstring.filegroups.write.changes import ACTION
 from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.index.lifecycle import IndexCommit, completing
 from drawstring.index.location import LOCATION
-from drawstring.index.tagging import TagContext
+from drawstring.index.tag_context import TagContext
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH

@@ -39,7 +39,7 @@ from drawstring.config.table.kinds import (
     generator_of_type,
     typed_columns,
 )
-from drawstring.config.table.merging import MergeMode, asked_mode
+from drawstring.config.table.merge_rules import MergeMode, asked_mode
 
 DEFAULT_BUCKET_COUNT: Final = 256
 OPERATION_KEY: Final = "hoodie.datasource.write.operation"

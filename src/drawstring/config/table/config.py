@@ -23,8 +23,8 @@ from drawstring.config.table.kinds import (
     split_list,
     typed_columns,
 )
+from drawstring.config.table.merge_rules import PAYLOAD_STRATEGY, MergeMode, PayloadRule, merge_rule
 from drawstring.config.table.mergers import RecordMerger
-from drawstring.config.table.merging import PAYLOAD_STRATEGY, MergeMode, PayloadRule, merge_rule
 from drawstring.config.table.properties import table_checksum
 from drawstring.model.table_version import (
     NEWEST_VERSION,

@@ -18,7 +18,7 @@ from drawstring.config.table.kinds import (
     TableType,
     typed_columns,
 )
-from drawstring.config.table.merging import (
+from drawstring.config.table.merge_rules import (
     COMMIT_TIME_STRATEGY,
     EVENT_TIME_PAYLOAD,
     EVENT_TIME_STRATEGY,

@@ -20,7 +20,7 @@ from typing import Final
 
 from drawstring.config.table.key_settings import BARE_SINGLE_KEY
 from drawstring.config.table.kinds import TableType, class_of_type, type_name_of_class
-from drawstring.config.table.merging import (
+from drawstring.config.table.merge_rules import (
     COMMIT_TIME_STRATEGY,
     EVENT_TIME_PAYLOAD,
     EVENT_TIME_STRATEGY,

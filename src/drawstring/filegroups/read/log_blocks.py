@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.table.config import MergeMode, PayloadRule, TableConfig
-from drawstring.config.table.merging import DELETE_FIELD, DELETE_MARKER
+from drawstring.config.table.merge_rules import DELETE_FIELD, DELETE_MARKER
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.log_inline import BlockType, LogBlock
 from drawstring.merge.order import Array

@@ -29,13 +29,13 @@ from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content, scan_blocks
 from drawstring.formats.parquet import read_parquet_part
 from drawstring.keygen.keys import KeyGenerator
-from drawstring.merge.choose import merger_of
 from drawstring.merge.order import Array, number_keys, repeated_deletes, wins_over
+from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import Merger, Versions, flat, ordering_fields, ordering_of
 from drawstring.model.files import FileSlice, LogFile
 from drawstring.schema.evolve import conform
-from drawstring.schema.history import SchemaHistory
 from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.schema_on_read import SchemaHistory
 from drawstring.storage.protocol import Storage
 
 

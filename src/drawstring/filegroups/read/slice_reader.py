@@ -50,8 +50,8 @@ from drawstring.formats.base_files import Selection
 from drawstring.formats.conditions import matching_rows, where_columns
 from drawstring.formats.log_inline import BlockType
 from drawstring.formats.partition_match import typed
-from drawstring.merge.choose import check_mergeable, merger_of
 from drawstring.merge.order import Array
+from drawstring.merge.record_mergers import check_mergeable, merger_of
 from drawstring.merge.versions import Versions, ordering_fields, ordering_of
 from drawstring.model.files import FileSlice
 from drawstring.schema.evolve import conform

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.conditions import Wording
 from drawstring.model.files import FileSlice
-from drawstring.schema.history import Renames, SchemaHistory
 from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
+from drawstring.schema.schema_on_read import Renames, SchemaHistory
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 

@@ -15,8 +15,8 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.log_blocks import row_deletes, row_deletes_always_win, without_ordering
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.merge.choose import merger_of
 from drawstring.merge.order import Array, number_keys, winning_rows
+from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import Versions, flat, ordering_fields, ordering_of
 from drawstring.model.commit import WriteStat
 from drawstring.schema.meta import RECORD_KEY

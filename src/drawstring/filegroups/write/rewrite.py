@@ -37,8 +37,8 @@ from drawstring.filegroups.write.virtual_keys import as_stored, keyed
 from drawstring.formats.base_files import Selection
 from drawstring.formats.base_footer import BaseFooter, base_footer
 from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
-from drawstring.merge.choose import merger_of
 from drawstring.merge.order import wins_over
+from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import comparable, ordering_fields, ordering_of
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice

@@ -33,7 +33,7 @@ from drawstring.index.base import LookupIndex
 from drawstring.index.global_.partition_update_merger import PartitionUpdateMerger, old_name
 from drawstring.index.location import LOCATION
 from drawstring.index.protocol import IS_DELETED
-from drawstring.index.tagging import TagContext
+from drawstring.index.tag_context import TagContext
 from drawstring.merge.order import Array
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 

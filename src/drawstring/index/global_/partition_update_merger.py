@@ -15,8 +15,8 @@ import pyarrow as pa
 from drawstring.filegroups.read.log_blocks import row_deletes
 from drawstring.filegroups.read.tasks import nullable
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.merge.choose import merger_of
 from drawstring.merge.order import Array, wins_over
+from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import Merger, Versions, ordering_fields, ordering_of
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 

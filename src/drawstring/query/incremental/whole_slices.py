@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.filegroups.view.file_groups import GroupFiles, Visibility, group_files, slices_by_completion
-from drawstring.merge.choose import takes_partial_blocks
+from drawstring.merge.record_mergers import takes_partial_blocks
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, join_path
 from drawstring.model.instant import time_of
 from drawstring.query.incremental.commit_ranges import CommitRange

@@ -20,7 +20,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.log_rewrite import LogBlockStats, check_rewritable, log_block_stats
+from drawstring.filegroups.write.log_compaction import LogBlockStats, check_rewritable, log_block_stats
 from drawstring.model.files import FileSlice
 from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.services.compaction.strategies import choose, partitions_to_plan

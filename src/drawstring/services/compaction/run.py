@@ -21,7 +21,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.log_rewrite import check_rewritable
+from drawstring.filegroups.write.log_compaction import check_rewritable
 from drawstring.formats.metadata.commit import decode_compaction_plan, encode_compaction_plan
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.instant import Action, Instant, State

@@ -9,7 +9,7 @@ from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.filegroups.write.base_writer import BaseFileWriter
-from drawstring.filegroups.write.log_rewrite import rewrite_logs
+from drawstring.filegroups.write.log_compaction import rewrite_logs
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored
 from drawstring.model.commit import WriteStat

@@ -53,7 +53,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.timeline.version_change import begin_change, end_change
 from drawstring.txn.events import emit_version_change
-from drawstring.txn.metadata_table import MetadataTableGuard, without_metadata_table
+from drawstring.txn.metadata_table_switch import MetadataTableGuard, without_metadata_table
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, check_writable, lock_table, recover
 

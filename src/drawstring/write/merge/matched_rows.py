@@ -26,8 +26,8 @@ from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.index.location import LOCATION, file_group_locations
 from drawstring.index.protocol import Index
-from drawstring.merge.choose import merger_of
 from drawstring.merge.order import wins_over
+from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import flat, ordering_fields, ordering_of
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.snapshot import Query, query_of, snapshot_tasks

@@ -10,7 +10,7 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.schema.evolve import conform
-from drawstring.schema.history import SchemaHistory, decode_history
+from drawstring.schema.schema_on_read import SchemaHistory, decode_history
 
 
 def record(*fields: tuple[int, str, Any]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import pytest
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import MergeMode, PayloadRule, TableConfig, TableType
-from drawstring.merge.choose import WholeMerger, column_defaults, merger_of
-from drawstring.merge.fields import FieldMerger
+from drawstring.merge.partial_update import FieldMerger
+from drawstring.merge.record_mergers import WholeMerger, column_defaults, merger_of
 
 PLAIN = TableConfig("rides", TableType.MERGE_ON_READ, 9)
 SCHEMA = json.dumps(

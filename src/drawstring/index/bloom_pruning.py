@@ -37,7 +37,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_files import is_parquet
 from drawstring.formats.bloom.key_summary import StoredSummary
 from drawstring.formats.parquet import stored_summary
-from drawstring.index.tagging import TagContext
+from drawstring.index.tag_context import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage import open_spec

@@ -29,7 +29,7 @@ from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block
 from drawstring.formats.log_inline.deletes import encode_deletes
-from drawstring.merge.choose import merger_of
+from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import Versions, flat, ordering_fields
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, join_path

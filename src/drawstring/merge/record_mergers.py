@@ -11,10 +11,10 @@ import numpy as np
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import MergeMode, PayloadRule, TableConfig
-from drawstring.config.table.merging import UNAVAILABLE_VALUE
+from drawstring.config.table.merge_rules import UNAVAILABLE_VALUE
 from drawstring.merge.custom import CustomMerger
-from drawstring.merge.fields import FieldMerger
 from drawstring.merge.order import Array, winning_rows
+from drawstring.merge.partial_update import FieldMerger
 from drawstring.merge.versions import Merger, Versions
 
 _EARLIER_UNAVAILABLE: Final = "hoodie.write.partial.update.custom.marker"

@@ -12,7 +12,7 @@ import drawstring
 from drawstring.engine.key_sets import KeyEnds, KeySet
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.formats.bloom.key_summary import StoredSummary
-from drawstring.index.bloom import SortedKeys
+from drawstring.index.bloom_pruning import SortedKeys
 from drawstring.model.files import FileSlice
 from tests.support.index_reference import Kind, Row, content, table_of
 from tests.support.tables import COW, MOR

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drawstring.merge.fields import FieldMerger
 from drawstring.merge.order import number_keys
+from drawstring.merge.partial_update import FieldMerger
 from drawstring.merge.versions import Versions
 from tests.support.merge_histories import MARKER, Rules, Version, expected, histories, left, versions_of
 

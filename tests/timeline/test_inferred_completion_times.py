@@ -7,7 +7,7 @@ import pytest
 from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant, State
 from drawstring.timeline.archive.writer import StateFile
-from drawstring.timeline.completion_times import completion_times
+from drawstring.timeline.inferred_completion_times import completion_times
 from drawstring.timeline.instants import epoch_ms_of
 
 
