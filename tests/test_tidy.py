@@ -208,7 +208,7 @@ def is_of_a_table(operand: ast.expr) -> bool:
     """Tell whether an expression is a number or an enum that table versions differ by."""
     text = ast.unparse(operand)
     return bool(re.search(r"(^|\.)(table_)?version$|(^|\.)layout$|(^|\.)(rules|layout)\.number$", text)) or (
-        text.startswith(("Slicing.", "CommitEncoding.", "ArchiveFormat.", "LAYOUT_"))
+        text.startswith(("LogFileAssignment.", "CommitEncoding.", "ArchiveFormat.", "LAYOUT_"))
     )
 
 

@@ -22,7 +22,7 @@ from drawstring.model.table_version import (
     WRITABLE_VERSIONS,
     ArchiveFormat,
     CommitEncoding,
-    Slicing,
+    LogFileAssignment,
     VersionRules,
     writable_rules,
 )
@@ -72,7 +72,7 @@ def test_a_room_has_a_function_for_each_kind(functions: Mapping[Enum, object], k
 
 
 def test_files_are_sliced_in_each_way_there_is() -> None:
-    assert len({slicer_of(each) for each in Slicing}) == len(Slicing)
+    assert len({slicer_of(each) for each in LogFileAssignment}) == len(LogFileAssignment)
 
 
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])

@@ -24,7 +24,7 @@ TABLES = [
 
 def plans(name: str, folder: Path) -> list[bytes]:
     storage, config = golden_storage(name, folder)
-    word = "replacecommit" if not config.layout.tells_clusterings else "clustering"
+    word = "replacecommit" if not config.layout.has_own_clustering_action else "clustering"
     files = storage.list_files(config.timeline_folder)
     found = [storage.read(each.path) for each in files if each.name.endswith(f".{word}.requested")]
     assert found

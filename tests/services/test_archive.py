@@ -22,7 +22,7 @@ from drawstring.services.archiving.plan import ArchiveFacts, overlapping, plan_a
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.archive.history_writer import HistoryWriter
+from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.store import TimelineStore
@@ -213,7 +213,7 @@ def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
     storage = table._context.storage
     files = files_of(storage)
     short = counted(Prepared(files, [], []).copy())
-    history = HistoryWriter(storage, table.config.history_folder, SIZES, lambda: None)
+    history = LsmTimelineWriter(storage, table.config.history_folder, SIZES, lambda: None)
     for start in range(0, 10_000, 1000):
         times = [f"2020{number:013d}" for number in range(start, start + 1000)]
         history.write([HistoryRow(time, time, "commit", b"", None) for time in times])

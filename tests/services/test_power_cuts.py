@@ -10,8 +10,8 @@ import pytest
 from drawstring.config.options.write_options import options_of
 from drawstring.formats.metadata.history_rows import HistoryRow
 from drawstring.storage.local import LocalStorage
-from drawstring.timeline.archive.history import History
-from drawstring.timeline.archive.history_writer import HistoryWriter
+from drawstring.timeline.archive.lsm_timeline import LsmTimeline
+from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
 from tests.support.simulation.life import CHOSEN, KINDS
 from tests.support.simulation.power_cut_lives import CUT_LIFE, Effort, Lost, live_through_cuts
 from tests.support.simulation.power_cuts import CUTS, FOLDER, Call, Cut, Disk, Recorder, random_cuts
@@ -110,13 +110,13 @@ def test_a_power_cut_leaves_no_manifest_without_its_files(tmp_path: Path) -> Non
     recorder = Recorder(str(tmp_path / "table"))
     storage = LocalStorage(tmp_path / "table", files=recorder)
     row = HistoryRow("20240101000000000", "20240101000000001", "commit", b"", None)
-    HistoryWriter(storage, "history", options_of("upsert", {}).archiving, lambda: None).write([row])
+    LsmTimelineWriter(storage, "history", options_of("upsert", {}).archiving, lambda: None).write([row])
     disk, copy, read = Disk(recorder.root), tmp_path / "copy", []
     for number, event in enumerate(recorder.events):
         disk.play(event)
         for cut in random_cuts(number, 20):
             disk.write(disk.after(cut), copy)
-            read.append([each for rows in History(LocalStorage(copy), "history").rows() for each in rows])
+            read.append([each for rows in LsmTimeline(LocalStorage(copy), "history").rows() for each in rows])
     assert [] in read
     assert [row] in read
     assert all(rows in ([], [row]) for rows in read)

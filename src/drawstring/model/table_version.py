@@ -7,10 +7,10 @@
 
 No other module compares version or layout numbers. It asks the rules of its table (`TableConfig.rules`), and
 where the answer takes code of a higher room, that room has a table of functions keyed by an enum from here:
-`Slicing` in `filegroups.view.file_groups`, `CommitEncoding` in `formats`, `ArchiveFormat` in `timeline`. A
-new version is one more entry of `VERSION_RULES`, its steps in `config.table.version_changes`, and a function
-for each value of an enum that is new. What the rules say is in the specification (Transaction Log, File
-Layout Hierarchy, Table Properties) and in the upgrade handlers of Hudi 1.2.0.
+`LogFileAssignment` in `filegroups.view.file_groups`, `CommitEncoding` in `formats`, `ArchiveFormat` in
+`timeline`. A new version is one more entry of `VERSION_RULES`, its steps in `config.table.version_changes`,
+and a function for each value of an enum that is new. What the rules say is in the specification (Transaction
+Log, File Layout Hierarchy, Table Properties) and in the upgrade handlers of Hudi 1.2.0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ArchiveFormat(Enum):
     HISTORY = "Parquet files and manifests, a row for each instant"
 
 
-class Slicing(Enum):
+class LogFileAssignment(Enum):
     """How the log files of a file group belong to its slices."""
 
     BY_LOG_NAME = "a log file's name holds the base instant of its slice"
@@ -52,7 +52,7 @@ class TimelineLayout:
         number: as stored in `hoodie.timeline.layout.version`.
         has_completion_times: whether the names of completed instants hold completion times. Ranges of
             instants are in these, in requested times otherwise.
-        clustering_word: the action that a pending clustering is called by in file names.
+        pending_clustering_action: the action that a pending clustering is called by in file names.
         commit_encoding: of the content of completed writes; plans are Avro in all layouts.
         archive_format: of the archived timeline.
         path_key: property with the folder of the active timeline below `.hoodie`; None where that folder
@@ -63,7 +63,7 @@ class TimelineLayout:
 
     number: int
     has_completion_times: bool
-    clustering_word: Action
+    pending_clustering_action: Action
     commit_encoding: CommitEncoding
     archive_format: ArchiveFormat
     path_key: str | None
@@ -71,9 +71,9 @@ class TimelineLayout:
     history_default: str
 
     @property
-    def tells_clusterings(self) -> bool:
+    def has_own_clustering_action(self) -> bool:
         """Whether the name of a pending clustering differs from that of a pending overwrite."""
-        return self.clustering_word is Action.CLUSTERING
+        return self.pending_clustering_action is Action.CLUSTERING
 
     def folder(self, path: str) -> str:
         """Return the folder of the active timeline, relative to the table.
@@ -85,7 +85,7 @@ class TimelineLayout:
 
     def word(self, action: Action) -> str:
         """Return what an action is called in file names."""
-        return (self.clustering_word if action is Action.CLUSTERING else action).value
+        return (self.pending_clustering_action if action is Action.CLUSTERING else action).value
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class VersionRules:
         number: as stored in `hoodie.table.version`.
         layout: of the timeline.
         is_writable: whether this release writes tables of the version, or only reads them.
-        slicing: how log files belong to slices.
+        log_file_assignment: how log files belong to slices.
         names_logs_by_slice: whether a log file is named by the base instant of its slice, so that several
             writes may put blocks into it; otherwise it is named by the one write that made it.
         log_marker: type of the marker that precedes a log file, `APPEND` or `CREATE`.
@@ -124,7 +124,7 @@ class VersionRules:
     number: int
     layout: TimelineLayout
     is_writable: bool
-    slicing: Slicing
+    log_file_assignment: LogFileAssignment
     names_logs_by_slice: bool
     log_marker: str
     appends_rollbacks: bool
@@ -147,7 +147,7 @@ class VersionRules:
 LAYOUT_1: Final = TimelineLayout(
     number=1,
     has_completion_times=False,
-    clustering_word=Action.REPLACE_COMMIT,
+    pending_clustering_action=Action.REPLACE_COMMIT,
     commit_encoding=CommitEncoding.JSON,
     archive_format=ArchiveFormat.LOG_FILES,
     path_key=None,
@@ -158,7 +158,7 @@ LAYOUT_1: Final = TimelineLayout(
 LAYOUT_2: Final = TimelineLayout(
     number=2,
     has_completion_times=True,
-    clustering_word=Action.CLUSTERING,
+    pending_clustering_action=Action.CLUSTERING,
     commit_encoding=CommitEncoding.AVRO,
     archive_format=ArchiveFormat.HISTORY,
     path_key="hoodie.timeline.path",
@@ -172,7 +172,7 @@ _VERSION_6: Final = VersionRules(
     number=6,
     layout=LAYOUT_1,
     is_writable=True,
-    slicing=Slicing.BY_LOG_NAME,
+    log_file_assignment=LogFileAssignment.BY_LOG_NAME,
     names_logs_by_slice=True,
     log_marker="APPEND",
     appends_rollbacks=True,
@@ -196,7 +196,7 @@ _VERSION_8: Final = VersionRules(
     number=8,
     layout=LAYOUT_2,
     is_writable=True,
-    slicing=Slicing.BY_COMPLETION,
+    log_file_assignment=LogFileAssignment.BY_COMPLETION,
     names_logs_by_slice=False,
     log_marker="CREATE",
     appends_rollbacks=False,

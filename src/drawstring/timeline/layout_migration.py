@@ -28,8 +28,8 @@ from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State
 from drawstring.model.table_version import ArchiveFormat
 from drawstring.storage.paths import folders_above, joined
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.archive.history import History
-from drawstring.timeline.archive.history_writer import HistoryWriter
+from drawstring.timeline.archive.lsm_timeline import LsmTimeline
+from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
 from drawstring.timeline.archive.reader import LogArchive
 from drawstring.timeline.archive.writer import StateFile, state_files_of
 from drawstring.timeline.inferred_completion_times import completion_times
@@ -41,7 +41,7 @@ _CHUNK_ROWS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Relaid:
+class MigratedInstants:
     """The numbers of copied instants: of the active timeline, and archived."""
 
     active: int
@@ -54,7 +54,7 @@ def copy_timeline(
     new: TableConfig,
     archiving: Archiving,
     check: Callable[[], None],
-) -> Relaid:
+) -> MigratedInstants:
     """Write the timeline of a table in the other layout; the caller holds the table lock.
 
     Args:
@@ -77,7 +77,7 @@ def copy_timeline(
     for file, instant in zip(files, instants, strict=True):
         _copy(storage, new, file, instant)
     _sync(storage, new)
-    return Relaid(len({file.key for file in files}), archived)
+    return MigratedInstants(len({file.key for file in files}), archived)
 
 
 def remove_timeline(storage: Storage, config: TableConfig) -> int:
@@ -171,7 +171,7 @@ def _to_history(
     check: Callable[[], None],
 ) -> int:
     records = LogArchive(storage, old.history_folder).records()
-    writer = HistoryWriter(storage, new.history_folder, archiving, check)
+    writer = LsmTimelineWriter(storage, new.history_folder, archiving, check)
     count = 0
     for rows in _chunks(row for records_of_file in records for row in history_rows(records_of_file)):
         writer.write(sorted(rows, key=lambda row: row.requested))
@@ -188,7 +188,7 @@ def _to_archive(
     archiving: Archiving,
     _check: Callable[[], None],
 ) -> int:
-    rows = History(storage, old.history_folder).rows()
+    rows = LsmTimeline(storage, old.history_folder).rows()
     count = 0
     for number, chunk in enumerate(_chunks(row for rows_of_file in rows for row in rows_of_file), start=1):
         content, schema = encode_archive_entries([state for row in chunk for state in archived_states(row)])

@@ -114,7 +114,7 @@ class TimelineStore:
         )
         if MOVED in names or not timeline.instants:
             self._check_layout()
-        if layout.tells_clusterings:
+        if layout.has_own_clustering_action:
             return timeline
         pending = timeline.pending_of(Action.REPLACE_COMMIT)
         clusterings = {instant.requested for instant in pending if self._is_clustering(instant)}

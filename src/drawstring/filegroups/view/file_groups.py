@@ -31,7 +31,7 @@ from drawstring.formats.metadata.commit import clustering_groups, decode_compact
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileGroup, FileSlice, FileStatus, LogFile
 from drawstring.model.instant import Action, Instant
-from drawstring.model.table_version import Slicing
+from drawstring.model.table_version import LogFileAssignment
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.timeline import Timeline
@@ -89,9 +89,9 @@ Slicer: TypeAlias = Callable[[str, str, GroupFiles, Visibility, Compactions], li
 """Builds slices, oldest first, from partition path, file id, files, visibility and pending compactions."""
 
 
-def slicer_of(slicing: Slicing) -> Slicer:
+def slicer_of(assignment: LogFileAssignment) -> Slicer:
     """Return the function that builds the slices of a file group; it serves all groups of a table."""
-    return _SLICERS[slicing]
+    return _SLICERS[assignment]
 
 
 def slices_by_name(
@@ -162,9 +162,9 @@ def _by_completion(
     return slices_by_completion(partition, file_id, files, visible)
 
 
-_SLICERS: Final[Mapping[Slicing, Slicer]] = {
-    Slicing.BY_LOG_NAME: _by_name,
-    Slicing.BY_COMPLETION: _by_completion,
+_SLICERS: Final[Mapping[LogFileAssignment, Slicer]] = {
+    LogFileAssignment.BY_LOG_NAME: _by_name,
+    LogFileAssignment.BY_COMPLETION: _by_completion,
 }
 
 
@@ -207,7 +207,7 @@ class FileGroupView:
         self, timeline: Timeline, config: TableConfig, listing: Listing, reader: MetadataReader
     ) -> None:
         self._timeline = timeline
-        self._slice = slicer_of(config.rules.slicing)
+        self._slice = slicer_of(config.rules.log_file_assignment)
         self._listing = listing
         self._reader = reader
         self._is_bootstrapped = config.is_bootstrapped

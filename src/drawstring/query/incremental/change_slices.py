@@ -125,7 +125,7 @@ class ChangeSlices:
         if files is None:
             return []
         visible = Visibility(partial(_completed_before, self._facts.timeline, before))
-        to_slices = slicer_of(self._facts.config.rules.slicing)
+        to_slices = slicer_of(self._facts.config.rules.log_file_assignment)
         slices = to_slices(partition, file_id, files, visible, self._facts.view.pending_compactions)
         return self._facts.store.sources.on(slices)
 

@@ -47,7 +47,7 @@ from drawstring.services.compaction.run import compact
 from drawstring.services.progress import Progress
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.layout_migration import Relaid, copy_timeline, remove_timeline
+from drawstring.timeline.layout_migration import MigratedInstants, copy_timeline, remove_timeline
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -110,15 +110,15 @@ def change_version(
             compaction_result = compact(context, _full_compaction(options), progress)
             compacted = compaction_result.instant if compaction_result else compacted
         with lock_table(context, options.locking) as locked:
-            relaid = _change(locked, version, options)
-            if relaid is None:
+            migrated = _change(locked, version, options)
+            if migrated is None:
                 continue
             result = VersionResult(
                 old=locked.config.version,
                 new=version,
                 compacted=compacted,
-                instants=relaid.active,
-                archived=relaid.archived,
+                instants=migrated.active,
+                archived=migrated.archived,
                 seconds=round(watch.seconds(), 3),
             )
             if result.old == result.new:
@@ -160,11 +160,11 @@ def _full_compaction(options: WriteOptions) -> WriteOptions:
     return replace(options, compaction=compact_all)
 
 
-def _change(locked: LockedTable, version: int, options: WriteOptions) -> Relaid | None:
+def _change(locked: LockedTable, version: int, options: WriteOptions) -> MigratedInstants | None:
     """Change the version of a locked table; return None if log files have to be compacted first."""
     storage = locked.context.storage
     if locked.config.version == version:
-        return Relaid(_sweep(storage, locked.config), 0)
+        return MigratedInstants(_sweep(storage, locked.config), 0)
     _check(storage, locked.config, version)
     if VERSION_RULES[version].prefixes_single_keys and not locked.config.rules.prefixes_single_keys:
         _check_keys_have_names(locked)
@@ -184,19 +184,19 @@ def _change(locked: LockedTable, version: int, options: WriteOptions) -> Relaid 
 
 def _carry_out(
     locked: LockedTable, new_config: TableConfig, options: WriteOptions, properties_version: str | None
-) -> Relaid:
+) -> MigratedInstants:
     """Copy the timeline into its other layout, if the layout changes, and replace the properties."""
-    storage, relaid = locked.context.storage, Relaid(0, 0)
+    storage, migrated = locked.context.storage, MigratedInstants(0, 0)
     changes_layout = moves_timeline(locked.config.layout, new_config.layout)
     if changes_layout:
-        relaid = _copy(locked, new_config, options)
+        migrated = _copy(locked, new_config, options)
     _rewrite_definitions(storage, new_config.rules)
     locked.lock.check()
     save_properties(storage, new_config.properties, locked.context.clock, properties_version)
     MetadataTableGuard(storage, new_config, locked.context.clock).remove_files()
     if changes_layout:
         _remove(storage, locked.config)
-    return relaid
+    return migrated
 
 
 def _has_no_logs(locked: LockedTable, timeline: Timeline) -> bool:
@@ -255,7 +255,7 @@ def _check_keys_have_names(locked: LockedTable) -> None:
             return
 
 
-def _copy(locked: LockedTable, new: TableConfig, options: WriteOptions) -> Relaid:
+def _copy(locked: LockedTable, new: TableConfig, options: WriteOptions) -> MigratedInstants:
     """Write the timeline in its other layout; delete the copy if that fails."""
     storage = locked.context.storage
     remove_timeline(storage, new)

@@ -1,7 +1,7 @@
 """The archived timeline in either layout, for reading.
 
 layout 1   .commits_.archive.<n>_1-0-1   log files of Avro blocks with entries of several instants each
-layout 2   see `archive.history`
+layout 2   see `archive.lsm_timeline`
 
 In layout 1 small archives that were merged into a new one may remain until the merge plan
 (`mergeArchivePlan`) is deleted: an instant that appears twice counts once, and a torn end of such a file is
@@ -27,7 +27,7 @@ from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.table_version import ArchiveFormat
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.archive.history import History, lacking
+from drawstring.timeline.archive.lsm_timeline import LsmTimeline, lacking
 
 _ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})(?:_.*)?", re.ASCII)
 _MERGE_PLAN: Final = "mergeArchivePlan"
@@ -157,5 +157,5 @@ def _instant(entry: ArchiveEntry) -> Instant:
 
 _ARCHIVES: Final[Mapping[ArchiveFormat, Callable[[Storage, str], Archive]]] = {
     ArchiveFormat.LOG_FILES: LogArchive,
-    ArchiveFormat.HISTORY: History,
+    ArchiveFormat.HISTORY: LsmTimeline,
 }

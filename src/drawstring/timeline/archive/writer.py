@@ -27,7 +27,7 @@ from drawstring.model.instant import Action, Instant, State
 from drawstring.model.table_version import ArchiveFormat
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.archive.history_writer import HistoryWriter
+from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
 from drawstring.timeline.archive.manifests import outrun
 from drawstring.timeline.archive.reader import LogArchive, open_archive
 from drawstring.timeline.instants import instant_time, parse_instant
@@ -102,7 +102,7 @@ def _to_history(
     files: Sequence[StateFile],
     check: Callable[[], None],
 ) -> None:
-    history = HistoryWriter(storage, config.history_folder, archiving, check)
+    history = LsmTimelineWriter(storage, config.history_folder, archiving, check)
     archived = (
         _keys(open_archive(storage, config).completed(""))
         if history.may_have(files[0].instant.requested)

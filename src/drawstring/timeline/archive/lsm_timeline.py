@@ -30,7 +30,7 @@ _TYPES: Final = pa.schema(
 )
 
 
-class History:
+class LsmTimeline:
     """The archived instants of a table in layout 2.
 
     Args:

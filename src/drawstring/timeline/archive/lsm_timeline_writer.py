@@ -30,7 +30,7 @@ from drawstring.timeline.archive.manifests import (
 _LEVELS_MAX = 9
 
 
-class HistoryWriter:
+class LsmTimelineWriter:
     """Adds instants to the archive; the caller holds the table lock.
 
     Args:
