@@ -15,7 +15,7 @@ from drawstring.index.location import Location
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus
 from drawstring.table import Table
-from drawstring.write.placement.shares import LocateNew, Share, key_places
+from drawstring.write.placement.assign_inserts import AssignInserts, InsertBucket, key_places
 from drawstring.write.placement.sizing import divide, record_bytes
 from tests.support.compaction import schedule
 from tests.support.rows import WIDE, held, rides, wide
@@ -269,16 +269,16 @@ def slice_of(name: str, size_bytes: int) -> FileSlice:
 def test_small_files_are_filled_and_the_rest_is_shared_evenly() -> None:
     sizes = sizing(parquet_max_file_size=100_000)
     small = [slice_of("a", 20_000), slice_of("b", 99_999)]
-    shares = divide(4000, 20.0, small, sizes)
-    assert shares == (Share(Location.file_group("a"), 4000),)
-    shares = divide(14_001, 20.0, small, sizes)
-    assert [share.location.encode() for share in shares] == ["a", "+0", "+1", "+2"]
-    assert [share.rows for share in shares] == [4000, *[pytest.approx(10_001 / 3)] * 3]
+    buckets = divide(4000, 20.0, small, sizes)
+    assert buckets == (InsertBucket(Location.file_group("a"), 4000),)
+    buckets = divide(14_001, 20.0, small, sizes)
+    assert [bucket.location.encode() for bucket in buckets] == ["a", "+0", "+1", "+2"]
+    assert [bucket.rows for bucket in buckets] == [4000, *[pytest.approx(10_001 / 3)] * 3]
 
 
 def test_without_auto_split_new_file_groups_have_the_records_asked_for() -> None:
     sizes = sizing(copyonwrite_insert_auto_split=False, copyonwrite_insert_split_size=100)
-    assert [share.rows for share in divide(300, 20.0, [], sizes)] == [100, 100, 100]
+    assert [bucket.rows for bucket in divide(300, 20.0, [], sizes)] == [100, 100, 100]
 
 
 def test_large_files_tell_the_size_of_a_record_then_the_user_then_what_there_is() -> None:
@@ -313,11 +313,11 @@ def test_known_locations_stay_and_new_records_get_one_of_their_partition() -> No
             "_drawstring_location": ["f", None, None, "g", None, None],
         }
     )
-    shares = {
-        "p": (Share(Location.file_group("x"), 1),),
-        "q": (Share(Location.new_file_group(0), 5), Share(Location.new_file_group(1), 5)),
+    buckets = {
+        "p": (InsertBucket(Location.file_group("x"), 1),),
+        "q": (InsertBucket(Location.new_file_group(0), 5), InsertBucket(Location.new_file_group(1), 5)),
     }
-    (located,) = LocateNew(shares, marks=True)(iter((batch,)))
+    (located,) = AssignInserts(buckets, marks=True)(iter((batch,)))
     locations = located.column("_drawstring_location").to_pylist()
     assert (locations[0], locations[1], locations[3], locations[4], locations[5]) == (
         "f",
@@ -332,8 +332,8 @@ def test_known_locations_stay_and_new_records_get_one_of_their_partition() -> No
 
 def test_records_that_get_their_keys_later_are_shared_too() -> None:
     batch = pa.record_batch({"_hoodie_record_key": [""] * 1000, "_hoodie_partition_path": ["p"] * 1000})
-    shares = (Share(Location.file_group("f"), 300), Share(Location.new_file_group(0), 700))
-    (located,) = LocateNew({"p": shares}, marks=False)(iter((batch,)))
+    buckets = (InsertBucket(Location.file_group("f"), 300), InsertBucket(Location.new_file_group(0), 700))
+    (located,) = AssignInserts({"p": buckets}, marks=False)(iter((batch,)))
     assert abs(located.column("_drawstring_location").to_pylist().count("f") - 300) < 10
 
 

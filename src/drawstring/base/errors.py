@@ -102,7 +102,7 @@ class MissingFileError(CorruptTableError):
     """
 
 
-class OutrunError(UnavailableError):
+class FilesCleanedError(UnavailableError):
     """A clean, an archiving or another action deleted files that a reader had planned to read: read again."""
 
 

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias, TypeVar
 
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import ConflictError, MissingFileError, OutrunError
+from drawstring.base.errors import ConflictError, FilesCleanedError, MissingFileError
 from drawstring.filegroups.read.cdc import ChangeTask
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.query.cleaned_files import DeletedFiles, deleted_since
 from drawstring.query.facts import TableFacts, load_facts
-from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest, outrun
+from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest, files_cleaned
 from drawstring.timeline.timeline import Timeline
 
 Task: TypeAlias = ReadTask | ChangeTask
@@ -63,7 +63,7 @@ class Replanning:
 
         Raises:
             CorruptTableError: a file is lost.
-            OutrunError: the table changed during every attempt.
+            FilesCleanedError: the table changed during every attempt.
             DrawstringError: errors of the plan.
         """
         self._facts, draft, now = planned(self._facts, self._plan)
@@ -90,7 +90,7 @@ def planned(
 
     Raises:
         CorruptTableError: a file is lost.
-        OutrunError: the table changed during every attempt.
+        FilesCleanedError: the table changed during every attempt.
     """
 
     def drafted(current: TableFacts) -> tuple[Draft[T], Timeline | None]:
@@ -109,7 +109,7 @@ def planned(
         if now is not None:
             return facts, draft, now
         facts = reload_facts(facts)
-    raise OutrunError(
+    raise FilesCleanedError(
         "Files were deleted during every attempt to plan this query. Try again, or retain more commits with"
         " hoodie.clean.commits.retained.",
         table=facts.storage.spec.uri,
@@ -128,7 +128,7 @@ def retry_on_change(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[
 
     Raises:
         MissingFileError: the file is still missing, and the table did not change.
-        OutrunError: the table changed during every attempt.
+        FilesCleanedError: the table changed during every attempt.
     """
     missing: MissingFileError | None = None
     for _ in range(ATTEMPTS_MAX):
@@ -142,7 +142,7 @@ def retry_on_change(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[
                 raise
             missing, facts = error, reloaded
     assert missing is not None
-    raise outrun(missing).at(table=facts.storage.spec.uri) from missing
+    raise files_cleaned(missing).at(table=facts.storage.spec.uri) from missing
 
 
 def reload_facts(facts: TableFacts) -> TableFacts:

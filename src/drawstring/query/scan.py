@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from drawstring.base.bounds import LITTLE_BYTES, worker_threads
-from drawstring.base.errors import DrawstringError, InvalidError, OutrunError
+from drawstring.base.errors import DrawstringError, FilesCleanedError, InvalidError
 from drawstring.engine.streams import stream
 from drawstring.filegroups.read.cdc import read_task, task_bytes
 from drawstring.query.facts import TableFacts
@@ -82,7 +82,7 @@ class Scan:
                     has_yielded = has_yielded or batch.num_rows > 0
                     yield batch
                 return
-            except OutrunError:
+            except FilesCleanedError:
                 if has_yielded or is_last or self._again is None:
                     raise
                 self._tasks = self._planned(self._again)
@@ -107,7 +107,7 @@ class Scan:
                     return take(tasks)
                 with since(first.storage, first.timeline_digest):
                     return take(tasks)
-            except OutrunError:
+            except FilesCleanedError:
                 if self._again is None:
                     raise
                 self._tasks = self._planned(self._again)

@@ -10,7 +10,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.errors import InvalidError, OutrunError
+from drawstring.base.errors import FilesCleanedError, InvalidError
 from drawstring.expressions.column_names import check_columns
 from drawstring.expressions.predicate import Where, parse_where, wording_of
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
@@ -212,11 +212,11 @@ def same_columns(known: Query, query: Query) -> Query:
     """Return a query on a table that was loaded again, with the columns that it first had.
 
     Raises:
-        OutrunError: the columns of the table have changed.
+        FilesCleanedError: the columns of the table have changed.
     """
     same = replace(query, columns=known.columns) if set(known.columns) <= set(query.schema.names) else query
     if not same.output.equals(known.output):
-        raise OutrunError(
+        raise FilesCleanedError(
             "After this query was planned, the columns of the table changed and files of the query were"
             " deleted. Run the query again.",
             table=query.facts.storage.spec.uri,

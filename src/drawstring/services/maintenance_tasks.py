@@ -34,13 +34,13 @@ from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
-from drawstring.write.committed import Committed
+from drawstring.write.write_outcome import WriteOutcome
 
 Result: TypeAlias = CommitResult | CleanResult | ArchiveResult
 _log: Final = logging.getLogger("drawstring")
 
 
-def clean_is_due(written: Committed) -> bool:
+def clean_is_due(written: WriteOutcome) -> bool:
     """Tell whether a clean could find anything (`hoodie.clean.automatic`)."""
     cleaning, timeline = written.options.cleaning, written.timeline
     if not cleaning.automatic:
@@ -56,18 +56,18 @@ def clean_is_due(written: Committed) -> bool:
     return bool(writes) and writes[0].requested < cutoff
 
 
-def archive_is_due(written: Committed) -> bool:
+def archive_is_due(written: WriteOutcome) -> bool:
     """Tell whether the active timeline is longer than it may be (`hoodie.archive.automatic`)."""
     archiving = written.options.archiving
     return archiving.automatic and len(written.timeline.writes()) > archiving.commits_max
 
 
-def log_compaction_is_due(written: Committed) -> bool:
+def log_compaction_is_due(written: WriteOutcome) -> bool:
     """Tell whether slices with many log blocks are looked for (`hoodie.log.compaction.inline`)."""
     return written.config.is_merge_on_read and written.options.compaction.log_inline
 
 
-def compaction_is_due(written: Committed) -> bool:
+def compaction_is_due(written: WriteOutcome) -> bool:
     """Tell whether a compaction is to be planned, or pending ones are to be run."""
     requested = written.options.compaction
     if not (requested.inline or requested.background or requested.schedule_inline):
@@ -87,27 +87,27 @@ def compaction_is_due(written: Committed) -> bool:
     return trigger(written.timeline, requested, now)
 
 
-def clustering_is_due(written: Committed) -> bool:
+def clustering_is_due(written: WriteOutcome) -> bool:
     """Tell whether the commits since the last clustering are counted: the options ask for clustering."""
     requested = written.options.clustering
     return requested.inline or requested.background or requested.schedule_inline
 
 
-def merge_of_small_files_is_due(written: Committed) -> bool:
+def merge_of_small_files_is_due(written: WriteOutcome) -> bool:
     """Tell whether an append looks for small files; a clustering that the options ask for merges them too."""
     return (
         written.merges_files and written.options.appending.merges_appended and not clustering_is_due(written)
     )
 
 
-def expiry_is_due(written: Committed) -> bool:
+def expiry_is_due(written: WriteOutcome) -> bool:
     """Tell whether partitions expire after writes (`hoodie.partition.ttl.inline`)."""
     return written.options.ttl.inline
 
 
 @dataclass(frozen=True, slots=True)
-class Maintained:
-    """A table whose services run.
+class ServiceContext:
+    """What a table service works with: the table, and the options of the call.
 
     Attributes:
         context: the open table.
@@ -152,14 +152,14 @@ class MaintenanceTask:
     """
 
     name: str
-    is_due: Callable[[Committed], bool]
-    after_commit: Callable[[Committed], object]
+    is_due: Callable[[WriteOutcome], bool]
+    after_commit: Callable[[WriteOutcome], object]
     retry: str
-    run: Callable[[Maintained], Result | None] | None = None
+    run: Callable[[ServiceContext], Result | None] | None = None
     deletes: bool = False
 
 
-def after_commit(written: Committed) -> CommitResult:
+def after_commit(written: WriteOutcome) -> CommitResult:
     """Run the table services that are due after a commit; their failures do not undo the commit.
 
     Each task takes the table lock itself, for as long as it needs it.
@@ -171,11 +171,11 @@ def after_commit(written: Committed) -> CommitResult:
         The commit result of the write.
     """
     if written.result.instant:
-        _follow(written, TASKS)
+        _run_due(written, TASKS)
     return written.result
 
 
-def _follow(written: Committed, tasks: Iterable[MaintenanceTask]) -> None:
+def _run_due(written: WriteOutcome, tasks: Iterable[MaintenanceTask]) -> None:
     """Run the tasks among some that a commit gives rise to; a failing task does not stop the others."""
     for task in tasks:
         with _commit_stands(task.name, task.retry):
@@ -223,7 +223,9 @@ def run_tasks(
         if task.run is None:
             continue
         try:
-            result = task.run(Maintained(context, config, options, progress(task.name) if progress else None))
+            result = task.run(
+                ServiceContext(context, config, options, progress(task.name) if progress else None)
+            )
         except (DrawstringError, OSError) as error:
             yield TaskOutcome(task.name, error=error)
         except Exception as error:  # any failure: other tasks and tables must not wait for it
@@ -235,28 +237,30 @@ def run_tasks(
                 yield TaskOutcome(task.name, result)
 
 
-def _clean(table: Maintained) -> Result | None:
-    return clean(table.context, table.options) if table.options.cleaning.automatic else None
+def _clean(service: ServiceContext) -> Result | None:
+    return clean(service.context, service.options) if service.options.cleaning.automatic else None
 
 
-def _archive(table: Maintained) -> Result | None:
-    return archive(table.context, table.options) if table.options.archiving.automatic else None
+def _archive(service: ServiceContext) -> Result | None:
+    return archive(service.context, service.options) if service.options.archiving.automatic else None
 
 
-def _compact_logs(table: Maintained) -> Result | None:
+def _compact_logs(service: ServiceContext) -> Result | None:
     """Run pending log compactions; with `hoodie.log.compaction.inline` also plan and run what is due."""
-    if not table.config.is_merge_on_read:
+    if not service.config.is_merge_on_read:
         return None
-    if table.options.compaction.log_inline:
-        return compaction.log_compact(table.context, table.options, table.progress)
-    return compaction.run_pending(table.context, table.options, table.progress, (Action.LOG_COMPACTION,))
+    if service.options.compaction.log_inline:
+        return compaction.log_compact(service.context, service.options, service.progress)
+    return compaction.run_pending(
+        service.context, service.options, service.progress, (Action.LOG_COMPACTION,)
+    )
 
 
-def _compact(table: Maintained) -> Result | None:
+def _compact(service: ServiceContext) -> Result | None:
     """Run pending compactions, then plan and run one that is due by the triggers."""
-    if not table.config.is_merge_on_read:
+    if not service.config.is_merge_on_read:
         return None
-    context, options, progress = table.context, table.options, table.progress
+    context, options, progress = service.context, service.options, service.progress
     result = compaction.run_pending(context, options, progress, (Action.COMPACTION,))
     scheduled = compaction.schedule_compaction(context, options, when_due=True)
     if scheduled is None:
@@ -264,12 +268,12 @@ def _compact(table: Maintained) -> Result | None:
     return compaction.run_compaction(context, scheduled, options, progress, is_own=True)
 
 
-def _cluster(table: Maintained) -> Result | None:
+def _cluster(service: ServiceContext) -> Result | None:
     """Run pending clusterings; with `hoodie.clustering.inline` also plan and run one that is due."""
-    context, options, progress = table.context, table.options, table.progress
+    context, options, progress = service.context, service.options, service.progress
     result = clustering.run_pending(context, options, progress)
     clustering_options = options.clustering
-    store = TimelineStore(context.storage, table.config, context.clock)
+    store = TimelineStore(context.storage, service.config, context.clock)
     if not clustering_options.inline or commits_since_clustering(store) < clustering_options.inline_commits:
         return result
     scheduled = clustering.schedule_clustering(context, options)
@@ -278,23 +282,23 @@ def _cluster(table: Maintained) -> Result | None:
     return clustering.run_clustering(context, scheduled, options, progress, is_own=True) or result
 
 
-def _expire(table: Maintained) -> Result | None:
+def _expire(service: ServiceContext) -> Result | None:
     """Drop the expired partitions, with `hoodie.partition.ttl.inline`."""
-    dropped = expire_partitions(table.context, table.options) if table.options.ttl.inline else None
+    dropped = expire_partitions(service.context, service.options) if service.options.ttl.inline else None
     return dropped.result if dropped else None
 
 
-def _expire_after_commit(written: Committed) -> None:
+def _expire_after_commit(written: WriteOutcome) -> None:
     dropped = expire_partitions(written.context, written.options)
     if dropped is not None:
-        _follow(dropped, (task for task in TASKS if task.deletes))
+        _run_due(dropped, (task for task in TASKS if task.deletes))
 
 
-def _archive_after_commit(written: Committed) -> None:
+def _archive_after_commit(written: WriteOutcome) -> None:
     archive(written.context, written.options)
 
 
-def _compact_logs_after_commit(written: Committed) -> None:
+def _compact_logs_after_commit(written: WriteOutcome) -> None:
     compaction.log_compact(written.context, written.options)
 
 

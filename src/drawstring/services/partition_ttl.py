@@ -30,14 +30,14 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.clustering_conflicts import write_lookup
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import lock_table, recover_and_load
-from drawstring.write.committed import Committed
 from drawstring.write.delete_partition import drop_listed
+from drawstring.write.write_outcome import WriteOutcome
 
 _DAY_MS: Final = 86_400_000
 _log: Final = logging.getLogger(__name__)
 
 
-def expire_partitions(context: TableContext, options: WriteOptions) -> Committed | None:
+def expire_partitions(context: TableContext, options: WriteOptions) -> WriteOutcome | None:
     """Drop the expired partitions; the caller runs the services that follow a commit.
 
     Args:

@@ -2,7 +2,7 @@
 
     plan ── digest of the timeline ──> task ── a file is missing ── load the timeline again
         same timeline, nothing deletes files     the file is lost: `MissingFileError`
-        anything else                            it was deleted meanwhile: `OutrunError`, plan again
+        anything else                            it was deleted meanwhile: `FilesCleanedError`, plan again
 
 Only cleans, rollbacks and restores delete files of a committed write. Each of them is on the timeline before
 it deletes anything, and archiving removes it together with older writes.
@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Final, TypeVar
 
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import ConflictError, MissingFileError, OutrunError, UnavailableError
+from drawstring.base.errors import ConflictError, FilesCleanedError, MissingFileError, UnavailableError
 from drawstring.model.instant import Action
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -86,7 +86,7 @@ def since(spec: StorageSpec, timeline_digest: str | None) -> Iterator[None]:
         timeline_digest: the digest of that timeline; None without one.
 
     Raises:
-        OutrunError: a file is missing, and the table changed since.
+        FilesCleanedError: a file is missing, and the table changed since.
         MissingFileError: a file is missing, and the table did not change.
     """
     try:
@@ -94,12 +94,12 @@ def since(spec: StorageSpec, timeline_digest: str | None) -> Iterator[None]:
     except MissingFileError as error:
         if timeline_digest is None or not has_changed(open_spec(spec), timeline_digest):
             raise
-        raise outrun(error).at(table=spec.uri) from error
+        raise files_cleaned(error).at(table=spec.uri) from error
 
 
-def outrun(error: MissingFileError) -> OutrunError:
+def files_cleaned(error: MissingFileError) -> FilesCleanedError:
     """Return the error of a reader whose file was deleted after planning."""
-    return OutrunError(
+    return FilesCleanedError(
         "A file of this query was deleted after the query was planned, most likely by a clean. Run the query"
         " again. If that happens often, read within Table.held(), or keep more with"
         " hoodie.clean.commits.retained.",

@@ -122,7 +122,9 @@ class LockedTable:
             context.storage, self.config, self.store, context.clock, context.ids, self.lock.check
         )
 
-    def finish(self, instant: Instant, metadata: CommitMetadata, fence: Fence | None = None) -> Instant:
+    def commit_instant(
+        self, instant: Instant, metadata: CommitMetadata, fence: Fence | None = None
+    ) -> Instant:
         """Complete an inflight instant whose data files are written.
 
         Args:
@@ -175,7 +177,7 @@ class Transaction:
         """
         if self.heartbeat is not None:
             self.heartbeat.check()
-        return self.locked.finish(self.instant, metadata)
+        return self.locked.commit_instant(self.instant, metadata)
 
     def abandon(self) -> None:
         """Remove the instant from the timeline: there is nothing to commit."""

@@ -30,11 +30,11 @@ from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, 
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
-from drawstring.write.committed import Committed
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import plan_write
 from drawstring.write.replaced import replaced_groups
 from drawstring.write.verbs import VERBS
+from drawstring.write.write_outcome import WriteOutcome
 
 DELETE_PARTITION: Final = "delete_partition"
 _ANY: Final = re.compile(r"\*|%2A")
@@ -44,7 +44,7 @@ _log: Final = logging.getLogger(__name__)
 
 def delete_partitions(
     context: TableContext, rows: Rows | None, options: WriteOptions, extra: Mapping[str, str] | None = None
-) -> Committed:
+) -> WriteOutcome:
     """Delete partitions in one commit.
 
     Args:
@@ -87,7 +87,7 @@ def drop_listed(
     lookup: SliceLookup,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
-) -> Committed:
+) -> WriteOutcome:
     """Delete partitions of a locked table in one commit; see `delete_partitions`.
 
     Args:
@@ -101,7 +101,7 @@ def drop_listed(
     replaced = replaced_groups(dropped, lookup)
     if not (any(replaced.values()) or options.allow_empty_commit):
         empty = CommitResult.nothing(DELETE_PARTITION, watch.seconds())
-        return Committed(locked.context, locked.config, options, empty, timeline)
+        return WriteOutcome(locked.context, locked.config, options, empty, timeline)
     schema = table_schema_json(locked.context.storage, locked.store, timeline, locked.config)
     requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
     time = locked.store.new_time(timeline)
@@ -122,7 +122,7 @@ def drop_listed(
     )
     emit_commit(locked.context, locked.config, result, watch.laps)
     after = Timeline.of((*timeline.instants, completed))
-    return Committed(locked.context, locked.config, options, result, after)
+    return WriteOutcome(locked.context, locked.config, options, result, after)
 
 
 def matching(requested: Iterable[str], partitions: Sequence[str]) -> list[str]:

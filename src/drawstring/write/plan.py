@@ -99,7 +99,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             index,
         ),
         combine=_combines(verb, options),
-        duplicates=options.known_keys if verb.operation is WriteOperation.INSERT else "none",
+        duplicates=options.insert_dup_policy if verb.operation is WriteOperation.INSERT else "none",
         ids=facts.locked.context.ids,
         arrangement=arrangement(options.bulk, schema) if verb.arranges else Arrangement(),
     )

@@ -30,7 +30,6 @@ from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, 
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover
-from drawstring.write.committed import Committed
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
 from drawstring.write.facts import WriteFacts
@@ -42,6 +41,7 @@ from drawstring.write.placement.sizing import Sizer
 from drawstring.write.plan import WritePlan, plan_write, setting_only
 from drawstring.write.replaced import replaced_groups
 from drawstring.write.verbs import Verb, verb_of
+from drawstring.write.write_outcome import WriteOutcome
 from drawstring.write.write_source import BoundSource, InputRows, WriteSource
 
 
@@ -51,7 +51,7 @@ def write(
     rows: Rows,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
-) -> Committed:
+) -> WriteOutcome:
     """Run one write operation in one commit.
 
     Args:
@@ -79,7 +79,7 @@ def write_source(
     requested: Verb,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
-) -> Committed:
+) -> WriteOutcome:
     """Run one write in one commit; see `write`.
 
     Args:
@@ -112,7 +112,7 @@ def write_source(
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
                 empty = CommitResult.nothing(requested.name, watch.seconds())
-                return Committed(context, recovered.config, options, empty, facts.timeline)
+                return WriteOutcome(context, recovered.config, options, empty, facts.timeline)
             cancel_conflicting_clusterings(recovered, facts.timeline, options, metadata)
             overwritten = _overwritten(verb, metadata)
             change = IndexCommit(context.storage, facts.timeline, facts.time, overwritten)
@@ -122,7 +122,7 @@ def write_source(
         result = CommitResult.of(completed, requested.name, _once(plan, stats), watch.seconds())
         result = emit_commit(context, recovered.config, result, watch.laps)
     timeline = Timeline.of((*facts.timeline.instants, completed))
-    return Committed(context, recovered.config, options, result, timeline, stats, requested.merges_files)
+    return WriteOutcome(context, recovered.config, options, result, timeline, stats, requested.merges_files)
 
 
 def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:

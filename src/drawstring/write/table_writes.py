@@ -11,7 +11,6 @@ from drawstring.config.options.write_options import check_call, options_of
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.predicate import Where
 from drawstring.txn.table_context import TableContext
-from drawstring.write.committed import Committed
 from drawstring.write.delete_partition import DELETE_PARTITION
 from drawstring.write.delete_partition import delete_partitions as drop
 from drawstring.write.merge.clauses import RequestedClause
@@ -19,6 +18,7 @@ from drawstring.write.merge.matched_rows import MatchedRows
 from drawstring.write.merge.merge_rows import MergeRows
 from drawstring.write.run import write_source
 from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
+from drawstring.write.write_outcome import WriteOutcome
 from drawstring.write.write_source import WriteSource
 
 
@@ -56,14 +56,14 @@ def check_merge(options: Mapping[str, Any]) -> None:
     check_call(options, MERGE.operation.lower())
 
 
-def delete_where(context: TableContext, where: Where, options: Mapping[str, Any]) -> Committed:
+def delete_where(context: TableContext, where: Where, options: Mapping[str, Any]) -> WriteOutcome:
     """Delete the rows that meet a condition; arguments and errors as for `drawstring.Table.delete`."""
     return _change(context, MatchedRows(where), VERBS["delete"], options)
 
 
 def update_where(
     context: TableContext, where: Where, set: Mapping[str, Any], options: Mapping[str, Any]
-) -> Committed:
+) -> WriteOutcome:
     """Set columns of the rows that meet a condition; see `drawstring.Table.update`."""
     if not isinstance(set, Mapping):
         raise InvalidError(
@@ -78,7 +78,7 @@ def merge_rows(
     source: MergeSource,
     clauses: tuple[RequestedClause, ...],
     options: Mapping[str, Any],
-) -> Committed:
+) -> WriteOutcome:
     """Run a merge; see `drawstring.Table.merge`.
 
     Args:
@@ -96,7 +96,7 @@ def merge_rows(
 
 def drop_partitions(
     context: TableContext, partitions: Sequence[str], options: Mapping[str, Any]
-) -> Committed:
+) -> WriteOutcome:
     """Delete whole partitions; see `drawstring.Table.delete_partition`."""
     for each in partitions:
         if not isinstance(each, str):
@@ -110,7 +110,9 @@ def drop_partitions(
     return drop(context, None, named)
 
 
-def _change(context: TableContext, source: WriteSource, verb: Verb, options: Mapping[str, Any]) -> Committed:
+def _change(
+    context: TableContext, source: WriteSource, verb: Verb, options: Mapping[str, Any]
+) -> WriteOutcome:
     operation = verb.operation.lower()
     check_call(options, operation)
     return write_source(context, source, verb, options_of(operation, options))

@@ -160,7 +160,7 @@ class WriteOptions:
     locking: LockSettings
 
     @property
-    def known_keys(self) -> str:
+    def insert_dup_policy(self) -> str:
         """What insert does with rows whose key is in the table: `none`, `drop` or `fail`."""
         return "drop" if self.drop_duplicates else self.insert_duplicates
 

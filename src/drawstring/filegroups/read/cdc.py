@@ -88,7 +88,7 @@ def read_task(task: ReadTask | ChangeTask) -> Iterator[pa.RecordBatch]:
 
     Raises:
         CorruptTableError: a file is lost or damaged.
-        OutrunError: a file was deleted since the task was planned.
+        FilesCleanedError: a file was deleted since the task was planned.
     """
     with since(task.storage, task.timeline_digest):
         yield from read_changes(task) if isinstance(task, ChangeTask) else read_slice(task)

@@ -22,7 +22,7 @@ from drawstring.timeline.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class SlicesBeforeAfter:
     """The slices of a file group before and after a write; None for a slice that does not exist."""
 
     before: FileSlice | None
@@ -55,7 +55,7 @@ class ChangeSlices:
 
     def around_logs(
         self, instant: Instant, partition: str, file_id: str, stats: Sequence[WriteStat]
-    ) -> Around:
+    ) -> SlicesBeforeAfter:
         """Return the slice of a commit's log files, without and with these log files.
 
         It is the slice that the log files belong to now. If a compaction completed after the write, its base
@@ -71,10 +71,12 @@ class ChangeSlices:
                     self._whole(instant, file_slice), {*self.earlier(instant), instant.requested}
                 )
                 is_shared = self._facts.config.shares_log_files
-                return Around(after if is_shared else _without(after, paths), after)
+                return SlicesBeforeAfter(after if is_shared else _without(after, paths), after)
         raise _cleaned(instant)
 
-    def around_base(self, instant: Instant, partition: str, file_id: str, stat: WriteStat) -> Around:
+    def around_base(
+        self, instant: Instant, partition: str, file_id: str, stat: WriteStat
+    ) -> SlicesBeforeAfter:
         """Return the slice before a commit that wrote a base file, and the slice that the base file starts.
 
         Raises:
@@ -92,10 +94,10 @@ class ChangeSlices:
                 raise _cleaned(instant)
             before = self._until(self._whole(instant, matching[0]), earlier)
         if not stat.path or (stat.num_writes == 0 and stat.path not in self._files.of(partition)):
-            return Around(before, None)
+            return SlicesBeforeAfter(before, None)
         sources = self._facts.store.sources
         base = sources.with_source(BaseFile.parse(self.listed(instant, partition, stat.path)))
-        return Around(before, FileSlice(partition, file_id, instant.requested, base))
+        return SlicesBeforeAfter(before, FileSlice(partition, file_id, instant.requested, base))
 
     def earlier(self, instant: Instant) -> frozenset[str]:
         """Return the requested times of the writes that completed before a write."""

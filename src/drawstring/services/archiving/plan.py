@@ -67,10 +67,10 @@ def plan_archive(facts: ArchiveFacts, archiving: Archiving) -> list[Instant]:
     ][: len(writes) - min_writes]
     if not archived:
         return []
-    return sorted([*archived, *going_along(facts.timeline, archived[-1].requested)])
+    return sorted([*archived, *cleans_and_rollbacks_before(facts.timeline, archived[-1].requested)])
 
 
-def going_along(timeline: Timeline, last: str) -> list[Instant]:
+def cleans_and_rollbacks_before(timeline: Timeline, last: str) -> list[Instant]:
     """Return the cleans, rollbacks and restores that are archived with a write: those before it."""
     return [each for each in timeline.completed_of(*_ARCHIVED_WITH_WRITES) if each.requested < last]
 

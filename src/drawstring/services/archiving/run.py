@@ -15,7 +15,12 @@ from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.result import ArchiveResult
-from drawstring.services.archiving.plan import ArchiveFacts, going_along, overlapping, plan_archive
+from drawstring.services.archiving.plan import (
+    ArchiveFacts,
+    cleans_and_rollbacks_before,
+    overlapping,
+    plan_archive,
+)
 from drawstring.services.cleaning.plan import earliest_retained
 from drawstring.services.cleaning.reader_needs import reader_needs
 from drawstring.services.cleaning.run import cutoff_of, last_clean
@@ -88,12 +93,12 @@ def archive_stragglers(locked: LockedTable, options: WriteOptions) -> None:
         options: of writes: file sizes of the archive.
     """
     storage, timeline = locked.context.storage, locked.store.load()
-    oldest = min(going_along(timeline, timeline.latest_time() or ""), default=None)
+    oldest = min(cleans_and_rollbacks_before(timeline, timeline.latest_time() or ""), default=None)
     if oldest is None:
         return
     archived = open_archive(storage, locked.config).completed(oldest.requested)
     last = max((each.requested for each in archived if each.action in WRITE_ACTIONS), default="")
-    if chosen := sorted(going_along(timeline, last)):
+    if chosen := sorted(cleans_and_rollbacks_before(timeline, last)):
         locked.lock.check()
         archive_instants(storage, locked.config, options.archiving, chosen, locked.lock.check)
 

@@ -48,7 +48,7 @@ class CleanFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class Retention:
     """What stays in a partition.
 
     Attributes:
@@ -155,32 +155,32 @@ def _is_new_group(prev_commit: str) -> bool:
     return prev_commit in ("", "null")
 
 
-def files_to_delete(groups: Iterable[FileGroup], keeping: Keeping) -> list[str]:
+def files_to_delete(groups: Iterable[FileGroup], retention: Retention) -> list[str]:
     """Return the paths of the files of a partition that may be deleted, sorted.
 
     Args:
         groups: its file groups with all slices and change logs, including replaced ones.
-        keeping: what stays.
+        retention: what stays.
     """
     paths_to_delete: list[str] = []
     for group in groups:
-        for old in _old_slices(group, keeping):
+        for old in _old_slices(group, retention):
             paths = _paths(old)
-            if not any(path.rpartition("/")[2] in keeping.saved for path in paths):
+            if not any(path.rpartition("/")[2] in retention.saved for path in paths):
                 paths_to_delete += paths
     return sorted(paths_to_delete)
 
 
-def _old_slices(group: FileGroup, keeping: Keeping) -> Sequence[FileSlice]:
-    if keeping.earliest is None and group.file_id in keeping.planned:
+def _old_slices(group: FileGroup, retention: Retention) -> Sequence[FileSlice]:
+    if retention.earliest is None and group.file_id in retention.planned:
         return ()
-    replaced_at = keeping.replaced.get(group.file_id)
-    if keeping.earliest is not None:
-        return _before(keeping.earliest, group, replaced_at)
-    old = group.slices if replaced_at is not None else group.slices[: -keeping.versions]
-    if keeping.needed is None:
+    replaced_at = retention.replaced.get(group.file_id)
+    if retention.earliest is not None:
+        return _before(retention.earliest, group, replaced_at)
+    old = group.slices if replaced_at is not None else group.slices[: -retention.versions]
+    if retention.needed is None:
         return old
-    unneeded = _before(keeping.needed, group, replaced_at)
+    unneeded = _before(retention.needed, group, replaced_at)
     return [each for each in old if each in unneeded]
 
 

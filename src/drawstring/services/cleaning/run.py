@@ -28,7 +28,7 @@ from drawstring.model.result import CleanResult
 from drawstring.model.savepoint import Savepoint
 from drawstring.services.cleaning.plan import (
     CleanFacts,
-    Keeping,
+    Retention,
     changed_partitions,
     earliest_retained,
     files_to_delete,
@@ -51,7 +51,7 @@ from drawstring.txn.rollback.dead_writes import rollback_expired
 from drawstring.txn.rollback.temporary_files import own_folders, sweep_leftovers
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
-from drawstring.write.committed import Committed
+from drawstring.write.write_outcome import WriteOutcome
 
 _HOUR_MS: Final = 3_600_000
 _FILES_PER_TASK: Final = 512
@@ -79,7 +79,7 @@ def clean(context: TableContext, options: WriteOptions) -> CleanResult | None:
         return clean_table(locked, options, timeline)
 
 
-def clean_after_commit(written: Committed) -> None:
+def clean_after_commit(written: WriteOutcome) -> None:
     """Clean the table of a commit if enough was written since the last clean; see `clean`."""
     with lock_table(written.context, written.options.locking) as locked:
         locked, timeline = recover_and_load(locked, written.options.failed_writes)
@@ -284,12 +284,12 @@ class _CleanPlanner:
         view = table_view(self.context.storage, self.config, self.timeline, self.store)
         places = view.listing.partitions() if partitions is None else sorted(partitions)
         earliest_time = earliest.requested if earliest else None
-        base = Keeping(earliest_time, needed, self.cleaning.versions_retained)
-        keeping_of = _keeping(base, view, facts) if places else {}
+        base = Retention(earliest_time, needed, self.cleaning.versions_retained)
+        retentions = _retention_by_partition(base, view, facts) if places else {}
         files: dict[str, tuple[str, ...]] = {}
         empty: list[str] = []
         for place in places:
-            paths = files_to_delete(view.stored_groups(place), keeping_of.get(place, base))
+            paths = files_to_delete(view.stored_groups(place), retentions.get(place, base))
             if paths:
                 files[place] = tuple(paths)
                 if place and is_empty_after(view.listing.files(place), set(paths)):
@@ -313,7 +313,7 @@ class _CleanPlanner:
         return partitions is None or len(writes_between(facts, earliest)) >= _WRITES_REREAD_MAX
 
 
-def _keeping(base: Keeping, view: FileGroupView, facts: CleanFacts) -> dict[str, Keeping]:
+def _retention_by_partition(base: Retention, view: FileGroupView, facts: CleanFacts) -> dict[str, Retention]:
     """Return what stays, for the partitions with replaced, savepointed or planned file groups."""
     replaced: dict[str, dict[str, str]] = defaultdict(dict)
     for (partition, file_id), time in view.replaced_groups().items():

@@ -16,10 +16,10 @@ from drawstring.services.clustering.run import cluster_at_once, run_pending, sch
 from drawstring.timeline.change_detection import retry_on_archiving
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.write.committed import Committed
+from drawstring.write.write_outcome import WriteOutcome
 
 
-def cluster_after_commit(written: Committed) -> None:
+def cluster_after_commit(written: WriteOutcome) -> None:
     """Cluster the table of a commit, or plan that, once enough commits follow the last clustering."""
     context, options = written.context, written.options
     clustering = options.clustering

@@ -36,7 +36,7 @@ from drawstring.services.clustering.run import clusterings_among, run_clustering
 from drawstring.services.manual_rollback import roll_back
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.table_context import TableContext
-from drawstring.write.committed import Committed
+from drawstring.write.write_outcome import WriteOutcome
 
 _CHECKS_PER_MERGE: Final = 3
 """How often, on average, a partition is checked while the files of one merge accumulate."""
@@ -44,7 +44,7 @@ _CHECKS_PER_MERGE: Final = 3
 _log: Final = logging.getLogger("drawstring")
 
 
-def merge_small_files(appended: Committed) -> None:
+def merge_small_files(appended: WriteOutcome) -> None:
     """Merge the small files of the partitions that an append wrote to, where that is worth it."""
     options, clustering = appended.options, appended.options.clustering
     _run_pending_merges(appended)
@@ -128,7 +128,7 @@ class _ChosenPlanner:
         return None if plan is None else replace(plan, extra={**plan.extra, **CANCELLED_BY_WRITES})
 
 
-def _chosen(appended: Committed, partitions: Sequence[str]) -> list[FileSlice]:
+def _chosen(appended: WriteOutcome, partitions: Sequence[str]) -> list[FileSlice]:
     if not partitions:
         return []
     store = appended.store
@@ -146,7 +146,7 @@ def _chosen(appended: Committed, partitions: Sequence[str]) -> list[FileSlice]:
     return chosen
 
 
-def _run_pending_merges(appended: Committed) -> None:
+def _run_pending_merges(appended: WriteOutcome) -> None:
     """Run pending merges that a dead process left."""
     pending = appended.timeline.pending_of(Action.CLUSTERING)
     if not pending:

@@ -101,7 +101,7 @@ class ClusteringAttempt:
         if is_resizing(self.plan):
             save_rings(locked, self.plan, timeline, requested)
         metadata = _metadata(self.plan, stats, self.schema_json)
-        completed = locked.finish(self.instant, metadata, self.fence)
+        completed = locked.commit_instant(self.instant, metadata, self.fence)
         if is_resizing(self.plan):
             confirm_rings(storage, self.plan, timeline, requested)
         return completed

@@ -14,10 +14,10 @@ from drawstring.services.background import run_in_background
 from drawstring.services.compaction.run import run_pending, schedule_compaction
 from drawstring.services.compaction.strategies import is_to_be_planned
 from drawstring.timeline.instants import instant_time
-from drawstring.write.committed import Committed
+from drawstring.write.write_outcome import WriteOutcome
 
 
-def compact_after_commit(written: Committed) -> None:
+def compact_after_commit(written: WriteOutcome) -> None:
     """Plan a compaction that is due, and run what is pending, as the options of the write say.
 
     Args:

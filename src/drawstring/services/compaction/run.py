@@ -249,7 +249,7 @@ class _Attempt:
             compacted=True,
         )
         check_marked(locked.context.storage, self.instant.requested, stats)
-        return locked.finish(self.instant, metadata, self.fence)
+        return locked.commit_instant(self.instant, metadata, self.fence)
 
 
 def _claim(

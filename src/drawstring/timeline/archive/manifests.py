@@ -120,7 +120,7 @@ def save_manifest(
     else:
         is_put = storage.put_if_match(path, number, before[1])
     if not is_put:
-        raise outrun(path)
+        raise archived_meanwhile(path)
     storage.sync([folder])
     return storage.read_versioned(path)
 
@@ -147,10 +147,10 @@ def replace_file(storage: Storage, path: str, data: bytes, check: Callable[[], N
     else:
         is_put = versioned[0] == data or storage.put_if_match(path, data, versioned[1])
     if not is_put:
-        raise outrun(path)
+        raise archived_meanwhile(path)
 
 
-def outrun(path: str) -> ConflictError:
+def archived_meanwhile(path: str) -> ConflictError:
     """Return the error of an archiver that stalled while another process archived."""
     return ConflictError(
         "Another process archived instants of this table while this one stalled. Try again.", path=path

@@ -28,7 +28,7 @@ from drawstring.model.table_version import ArchiveFormat
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
-from drawstring.timeline.archive.manifests import outrun
+from drawstring.timeline.archive.manifests import archived_meanwhile
 from drawstring.timeline.archive.reader import LogArchive, open_archive
 from drawstring.timeline.instants import instant_time, parse_instant
 
@@ -92,7 +92,7 @@ def archive_instants(
         if files:
             _ARCHIVERS[config.layout.archive_format](storage, config, archiving, files, check)
     except FileNotFoundError as error:
-        raise outrun(str(error.filename or error)) from error
+        raise archived_meanwhile(str(error.filename or error)) from error
 
 
 def _to_history(
@@ -198,7 +198,7 @@ def _append(storage: Storage, config: TableConfig, files: Sequence[StateFile]) -
     name = f".commits_.archive.{number + 1}_1-0-1"
     path = join_path(config.history_folder, name)
     if not storage.put_if_absent(path, old_content + block):
-        raise outrun(path)
+        raise archived_meanwhile(path)
     storage.sync(folders_above([path]))
     if is_extended and newest is not None:
         storage.delete([newest.path])

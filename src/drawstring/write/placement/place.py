@@ -55,7 +55,7 @@ from drawstring.schema.evolve import conform
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
-from drawstring.write.placement.shares import IS_NEW, key_places
+from drawstring.write.placement.assign_inserts import IS_NEW, key_places
 
 
 @dataclass(frozen=True, slots=True)

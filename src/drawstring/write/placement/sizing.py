@@ -30,7 +30,7 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.schema.meta import PARTITION_PATH
 from drawstring.write.facts import WriteFacts
-from drawstring.write.placement.shares import LocateNew, Share, Shares
+from drawstring.write.placement.assign_inserts import AssignInserts, InsertBucket, InsertBuckets
 
 Groups: TypeAlias = frozenset[tuple[str, str]]
 
@@ -84,15 +84,17 @@ class Sizer:
         tally = kept.count_by((PARTITION_PATH,))
         small = {path: self._small(path) for (path,) in tally.rows}
         if located is kept or not self._unclear(tally, small):
-            shares = self._shares(tally, small)
-            yield self._located(located, shares), self._filled(shares)
+            buckets = self._insert_buckets(tally, small)
+            yield self._located(located, buckets), self._filled(buckets)
             return
         counted = located.consume().persist()
         try:
             new = counted.map_batches(only_new, counted.schema).count_by((PARTITION_PATH,))
             kept.release()
-            shares = self._shares(Tally(new.rows, int(tally.row_bytes * sum(new.rows.values()))), small)
-            yield self._located(counted, shares), self._filled(shares)
+            buckets = self._insert_buckets(
+                Tally(new.rows, int(tally.row_bytes * sum(new.rows.values()))), small
+            )
+            yield self._located(counted, buckets), self._filled(buckets)
         finally:
             counted.release()
 
@@ -121,30 +123,30 @@ class Sizer:
         """Return whether the rows fit into one file, with a safety margin for their stored size."""
         return size_bytes <= self.sizing.base_file_size_max_bytes - (small[0].size_bytes if small else 0)
 
-    def _shares(self, tally: Tally, small: Mapping[str, Sequence[FileSlice]]) -> Shares:
-        shares: dict[str, tuple[Share, ...]] = {}
+    def _insert_buckets(self, tally: Tally, small: Mapping[str, Sequence[FileSlice]]) -> InsertBuckets:
+        buckets: dict[str, tuple[InsertBucket, ...]] = {}
         record_bytes: float | None = None
         for (path,), rows in tally.rows.items():
             if not self._fit(rows * tally.row_bytes, small[path]):
                 if record_bytes is None:
                     record_bytes = self._record_bytes(tally)
-                shares[path] = divide(rows, record_bytes, small[path], self.sizing)
+                buckets[path] = divide(rows, record_bytes, small[path], self.sizing)
             elif small[path]:
-                shares[path] = (Share(Location.file_group(small[path][0].file_id), rows),)
-        return shares
+                buckets[path] = (InsertBucket(Location.file_group(small[path][0].file_id), rows),)
+        return buckets
 
-    def _filled(self, shares: Shares) -> Groups:
+    def _filled(self, buckets: InsertBuckets) -> Groups:
         if self.fills_logs:
             return frozenset()
         return frozenset(
             (path, each.location.value)
-            for path, some in shares.items()
+            for path, some in buckets.items()
             for each in some
             if not each.location.is_new
         )
 
-    def _located(self, rows: Rows, shares: Shares) -> Rows:
-        locate = LocateNew(shares, marks=self.facts.locked.config.is_merge_on_read)
+    def _located(self, rows: Rows, buckets: InsertBuckets) -> Rows:
+        locate = AssignInserts(buckets, marks=self.facts.locked.config.is_merge_on_read)
         return rows.map_batches(locate, locate.output_schema(rows.schema))
 
     def _record_bytes(self, tally: Tally) -> float:
@@ -179,7 +181,9 @@ def record_bytes(stats: Sequence[WriteStat], guess: float, sizing: Sizing) -> fl
     return min(guess, _average(stats)) if stats else guess
 
 
-def divide(rows: int, record_bytes: float, small: Sequence[FileSlice], sizing: Sizing) -> tuple[Share, ...]:
+def divide(
+    rows: int, record_bytes: float, small: Sequence[FileSlice], sizing: Sizing
+) -> tuple[InsertBucket, ...]:
     """Divide the new records of a partition: fill small files, then create new file groups of equal size.
 
     Args:
@@ -188,20 +192,22 @@ def divide(rows: int, record_bytes: float, small: Sequence[FileSlice], sizing: S
         small: file groups to fill, in this order.
         sizing: sizing options.
     """
-    shares: list[Share] = []
+    buckets: list[InsertBucket] = []
     remaining = rows
     for each in small:
         room = sizing.base_file_size_max_bytes - each.size_bytes
         taken = min(remaining, int(room / max(record_bytes, 1.0)))
         if taken > 0:
-            shares.append(Share(Location.file_group(each.file_id), taken))
+            buckets.append(InsertBucket(Location.file_group(each.file_id), taken))
             remaining -= taken
     if remaining:
         by_size = sizing.base_file_size_max_bytes / max(record_bytes, 1.0)
         most = max(_GROUP_ROWS_MIN, by_size) if sizing.auto_split else sizing.split_rows
         count = math.ceil(remaining / most)
-        shares += [Share(Location.new_file_group(number), remaining / count) for number in range(count)]
-    return tuple(shares)
+        buckets += [
+            InsertBucket(Location.new_file_group(number), remaining / count) for number in range(count)
+        ]
+    return tuple(buckets)
 
 
 def only_new(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ _log: Final = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class WriteOutcome:
     """A finished write; its table lock is released.
 
     Attributes:

@@ -26,8 +26,8 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """The share of a file group in the new records of its partition.
+class InsertBucket:
+    """A file group, and how many of the new records of its partition it takes.
 
     Attributes:
         location: an existing or a new file group.
@@ -44,20 +44,20 @@ _GOLDEN: Final = 0.6180339887498949
 IS_NEW: Final = "_drawstring_is_new"
 """Column of rows of MERGE_ON_READ tables: only new records cause a rewrite of a small file."""
 
-Shares: TypeAlias = Mapping[str, tuple[Share, ...]]
-"""Shares by partition path."""
+InsertBuckets: TypeAlias = Mapping[str, tuple[InsertBucket, ...]]
+"""Insert buckets by partition path."""
 
 
 @dataclass(frozen=True, slots=True)
-class LocateNew:
+class AssignInserts:
     """Batch function that fills in the locations of new records.
 
     Attributes:
-        shares: shares by partition; locations of records in other partitions stay unknown.
+        buckets: by partition; locations of records in other partitions stay unknown.
         marks: whether to add the column `IS_NEW`.
     """
 
-    shares: Shares
+    buckets: InsertBuckets
     marks: bool
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
@@ -68,7 +68,7 @@ class LocateNew:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Fill in the unknown locations of a stream of batches."""
-        targets = {path: _Targets(shares) for path, shares in self.shares.items()}
+        targets = {path: _Targets(buckets) for path, buckets in self.buckets.items()}
         for batch in batches:
             if LOCATION not in batch.schema.names:
                 batch = batch.append_column(LOCATION, pa.nulls(len(batch), pa.string()))
@@ -81,9 +81,9 @@ class LocateNew:
 class _Targets:
     """The file groups of one partition, by the ends of their ranges."""
 
-    def __init__(self, shares: tuple[Share, ...]) -> None:
-        self._ends = np.cumsum([share.rows for share in shares])
-        self._locations = pa.array([share.location.encode() for share in shares])
+    def __init__(self, buckets: tuple[InsertBucket, ...]) -> None:
+        self._ends = np.cumsum([bucket.rows for bucket in buckets])
+        self._locations = pa.array([bucket.location.encode() for bucket in buckets])
 
     def of(self, keys: pa.Array) -> pa.Array:
         """Return the location of every key."""
