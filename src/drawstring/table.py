@@ -64,7 +64,7 @@ from drawstring.services.clustering import run as clustering
 from drawstring.services.compaction import run as compaction
 from drawstring.services.maintenance_tasks import TaskOutcome, after_commit, run_tasks
 from drawstring.services.progress import Progress
-from drawstring.services.savepoints import savepoint
+from drawstring.services.savepoints import restore, savepoint
 from drawstring.services.service_options import check_direction, service_options
 from drawstring.services.validation import repair
 from drawstring.services.validation import run as validate
@@ -1514,7 +1514,7 @@ class Table:
             3
         """
         with self._errors():
-            done = savepoint.restore(self._context, self._options("restore", options), instant)
+            done = restore.restore(self._context, self._options("restore", options), instant)
             return done or RestoreResult(restored_to=instant)
 
     def plan_restore(self, instant: str) -> RestorePlan:
@@ -1534,7 +1534,7 @@ class Table:
             ()
         """
         with self._errors():
-            return savepoint.planned_restore(self._context, instant)
+            return restore.planned_restore(self._context, instant)
 
     def rollback(self, instant: str | None = None, *, options: Options = None) -> RollbackResult:
         """Roll back one pending instant and delete its files; committed rows stay.

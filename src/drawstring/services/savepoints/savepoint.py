@@ -1,29 +1,20 @@
-"""Savepoints, and restores of a table to an earlier write.
-
-savepoint   lists the files of the latest slices as of a write; cleaning and archiving keep them
-restore     undoes all later writes, see `txn.rollback.restore`
-"""
+"""Savepoints: lists of the files of the latest slices as of a write, which cleaning and archiving keep."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.view.file_groups import table_view
 from drawstring.formats.metadata.clean import decode_clean
-from drawstring.formats.metadata.savepoint import decode_savepoint, encode_restore_plan, encode_savepoint
-from drawstring.model.files import FileSlice, join_path
+from drawstring.formats.metadata.savepoint import encode_savepoint
+from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant, State, time_of
-from drawstring.model.result import RestoreResult
-from drawstring.model.savepoint import RestorePlan, Savepoint
+from drawstring.model.savepoint import Savepoint
 from drawstring.services.cleaning.run import finish_cleans
-from drawstring.timeline.archive.reader import open_archive
-from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.rollback.restore import plan_restore, run_restore
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
@@ -47,8 +38,8 @@ def savepoint(context: TableContext, options: WriteOptions, instant: str | None,
         ConflictError: another writer holds the table.
     """
     with lock_table(context, options.locking) as locked:
-        locked, timeline = _recovered(locked, options)
-        target = _write(timeline, instant)
+        locked, timeline = recovered_table(locked, options)
+        target = completed_write(timeline, instant)
         if any(each.requested == target.requested for each in timeline.completed_of(Action.SAVEPOINT)):
             return target.requested
         check_retained(locked.store, timeline, target)
@@ -84,73 +75,6 @@ def delete_savepoint(context: TableContext, options: WriteOptions, instant: str)
         raise _unknown("savepoint", instant, [each.requested for each in savepoints])
 
 
-def restore(context: TableContext, options: WriteOptions, instant: str) -> RestoreResult | None:
-    """Restore the table to a write; all later writes are undone.
-
-    Args:
-        context: the open table.
-        options: of writes: lock wait.
-        instant: requested time of a write with a savepoint, or of one whose files were not cleaned.
-
-    Returns:
-        What was undone, None if there was nothing to undo.
-
-    Raises:
-        InvalidError: there is no such write, some of its files are gone, or there is a later savepoint.
-        ConflictError: another writer holds the table.
-    """
-    watch = Stopwatch()
-    with lock_table(context, options.locking) as locked:
-        locked, timeline = _recovered(locked, options)
-        plan = _checked_plan(locked.context, locked.store, timeline, instant)
-        if not plan.instants:
-            return None
-        time = locked.store.new_time(timeline)
-        requested = locked.store.request(Action.RESTORE, time, encode_restore_plan(plan))
-        completed, restored = run_restore(locked.rollback_context(), requested, plan)
-    stats = [stat for each in restored.rollbacks.values() for rollback in each for stat in rollback.stats]
-    return RestoreResult(
-        instant=completed.requested,
-        completed=completed.completed,
-        restored_to=instant,
-        undone=tuple(time for time, _ in plan.instants),
-        files=sum(len(stat.deleted) for stat in stats),
-        seconds=round(watch.seconds(), 3),
-    )
-
-
-def planned_restore(context: TableContext, instant: str) -> RestorePlan:
-    """Return the plan of `restore`; the table is not changed. Raises the same errors."""
-    store = TimelineStore(context.storage, load_config(context.storage), context.clock)
-    return _checked_plan(context, store, store.load(), instant)
-
-
-def _checked_plan(
-    context: TableContext, store: TimelineStore, timeline: Timeline, instant: str
-) -> RestorePlan:
-    target = _write(timeline, instant)
-    savepoints = timeline.completed_of(Action.SAVEPOINT)
-    later = [each.requested for each in savepoints if each.requested > instant]
-    if later:
-        raise InvalidError(
-            f"There are savepoints after {instant} ({', '.join(later)}). Delete them first.",
-            instant=instant,
-        )
-    own_savepoint = next((each for each in savepoints if each.requested == instant), None)
-    if own_savepoint is None:
-        check_retained(store, timeline, target)
-    else:
-        _check_present(context, decode_savepoint(store.read(own_savepoint)), instant)
-    archived = open_archive(context.storage, load_config(context.storage))
-    if any(each.is_write for each in archived.completed(time_of(target))):
-        raise InvalidError(
-            f"Writes after {instant} were archived (hoodie.archive.beyond.savepoint) and cannot be undone."
-            " Restore to a later write.",
-            instant=instant,
-        )
-    return plan_restore(timeline, target)
-
-
 def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) -> None:
     """Make sure that no clean deleted files that the table had after a write.
 
@@ -173,7 +97,7 @@ def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) ->
             )
 
 
-def _recovered(locked: LockedTable, options: WriteOptions) -> tuple[LockedTable, Timeline]:
+def recovered_table(locked: LockedTable, options: WriteOptions) -> tuple[LockedTable, Timeline]:
     """Recover the table, and finish pending cleans, which may delete files that can no longer be kept."""
     locked, timeline = recover_and_load(locked, options.failed_writes)
     if not timeline.pending_of(Action.CLEAN):
@@ -198,20 +122,12 @@ def _names(file_slice: FileSlice) -> list[str]:
     return base + [log.status.name for log in file_slice.logs]
 
 
-def _check_present(context: TableContext, saved: Savepoint, instant: str) -> None:
-    for partition, names in saved.files.items():
-        listed = {status.name for status in context.storage.list_files(partition)}
-        for name in names:
-            if name not in listed:
-                raise CorruptTableError(
-                    "A file of the savepoint is gone, so the table cannot be restored to it. Restore the file"
-                    " from a backup, or restore the table to another write.",
-                    instant=instant,
-                    path=join_path(partition, name),
-                )
+def completed_write(timeline: Timeline, instant: str | None) -> Instant:
+    """Return a completed write by its requested time; None for the newest.
 
-
-def _write(timeline: Timeline, instant: str | None) -> Instant:
+    Raises:
+        InvalidError: there is none.
+    """
     target = timeline.latest_write() if instant is None else timeline.write_at(instant)
     if target is None:
         raise _unknown("write", instant, [each.requested for each in timeline.writes()])
