@@ -14,9 +14,9 @@ class Timeline:
 
     Attributes:
         instants: sorted by requested time, then action.
-        start: requested time of the first write of the active timeline; earlier instants were archived and
-            count as committed, except those that are known not to have completed. None for a table without
-            writes.
+        start: requested time of the first write of the active timeline that no savepoint keeps there (Hudi:
+            getFirstNonSavepointCommit); earlier instants were archived and count as committed, except those
+            that are known not to have completed. None for a table without writes.
         rolled_back: requested times of recently rolled back instants. A stalled writer may still create files
             of them, which never count.
         stray: instants that only look pending: a stalled process put their inflight files again after they
