@@ -10,8 +10,8 @@ import pytest
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.index.consistent.rings import FIRST, Ring, load_ring
 from drawstring.index.consistent.xxhash import xxhash32
+from drawstring.index.existing_writes import FOLDERS
 from drawstring.index.ring_hashes import key_hashes
-from drawstring.index.written import FOLDERS
 from drawstring.model.hashing import decode_nodes
 from drawstring.storage.memory import MemoryStorage
 from tests.support.consistent_buckets import CONSISTENT

@@ -20,8 +20,8 @@ from drawstring.index.bucket.simple_bucket import BucketIndex
 from drawstring.index.choose import choose_index, declared_index
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex
 from drawstring.index.consistent.rings import RingLifecycle
+from drawstring.index.existing_writes import FOLDERS
 from drawstring.index.lifecycle import NoIndexFiles
-from drawstring.index.written import FOLDERS
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant
 from drawstring.schema.meta import FILE_NAME, PARTITION_PATH, RECORD_KEY

@@ -11,7 +11,7 @@ from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.index.consistent.rings import HASH_MASK, Ring
-from drawstring.index.written import FOLDERS
+from drawstring.index.existing_writes import FOLDERS
 from drawstring.model.files import BaseFile, FileSlice, FileStatus
 from drawstring.model.hashing import decode_nodes, encode_nodes, nodes_of
 from drawstring.model.instant import Action

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drawstring.index.written import FOLDERS
+from drawstring.index.existing_writes import FOLDERS
 from drawstring.model.instant import time_of
 from tests.support.consistent_buckets import NEWER_PISA, PISA, ROMANS, prefixes, table_with_two_rings
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans, settled_rows

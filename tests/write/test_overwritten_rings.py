@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError, UnsupportedError
-from drawstring.index.written import FOLDERS
+from drawstring.index.existing_writes import FOLDERS
 from drawstring.model.instant import time_of
 from drawstring.table import Table
 from tests.support.consistent_buckets import PISA, ROMANS, prefixes, table_with_two_rings

@@ -20,10 +20,10 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.bloom_pruning import BloomPruning, ReadPruned
+from drawstring.index.existing_writes import ExistingWrites, refuse_undeclared_bucket_index
 from drawstring.index.lifecycle import NoIndexFiles
 from drawstring.index.location import Location, LocationKind
 from drawstring.index.tag_context import TagContext
-from drawstring.index.written import ExistingWrites, refuse_undeclared_bucket_index
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of
 

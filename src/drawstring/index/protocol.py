@@ -19,10 +19,10 @@ from drawstring.base.clock import Ids
 from drawstring.config.keys.clustering import Clustering
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.settings import FileSettings
+from drawstring.index.existing_writes import ExistingWrites
 from drawstring.index.lifecycle import DualWrite, IndexLifecycle
 from drawstring.index.location import LOCATION, Location
 from drawstring.index.tag_context import TagContext
-from drawstring.index.written import ExistingWrites
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY

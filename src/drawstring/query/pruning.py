@@ -26,7 +26,7 @@ from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.partition_match import partitions_that_match, ranges_that_match
 from drawstring.index.bucket.simple_bucket import BucketCounts, bucket_numbers, stored_counts
-from drawstring.index.written import bucket_of
+from drawstring.index.existing_writes import bucket_of
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.path_values import path_values
 from drawstring.model.files import FileSlice

@@ -23,7 +23,7 @@ from drawstring.base.errors import ConflictError, DrawstringError, UnsupportedEr
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.config.keys.locks import LockSettings
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.presence import WRITES_CHECKED, refuse_external_files
+from drawstring.filegroups.view.missing_files import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.merge.record_mergers import check_mergeable, merger_of

@@ -32,7 +32,7 @@ from drawstring.config.table.kinds import typed_columns
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.index.written import ExistingWrites
+from drawstring.index.existing_writes import ExistingWrites
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.paths import split_path
 from drawstring.keygen.texts import is_moment

@@ -26,7 +26,7 @@ from typing import Final, Protocol, TypeAlias
 
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.listing import Listing, StorageListing
-from drawstring.filegroups.view.presence import MissingFileCheck
+from drawstring.filegroups.view.missing_files import MissingFileCheck
 from drawstring.formats.metadata.commit import clustering_groups, decode_compaction_plan
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileGroup, FileSlice, FileStatus, LogFile

@@ -74,7 +74,7 @@ def append_log(
     if settings.logs_named_by:
         stat = replace(
             stat, prev_commit=settings.instant
-        )  # marks a dual-write copy: `filegroups.view.presence`
+        )  # marks a dual-write copy: `filegroups.view.missing_files`
     return replace(stat, size_bytes=size_bytes, seconds=watch.seconds())
 
 

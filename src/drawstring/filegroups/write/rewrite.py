@@ -30,8 +30,8 @@ from drawstring.filegroups.read.bootstrap_reader import base_rows_of
 from drawstring.filegroups.write.base_writer import BaseFileWriter
 from drawstring.filegroups.write.change_log import ChangeLog, taken
 from drawstring.filegroups.write.changes import Changes, ordering_columns
+from drawstring.filegroups.write.field_merge_handle import FieldMergeHandle, Numbers, matches
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
-from drawstring.filegroups.write.patch import FieldMergeHandle, Numbers, matches
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored, keyed
 from drawstring.formats.base_files import Selection

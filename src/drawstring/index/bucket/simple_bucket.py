@@ -36,8 +36,8 @@ from drawstring.base.java_patterns import found_in, linear_pattern
 from drawstring.base.javahash import string_hash, utf8_parts
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.index.base import HashingIndex
+from drawstring.index.existing_writes import ExistingWrites, bucket_of, has_bucket
 from drawstring.index.location import Location
-from drawstring.index.written import ExistingWrites, bucket_of, has_bucket
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of
 from drawstring.storage.protocol import Storage

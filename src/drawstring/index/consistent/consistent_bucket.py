@@ -21,10 +21,10 @@ from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.index.base import HashingIndex
 from drawstring.index.consistent.rings import Ring, RingLifecycle, load_ring, save_first_ring
 from drawstring.index.dual_write import dual_write
+from drawstring.index.existing_writes import ExistingWrites
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.location import Location
 from drawstring.index.ring_hashes import key_hashes
-from drawstring.index.written import ExistingWrites
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of, prefix_of
 from drawstring.storage import open_spec

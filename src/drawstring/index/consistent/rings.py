@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.index.consistent.xxhash import Hashes
+from drawstring.index.existing_writes import FOLDERS, has_rings
 from drawstring.index.lifecycle import IndexCommit
-from drawstring.index.written import FOLDERS, has_rings
 from drawstring.model.files import join_path
 from drawstring.model.hashing import NodeChange
 from drawstring.model.instant import Action, Instant

@@ -17,7 +17,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.filegroups.read.cdc import CHANGE_SCHEMA, DELETE, INSERT, UPDATE, ChangeTask
 from drawstring.filegroups.read.log_history import LogHistory
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
-from drawstring.filegroups.view.presence import named_otherwise, resizing_of
+from drawstring.filegroups.view.missing_files import named_otherwise, resizing_of
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import FileSlice, FileStatus, LogFile
 from drawstring.model.instant import Action, Instant, time_of

@@ -23,7 +23,7 @@ from drawstring.expressions.predicate import Where
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.filegroups.view.file_groups import FileGroupView
 from drawstring.filegroups.view.listing import FixedListing
-from drawstring.filegroups.view.presence import may_be_gone
+from drawstring.filegroups.view.missing_files import may_be_gone
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.model.instant import time_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drawstring.filegroups.view.listing import Listing
-from drawstring.filegroups.view.presence import refuse_external_file
+from drawstring.filegroups.view.missing_files import refuse_external_file
 from drawstring.model.files import FileStatus
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.clustering import RESIZING, bare
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.index.written import has_rings, is_bucketed, refuse_undeclared_bucket_index
+from drawstring.index.existing_writes import has_rings, is_bucketed, refuse_undeclared_bucket_index
 from drawstring.services.clustering.plan import parameters
 from drawstring.services.clustering.row_order import RowOrder
 from drawstring.services.service_files import file_settings

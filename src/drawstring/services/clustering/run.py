@@ -19,7 +19,7 @@ from drawstring.config.keys.clustering import BASE_FILES, bare
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
-from drawstring.index.written import has_rings
+from drawstring.index.existing_writes import has_rings
 from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.commit import WriteOperation
 from drawstring.model.files import FileSlice

@@ -10,7 +10,7 @@ from drawstring.base.errors import DrawstringError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView
 from drawstring.filegroups.view.listing import FixedListing
-from drawstring.filegroups.view.presence import needed
+from drawstring.filegroups.view.missing_files import needed
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile, parse_data_file
 from drawstring.model.instant import Instant, time_of

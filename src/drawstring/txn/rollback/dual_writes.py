@@ -1,6 +1,6 @@
 """Log files that a failed write put into the buckets of a pending resizing (dual writes).
 
-They are named after the resizing (`filegroups.view.presence`), so markers and blocks tell which
+They are named after the resizing (`filegroups.view.missing_files`), so markers and blocks tell which
 write they belong to. In layout 1 rollback commands invalidate their blocks as in all log files.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from drawstring.filegroups.view.presence import named_otherwise
+from drawstring.filegroups.view.missing_files import named_otherwise
 from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.protocol import Storage

@@ -1,7 +1,7 @@
 """The instants that data files of failed writes belong to: by file name, or by the blocks of a log file.
 
 Log files of layout 1 are named after their file slice, and log files in the buckets of a pending resizing
-after the resizing (`filegroups.view.presence`). Any write may have appended blocks to them.
+after the resizing (`filegroups.view.missing_files`). Any write may have appended blocks to them.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.view.presence import named_otherwise
+from drawstring.filegroups.view.missing_files import named_otherwise
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.savepoint import decode_restore_plan, encode_restore
 from drawstring.index.stored import STORED_INDEX
