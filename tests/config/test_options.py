@@ -192,7 +192,7 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
             "differ",
         ),
         (
-            {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"},
+            {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"},
             UnsupportedError,
             "SINGLE_WRITER",
         ),

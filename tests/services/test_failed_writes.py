@@ -158,7 +158,7 @@ def test_nobody_writes_beside_a_live_writer_of_another_engine(policy: str) -> No
     table = opened(storage, NOW_MS)
     (theirs,) = table.timeline.pending_writes()
     beat(storage, theirs.requested, NOW_MS - 60_000, b"")
-    with pytest.raises(ConflictError, match="Another engine"):
+    with pytest.raises(ConflictError, match="Another process or engine"):
         table.upsert(NEXT, options={POLICY: policy})
     table.upsert(NEXT, options={POLICY: policy, "hoodie.client.heartbeat.tolerable.misses": "1"})
 

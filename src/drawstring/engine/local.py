@@ -57,9 +57,8 @@ class LocalEngine:
         return at_once(task, items, self.threads)
 
     def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> LocalRows:
-        """Return rows over a stream of batches, which can be read once."""
-        iterator = iter(batches)
-        return LocalRows(self, schema, lambda: iterator)
+        """Return rows over batches; those of an iterator can be read once."""
+        return LocalRows(self, schema, lambda: iter(batches), is_stream=isinstance(batches, Iterator))
 
     def read(
         self, sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], schema: pa.Schema
@@ -72,12 +71,19 @@ class LocalRows:
     """Record batches in this process: one stream, or one stream per group after an exchange."""
 
     def __init__(
-        self, engine: LocalEngine, schema: pa.Schema, source: Source, origin: SpillingGroups | None = None
+        self,
+        engine: LocalEngine,
+        schema: pa.Schema,
+        source: Source,
+        origin: SpillingGroups | None = None,
+        *,
+        is_stream: bool = False,
     ) -> None:
         self._engine = engine
         self._schema = schema
         self._source = source
         self._origin = origin
+        self._is_stream = is_stream
         self._stored: SpillingGroups | None = None
         self._tallies: dict[tuple[str, ...], Tally] = {}
         self._numbers_by_columns: dict[tuple[str, ...], WantedKeys] = {}
@@ -102,16 +108,27 @@ class LocalRows:
             for batches in ordered_map(apply, self._source(), self._engine.threads):
                 yield from batches
 
-        return LocalRows(self._engine, schema, mapped, self._origin)
+        return LocalRows(self._engine, schema, mapped, self._origin, is_stream=self._is_stream)
+
+    def repeatable(self) -> LocalRows:
+        """Return these rows, or stored ones if they are a stream that can be read once."""
+        if not self._is_stream:
+            return self
+        stored = self._read_to_end()
+        return LocalRows(self._engine, self._schema, lambda: stored.batches(_ALL_ROWS))
 
     def persist(self) -> LocalRows:
         """Read the stream to its end and store it, spilling to disk beyond the engine's memory bound."""
-        stored = SpillingGroups(self._schema, self._engine.memory_bytes)
-        for batch in self._source():
-            stored.add(_ALL_ROWS, batch)
+        stored = self._read_to_end()
         rows = LocalRows(self._engine, self._schema, lambda: stored.batches(_ALL_ROWS), stored)
         rows._stored = stored
         return rows
+
+    def _read_to_end(self) -> SpillingGroups:
+        stored = SpillingGroups(self._schema, self._engine.memory_bytes)
+        for batch in self._source():
+            stored.add(_ALL_ROWS, batch)
+        return stored
 
     def consume(self) -> LocalRows:
         """Return the rows for a single, final reading, which frees their memory batch by batch."""

@@ -58,6 +58,10 @@ class Rows(Protocol):
         """
         ...
 
+    def repeatable(self) -> Rows:
+        """Return rows that can be read several times: these, or stored ones if they can be read only once."""
+        ...
+
     def persist(self) -> Rows:
         """Compute the rows once and store them, so that several uses see the same rows."""
         ...

@@ -47,13 +47,22 @@ def clean_is_due(written: WriteOutcome) -> bool:
         return False
     if cleaning.policy == CleanPolicy.VERSIONS or timeline.pending_of(Action.CLEAN):
         return True
-    if timeline.pending_writes() and written.options.failed_writes.policy == FailedWritesPolicy.LAZY:
+    if _has_expired_writes(written):
         return True  # cleaning rolls back what dead writers left
     writes = timeline.writes()
     if cleaning.policy == CleanPolicy.COMMITS:
         return len(writes) > cleaning.commits_retained
     cutoff = cutoff_of(cleaning, written.context.clock, written.config)
     return bool(writes) and writes[0].requested < cutoff
+
+
+def _has_expired_writes(written: WriteOutcome) -> bool:
+    """Tell whether a pending write may have lost its heartbeat: a younger one cannot have missed enough."""
+    failed = written.options.failed_writes
+    if failed.policy != FailedWritesPolicy.LAZY:
+        return False
+    expired = instant_time(written.context.clock.now_ms() - failed.alive_ms, written.config.timezone)
+    return any(pending.requested < expired for pending in written.timeline.pending_writes())
 
 
 def archive_is_due(written: WriteOutcome) -> bool:

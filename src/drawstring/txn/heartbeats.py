@@ -2,9 +2,10 @@
 
     .hoodie/.heartbeat/<T>      empty in Hudi, the engine's name in drawstring; only the age counts
 
-A write of another engine is alive while its heartbeat is young. A write of drawstring is dead as soon as
-another process holds the table lock, because a live one would still hold it. drawstring writes heartbeats
-under the LAZY policy (failed writes are left to the cleaner), since Hudi takes a write without one for dead.
+A write of another engine is alive while its heartbeat is young, and so is a write of drawstring that runs
+beside other writers. A single writer of drawstring is dead as soon as another process holds the table lock,
+because a live one would still hold it. Under the LAZY policy (failed writes are left to the cleaner) it
+writes heartbeats for Hudi, which takes a write without one for dead.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from drawstring.model.instant import Instant
 from drawstring.storage.protocol import Storage
 
 HEARTBEAT_FOLDER: Final = ".hoodie/.heartbeat"
-_OWN: Final = b"drawstring"
+_LOCKED: Final = b"drawstring"
+_BESIDE_OTHERS: Final = b"drawstring, beside other writers"
 _log = logging.getLogger("drawstring")
 
 
 def refuse_live_writers(
     storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites = DEFAULT_FAILED_WRITES
 ) -> None:
-    """Refuse to go on while writers of other engines are alive.
+    """Refuse to go on while writers that do not hold the table lock are alive.
 
     Args:
         storage: the table's files.
@@ -38,25 +40,28 @@ def refuse_live_writers(
         failed: the policy for failed writes, with the greatest age of a live heartbeat.
 
     Raises:
-        ConflictError: another engine is writing one of the instants.
+        ConflictError: another process or engine is writing one of the instants.
     """
     for instant in alive_elsewhere(storage, clock, pending, failed):
         raise ConflictError(
-            "Another engine is writing to this table. Retry when it is done.", instant=instant.requested
+            "Another process or engine is writing to this table: its heartbeat is younger than"
+            f" {failed.alive_ms // 1000} s. Retry when it is done, or write beside it with"
+            " hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL.",
+            instant=instant.requested,
         )
 
 
 def alive_elsewhere(
     storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites
 ) -> list[Instant]:
-    """Return the instants with a live heartbeat of another engine, in the same order."""
+    """Return the instants of writers that live without the table lock, in the same order."""
     if not pending:
         return []
     beats, now_ms = _beats(storage), clock.now_ms()
     return [
         instant
         for instant in pending
-        if now_ms - beats.get(instant.requested, 0) < failed.alive_ms and not _is_own(storage, instant)
+        if now_ms - beats.get(instant.requested, 0) < failed.alive_ms and not _held_lock(storage, instant)
     ]
 
 
@@ -128,7 +133,7 @@ class Heartbeat:
 
     def _beat(self) -> None:
         now_ms = self._clock.now_ms()
-        self._storage.put(self._path, _OWN)
+        self._storage.put(self._path, _BESIDE_OTHERS if self._failed.spares_writers else _LOCKED)
         self._last_ms = now_ms
 
     def _keep_beating(self) -> None:
@@ -157,8 +162,9 @@ def _beats(storage: Storage) -> Mapping[str, int]:
     return {status.name: status.modified_ms for status in storage.list_files(HEARTBEAT_FOLDER)}
 
 
-def _is_own(storage: Storage, instant: Instant) -> bool:
+def _held_lock(storage: Storage, instant: Instant) -> bool:
+    """Return whether the heartbeat is that of a single writer of drawstring, which held the table lock."""
     try:
-        return storage.read(f"{HEARTBEAT_FOLDER}/{instant.requested}") == _OWN
+        return storage.read(f"{HEARTBEAT_FOLDER}/{instant.requested}") == _LOCKED
     except FileNotFoundError:
         return True

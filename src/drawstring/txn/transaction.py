@@ -8,7 +8,9 @@
                (a foreign metadata table is switched off just before the put: `txn.metadata_table_switch`)
     abort      remove the instant: without a trace if no data file was begun, else by a rollback
 
-The lock is held from `lock_table` to the end of the write: there is one writer at a time.
+A single writer holds the lock from `lock_table` to the end of the write. Under optimistic concurrency
+control it is released while files are written (`HeldLock.released`), and `txn.write_conflicts`
+decides whether the write may commit.
 """
 
 from __future__ import annotations
@@ -36,8 +38,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import Heartbeat, beating
-from drawstring.txn.locks.protocol import Lock
-from drawstring.txn.locks.table_lock import table_lock
+from drawstring.txn.locks.table_lock import HeldLock, table_lock
 from drawstring.txn.metadata_table_switch import MetadataTableGuard
 from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
@@ -113,7 +114,7 @@ class LockedTable:
     context: TableContext
     config: TableConfig
     store: TimelineStore
-    lock: Lock
+    lock: HeldLock
 
     def rollback_context(self) -> RollbackContext:
         """Return the context that a rollback of this table works with."""
@@ -198,7 +199,8 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
         ConflictError: another writer held the lock for longer than that.
         UnsupportedError: the table has a feature that this release cannot write.
     """
-    with table_lock(context.storage, context.clock, context.ids, locking.wait_ms, locking) as lock:
+    storage, clock, ids = context.storage, context.clock, context.ids
+    with HeldLock(lambda: table_lock(storage, clock, ids, locking.wait_ms, locking)) as lock:
         config = load_config(context.storage)
         check_writable(context.storage, config)
         yield _locked_table(context, config, lock)
@@ -279,7 +281,7 @@ def begin(
         content: content of the requested file.
         failed: the policy for failed writes, which says whether the write needs a heartbeat.
     """
-    has_heartbeat = failed.policy == FailedWritesPolicy.LAZY
+    has_heartbeat = failed.spares_writers or failed.policy == FailedWritesPolicy.LAZY
     context = locked.context
     with (
         beating(context.storage, context.clock, time, failed) if has_heartbeat else nullcontext() as heartbeat
@@ -322,7 +324,7 @@ def _sync(context: TableContext, paths: Sequence[str]) -> None:
     context.storage.sync(folders_above(paths))
 
 
-def _locked_table(context: TableContext, config: TableConfig, lock: Lock) -> LockedTable:
+def _locked_table(context: TableContext, config: TableConfig, lock: HeldLock) -> LockedTable:
     guard = MetadataTableGuard(context.storage, config, context.clock)
     return LockedTable(
         context, config, TimelineStore(context.storage, config, context.clock, context.ids, guard), lock

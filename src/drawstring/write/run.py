@@ -8,7 +8,8 @@ begin -> prepare (keys, partition paths, locations of hashing indexes)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -30,6 +31,8 @@ from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, 
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover
+from drawstring.txn.write_conflicts import OwnChanges
+from drawstring.write.attempts import attempted, beside_others, checked_timeline, schema_to_commit
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
 from drawstring.write.facts import WriteFacts
@@ -89,40 +92,106 @@ def write_source(
         options: options of the write.
         extra: extra metadata of the commit.
     """
-    watch = Stopwatch()
-    with lock_table(context, options.locking) as locked:
-        bound = source.bind(locked)
-        verb = bound.acts_as(requested, locked.config)
-        facts, plan = _planned(locked, bound, verb, options)
-        recovered = recover(locked, options.failed_writes, facts.timeline)
-        if recovered is not locked:
-            bound = source.bind(recovered)
-            facts, plan = _planned(recovered, bound, verb, options)
+    write = _Write(context, source, requested, options, extra or {}, Stopwatch())
+    if not options.is_optimistic:
+        return write.attempt(keeps_lock=True)
+    write = replace(write, source=source.repeatable())
+    return attempted(context, options.concurrency.retries_max, lambda keeps: write.attempt(keeps_lock=keeps))
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A write as requested.
+
+    Attributes:
+        context: the table.
+        source: source of the rows.
+        requested: rules of the requested operation.
+        options: options of the write.
+        extra: extra metadata of the commit.
+        watch: measures the write with all its attempts.
+    """
+
+    context: TableContext
+    source: WriteSource
+    requested: Verb
+    options: WriteOptions
+    extra: Mapping[str, str]
+    watch: Stopwatch
+
+    def attempt(self, *, keeps_lock: bool) -> WriteOutcome:
+        """Run the write once.
+
+        Args:
+            keeps_lock: whether no other writer may commit meanwhile.
+
+        Raises:
+            LostRaceError: another writer committed a conflicting change meanwhile.
+        """
+        options = self.options
+        with lock_table(self.context, options.locking) as locked:
+            bound = self.source.bind(locked)
+            verb = bound.acts_as(self.requested, locked.config)
+            facts, plan = _planned(locked, bound, verb, options)
+            recovered = recover(locked, options.failed_writes, facts.timeline)
+            if recovered is not locked:
+                bound = self.source.bind(recovered)
+                facts, plan = _planned(recovered, bound, verb, options)
+            return self._committed(recovered, bound, verb, facts, plan, keeps_lock=keeps_lock)
+
+    def _committed(
+        self,
+        locked: LockedTable,
+        bound: BoundSource,
+        verb: Verb,
+        facts: WriteFacts,
+        plan: WritePlan,
+        *,
+        keeps_lock: bool,
+    ) -> WriteOutcome:
+        """Put the instant on the timeline, write the files and commit."""
+        context, options, watch = self.context, self.options, self.watch
         plan_content = encode_requested_replace(verb.operation) if verb.replaces else b""
         watch.lap("plan")
-        action = verb.action(recovered.config)
-        with begin(recovered, action, facts.time, plan_content, options.failed_writes) as transaction:
+        action = verb.action(locked.config)
+        with begin(locked, action, facts.time, plan_content, options.failed_writes) as transaction:
             has_dual_write = plan.dual_write is not None
-            lookup = write_lookup(recovered, facts.timeline, options, has_dual_write=has_dual_write)
+            lookup = write_lookup(locked, facts.timeline, options, has_dual_write=has_dual_write)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
-            stats = placed(bound, plan, verb, sizer)
+            with nullcontext() if keeps_lock else beside_others(transaction, facts):
+                stats = placed(bound, plan, verb, sizer)
             watch.lap("write")
-            merged = {**(extra or {}), "schema": plan.schema_json}
-            metadata = CommitMetadata(tuple(stats), verb.operation, merged, _replaced(verb, stats, lookup))
+            extra = {**self.extra, "schema": plan.schema_json}
+            metadata = CommitMetadata(tuple(stats), verb.operation, extra, _replaced(verb, stats, lookup))
+            timeline = facts.timeline
+            if not keeps_lock:
+                timeline = checked_timeline(facts, _own_changes(metadata, verb, bound, plan))
+                extra["schema"] = schema_to_commit(facts, plan.schema_json, timeline, options)
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
-                empty = CommitResult.nothing(requested.name, watch.seconds())
-                return WriteOutcome(context, recovered.config, options, empty, facts.timeline)
-            cancel_conflicting_clusterings(recovered, facts.timeline, options, metadata)
-            overwritten = _overwritten(verb, metadata)
-            change = IndexCommit(context.storage, facts.timeline, facts.time, overwritten)
+                empty = CommitResult.nothing(self.requested.name, watch.seconds())
+                return WriteOutcome(context, locked.config, options, empty, timeline)
+            cancel_conflicting_clusterings(locked, timeline, options, metadata)
+            change = IndexCommit(context.storage, timeline, facts.time, _overwritten(verb, metadata))
             with completing(plan.index, change):
                 completed = transaction.commit(metadata)
         watch.lap("commit")
-        result = CommitResult.of(completed, requested.name, _once(plan, stats), watch.seconds())
-        result = emit_commit(context, recovered.config, result, watch.laps)
-    timeline = Timeline.of((*facts.timeline.instants, completed))
-    return WriteOutcome(context, recovered.config, options, result, timeline, stats, requested.merges_files)
+        result = CommitResult.of(completed, self.requested.name, _once(plan, stats), watch.seconds())
+        result = emit_commit(context, locked.config, result, watch.laps)
+        after = Timeline.of((*timeline.instants, completed))
+        merges_files = self.requested.merges_files
+        return WriteOutcome(context, locked.config, options, result, after, stats, merges_files)
+
+
+def _own_changes(metadata: CommitMetadata, verb: Verb, source: BoundSource, plan: WritePlan) -> OwnChanges:
+    return OwnChanges(
+        metadata,
+        tags=verb.looks_up or plan.duplicates != "none",
+        is_hashed=plan.index.is_hashed,
+        is_global=plan.index.is_global,
+        reads_rows=source.reads_rows,
+        overwrites=bool(verb.replaces),
+    )
 
 
 def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:

@@ -5,7 +5,7 @@ A source is bound to the table under the table lock, so that no other write can 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,8 +22,8 @@ from drawstring.write.plan import WritePlan
 from drawstring.write.verbs import Verb
 
 
-def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Open user data as a stream.
+def batches_of(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    """Open user data as batches.
 
     The C interfaces truncate column names at a NUL, so pyarrow objects are not read through them.
 
@@ -32,19 +32,31 @@ def batches_of(data: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
             pandas DataFrame.
 
     Returns:
-        The schema and an iterator over the batches, each of at most `BATCH_ROWS` rows.
+        The schema and the batches, each of at most `BATCH_ROWS` rows: an iterator, or for data in memory
+        batches that can be read several times.
 
     Raises:
         InvalidError: the object has another type.
     """
+    if _is_pandas_frame(data):
+        data = _from_pandas(data)
     reader = _reader(data)
-    return reader.schema, _bounded(reader)
+    in_memory = isinstance(data, pa.Table | pa.RecordBatch)
+    return reader.schema, _InMemory(data) if in_memory else _bounded(reader)
+
+
+@dataclass(frozen=True, slots=True)
+class _InMemory:
+    """Batches of a table in memory."""
+
+    data: pa.Table | pa.RecordBatch
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return _bounded(_reader(self.data))
 
 
 def _reader(data: Any) -> pa.RecordBatchReader:
     try:
-        if _is_pandas_frame(data):
-            return pa.Table.from_pandas(data, preserve_index=_index_to_keep(data)).to_reader()
         if isinstance(data, pa.RecordBatchReader):
             return data
         if isinstance(data, pa.Table):
@@ -58,11 +70,22 @@ def _reader(data: Any) -> pa.RecordBatchReader:
             batch = pa.record_batch(data)
             return pa.RecordBatchReader.from_batches(batch.schema, [batch])
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InvalidError(f"Rows of this {type(data).__name__} cannot be read: {error}.") from error
+        raise _unreadable(data, error) from error
     raise InvalidError(
         f"Rows cannot be read from {type(data).__name__}. Give a pyarrow Table or RecordBatchReader,"
         " a pandas or polars DataFrame, or another object with the Arrow C stream interface."
     )
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=_index_to_keep(frame))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise _unreadable(frame, error) from error
+
+
+def _unreadable(data: Any, error: Exception) -> InvalidError:
+    return InvalidError(f"Rows of this {type(data).__name__} cannot be read: {error}.")
 
 
 def _check_names(data: Any) -> None:
@@ -102,6 +125,10 @@ def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
 class WriteSource(Protocol):
     """Rows to write, not yet bound to the table."""
 
+    def repeatable(self) -> WriteSource:
+        """Return the source for several attempts of the write."""
+        ...
+
     def bind(self, locked: LockedTable) -> BoundSource:
         """Check the write against the table without changing it.
 
@@ -117,6 +144,11 @@ class BoundSource(Protocol):
     @property
     def schema(self) -> pa.Schema:
         """Columns of the rows."""
+        ...
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the rows depend on rows of the table."""
         ...
 
     @property
@@ -153,9 +185,18 @@ class InputRows:
         return self.rows.schema
 
     @property
+    def reads_rows(self) -> bool:
+        """Return False: the rows do not depend on the table."""
+        return False
+
+    @property
     def sets(self) -> tuple[str, ...]:
         """Empty: the rows are whole."""
         return ()
+
+    def repeatable(self) -> InputRows:
+        """Return the source with rows that can be read several times."""
+        return InputRows(self.rows.repeatable())
 
     def bind(self, locked: LockedTable) -> InputRows:
         """Return the rows: they do not depend on the table."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from drawstring.base.errors import InvalidError
+from drawstring.config.keys.concurrency import Concurrency, ConcurrencyMode
 from drawstring.config.options.option import Kind, Option
 
 
@@ -22,19 +24,37 @@ class FailedWrites:
     """Settings of the rollback of failed writes.
 
     Attributes:
-        policy: one of `FailedWritesPolicy`.
+        policy: one of `FailedWritesPolicy`, None for the default of the concurrency mode.
         interval_ms: milliseconds between two heartbeats of a writer.
         misses: intervals without a heartbeat after which a writer counts as dead.
+        spares_writers: whether writers with a live heartbeat are left to go on (several writers); otherwise
+            an operation that meets one is refused.
     """
 
-    policy: str
+    policy: str | None
     interval_ms: int
     misses: int
+    spares_writers: bool = False
 
     @property
     def alive_ms(self) -> int:
         """Milliseconds after which a heartbeat expires."""
         return self.interval_ms * self.misses
+
+    def under(self, concurrency: Concurrency) -> FailedWrites:
+        """Return the settings under a concurrency mode; several writers need the policy LAZY or NEVER.
+
+        Raises:
+            InvalidError: the policy EAGER, which would roll live writers back.
+        """
+        if concurrency.mode != ConcurrencyMode.OPTIMISTIC:
+            return replace(self, policy=self.policy or FailedWritesPolicy.EAGER.value)
+        if self.policy == FailedWritesPolicy.EAGER:
+            raise InvalidError(
+                "hoodie.clean.failed.writes.policy=EAGER would roll back the other writers of"
+                f" {concurrency.mode}. Drop the option, or set it to LAZY."
+            )
+        return replace(self, policy=self.policy or FailedWritesPolicy.LAZY.value, spares_writers=True)
 
 
 FAILED_WRITES_OPTIONS: Final[tuple[Option, ...]] = (
@@ -42,8 +62,7 @@ FAILED_WRITES_OPTIONS: Final[tuple[Option, ...]] = (
         "hoodie.clean.failed.writes.policy",
         "Which process rolls back failed writes: EAGER: the next write or table service; LAZY: a clean, once"
         " the heartbeat of the writer has expired; NEVER: none, so that cleaning and archiving stop before a"
-        " failed write.",
-        default=FailedWritesPolicy.EAGER.value,
+        " failed write. By default LAZY under optimistic concurrency control, otherwise EAGER.",
         choices=tuple(FailedWritesPolicy),
         alternatives=("hoodie.cleaner.policy.failed.writes",),
         field="policy",

@@ -140,7 +140,6 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.write.ignore.failed": "a failed write is never committed",
     "hoodie.write.markers.type": "markers are always files of their own",
     "hoodie.write.merge.handle.class": _TUNING,
-    "hoodie.write.num.retries.on.conflict.failures": _LOCKS,
     "hoodie.write.record.positions": _TUNING,
     "hoodie.write.tagged.record.storage.level": _TUNING,
     "hoodie.write.track.event.time.watermark": _TUNING,

@@ -38,7 +38,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only("FALSE", _WRITE + "schema.allow.auto.evolution.column.drop", "Whether absent columns are dropped."),
     _only("FALSE", "hoodie.schema.on.read.enable", "Whether columns may be renamed and dropped."),
     _only("FALSE", "hoodie.allow.operation.metadata.field", "Whether records store their operation."),
-    _only("SINGLE_WRITER", "hoodie.write.concurrency.mode", "Concurrency control among several writers."),
     _never("hoodie.partition.ttl.strategy.class", "Class that selects expired partitions."),
     _only("FALSE", "hoodie.datasource.hive_sync.enable", "Whether a write registers the table in Hive."),
     _only("FALSE", "hoodie.datasource.meta.sync.enable", "Whether a write registers the table in catalogs."),

@@ -11,6 +11,7 @@ from drawstring.config.keys.bulk import BULK_OPTIONS
 from drawstring.config.keys.clean import CLEAN_OPTIONS
 from drawstring.config.keys.clustering import CLUSTERING_OPTIONS
 from drawstring.config.keys.compaction import COMPACTION_OPTIONS
+from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS
 from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS
 from drawstring.config.keys.index import INDEX_OPTIONS
 from drawstring.config.keys.locks import LOCK_OPTIONS
@@ -271,6 +272,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     *COMPACTION_OPTIONS,
     *CLEAN_OPTIONS,
+    *CONCURRENCY_OPTIONS,
     *FAILED_WRITES_OPTIONS,
     *ARCHIVE_OPTIONS,
     *TTL_OPTIONS,

@@ -15,6 +15,7 @@ from drawstring.config.keys.bulk import BULK_OPTIONS, BulkInsert
 from drawstring.config.keys.clean import CLEAN_OPTIONS, Cleaning
 from drawstring.config.keys.clustering import Clustering
 from drawstring.config.keys.compaction import CompactionSettings
+from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS, Concurrency, ConcurrencyMode
 from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS, FailedWrites
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keys.locks import LOCK_OPTIONS, LockSettings
@@ -53,6 +54,7 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "bootstrap": (Bootstrap, BOOTSTRAP_OPTIONS),
     "appending": (AppendMerging, APPEND_OPTIONS),
     "cleaning": (Cleaning, CLEAN_OPTIONS),
+    "concurrency": (Concurrency, CONCURRENCY_OPTIONS),
     "failed_writes": (FailedWrites, FAILED_WRITES_OPTIONS),
     "archiving": (Archiving, ARCHIVE_OPTIONS),
     "ttl": (PartitionTtl, TTL_OPTIONS),
@@ -75,8 +77,7 @@ class WriteOptions:
             `insert_overwrite_table`, `delete_partition` or `bootstrap`.
         partitions_to_delete: paths and patterns of delete_partition.
         table_name, table_type, table_version: name, type and version of a new table.
-        record_key, partition_path, ordering: columns of a new table.
-        hive_style, url_encode: style of the partition paths of a new table.
+        record_key, partition_path, ordering, hive_style, url_encode: columns and paths of a new table.
         key_generator: kind of key generator of a new table.
         key_settings: settings of the key generator, by the keys under which tables store them.
         cdc_enabled, cdc_mode: whether a new table writes CDC log files, and with what contents.
@@ -92,12 +93,9 @@ class WriteOptions:
         bloom_enabled: whether base files contain a bloom filter.
         sizing: settings of file sizing.
         bulk, bootstrap: settings of bulk_insert and of the bootstrap operation.
-        clustering: settings of clustering.
-        appending: settings of the merging of small files after appends.
-        cleaning: settings of cleaning.
-        failed_writes: settings of the rollback of failed writes.
-        archiving: settings of archiving.
-        ttl: settings of the partition TTL.
+        clustering, appending: settings of clustering, and of the merging of small files after appends.
+        cleaning, archiving, ttl: settings of cleaning, of archiving and of the partition TTL.
+        concurrency, failed_writes: settings of concurrency control, and of the rollback of failed writes.
         partial_update, partial_merges: whether upsert, and updates and merges, write only some columns.
         null_for_missing: whether incoming rows may lack columns, which become null.
         allow_empty_commit: whether a write that changes no file still creates a commit.
@@ -144,6 +142,7 @@ class WriteOptions:
     clustering: Clustering
     appending: AppendMerging
     cleaning: Cleaning
+    concurrency: Concurrency
     failed_writes: FailedWrites
     archiving: Archiving
     bootstrap: Bootstrap
@@ -158,6 +157,11 @@ class WriteOptions:
     combine_before_upsert: bool
     compaction: CompactionSettings
     locking: LockSettings
+
+    @property
+    def is_optimistic(self) -> bool:
+        """Whether writers work side by side and check for conflicts when they commit."""
+        return self.concurrency.mode == ConcurrencyMode.OPTIMISTIC
 
     @property
     def insert_dup_policy(self) -> str:
@@ -196,6 +200,7 @@ class WriteOptions:
             "compaction": CompactionSettings.take(fields),
             "locking": LockSettings.take(fields_of(LOCK_OPTIONS, parsed), given),
             "clustering": Clustering.take(fields),
+            "failed_writes": fields["failed_writes"].under(fields["concurrency"]),
             "table_type": TableType(table_type) if table_type else None,
             "key_generator": _key_generator(parsed),
             "key_settings": {

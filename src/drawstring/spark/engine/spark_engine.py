@@ -160,6 +160,10 @@ class SparkRows:
         """Apply a function to the batches of every part; lazy."""
         return SparkRows(self._df, schema, (*self._steps, function))
 
+    def repeatable(self) -> SparkRows:
+        """Return these rows: Spark computes them again from their source."""
+        return self
+
     def persist(self) -> SparkRows:
         """Persist the rows on disk when they are first computed; they may be too large for the heap."""
         persisted = self._packed(Together()).persist(StorageLevel.DISK_ONLY)

@@ -23,13 +23,13 @@ import errno
 import fcntl
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.errors import ConflictError, UnavailableError
+from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import FileLock
@@ -321,3 +321,62 @@ def release_lock(lock: Lock) -> None:
         lock.release()
     except Exception as error:
         _log.warning("A lock could not be released; it expires by itself: %s", error)
+
+
+class HeldLock:
+    """A lock that is held, except in `released`.
+
+    Args:
+        hold: returns a context that holds the lock.
+    """
+
+    def __init__(self, hold: Callable[[], AbstractContextManager[Lock]]) -> None:
+        self._hold = hold
+        self._stack = ExitStack()
+        self._lock: Lock | None = None
+
+    def __enter__(self) -> HeldLock:
+        self._acquire()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._release()
+
+    def check(self) -> None:
+        """Make sure that this process holds the lock.
+
+        Raises:
+            ConflictError: the lock was lost, or could not be acquired again.
+        """
+        if self._lock is None:
+            raise ConflictError("The table lock was lost. Retry the write.")
+        self._lock.check()
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Give the lock up for a block of code, and acquire it again behind the block.
+
+        If the block fails, and then the lock cannot be acquired, the error of the block is raised.
+
+        Raises:
+            ConflictError: another writer held the lock for too long.
+        """
+        self._release()
+        try:
+            yield
+        except BaseException:
+            try:
+                self._acquire()
+            except (DrawstringError, OSError) as error:
+                _log.warning("The table lock could not be acquired after a failed write: %s", error)
+            raise
+        self._acquire()
+
+    def _acquire(self) -> None:
+        with ExitStack() as stack:
+            self._lock = stack.enter_context(self._hold())
+            self._stack = stack.pop_all()
+
+    def _release(self) -> None:
+        self._lock = None
+        self._stack.close()

@@ -63,7 +63,7 @@ def rollback_pending(
     """
     timeline = timeline or context.store.load()
     _refuse_restore(timeline)
-    if writes := timeline.pending_writes():
+    if (writes := timeline.pending_writes()) and not failed.spares_writers:
         refuse_live_writers(context.storage, context.clock, writes, failed)
     for savepoint in timeline.pending_of(Action.SAVEPOINT):
         context.store.complete_decided(savepoint)
@@ -79,7 +79,8 @@ def rollback_pending(
     if done:
         folders = (*own_folders(context.config), *sorted(written_to))
         sweep_leftovers(context.storage, context.clock, folders)
-    others = [each for each in timeline.pending_writes() if each not in dead]
+    # A writer that is spared may complete beside later writes: it checks for conflicts with them.
+    others = [each for each in timeline.pending_writes() if each not in dead and not failed.spares_writers]
     done += [each.requested for each in others if isinstance(context.store.prevent_completion(each), Instant)]
     done += _unschedule_plans(context, timeline, failed)
     _sweep(context, context.store.load() if done else timeline)

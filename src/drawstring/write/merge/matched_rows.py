@@ -51,6 +51,10 @@ class MatchedRows:
     where: Where
     changes: Mapping[str, Any] | None = None
 
+    def repeatable(self) -> MatchedRows:
+        """Return the source: every attempt reads the rows of the table again."""
+        return self
+
     def bind(self, locked: LockedTable) -> BoundMatchedRows:
         """Check condition and changes against the table.
 
@@ -134,6 +138,11 @@ class BoundMatchedRows:
     def schema(self) -> pa.Schema:
         """Columns of the table; no columns are added."""
         return self.query.facts.schema
+
+    @property
+    def reads_rows(self) -> bool:
+        """Return True: they are rows of the table."""
+        return True
 
     @property
     def sets(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ index, as in an upsert.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -67,6 +67,10 @@ class MergeRows:
     clauses: tuple[RequestedClause, ...]
     is_upsert: bool = False
     index_type: str | None = None
+
+    def repeatable(self) -> MergeRows:
+        """Return the source with rows that can be read several times."""
+        return replace(self, rows=self.rows.repeatable())
 
     def bind(self, locked: LockedTable) -> BoundMerge:
         """Check the merge against the table.
@@ -129,6 +133,11 @@ class BoundMerge:
     def schema(self) -> pa.Schema:
         """Columns of the table; a merge adds none."""
         return self.sides.target
+
+    @property
+    def reads_rows(self) -> bool:
+        """Return True: values of updated rows, and which rows match, depend on the table."""
+        return True
 
     @property
     def sets(self) -> tuple[str, ...]:

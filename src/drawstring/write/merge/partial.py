@@ -38,6 +38,10 @@ class PartialRows:
 
     rows: Rows
 
+    def repeatable(self) -> PartialRows:
+        """Return the source with rows that can be read several times."""
+        return PartialRows(self.rows.repeatable())
+
     def bind(self, locked: LockedTable) -> BoundSource:
         """Choose how the rows are written.
 

@@ -1,0 +1,62 @@
+"""Options of concurrency control: what several writers of a table may do at the same time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from drawstring.config.options.option import Kind, Option
+
+
+class ConcurrencyMode(StrEnum):
+    """How the writers of a table share it (`WriteConcurrencyMode` in Hudi)."""
+
+    SINGLE_WRITER = "SINGLE_WRITER"
+    OPTIMISTIC = "OPTIMISTIC_CONCURRENCY_CONTROL"
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """Settings of concurrency control.
+
+    Attributes:
+        mode: one of `ConcurrencyMode`.
+        retries_max: how often a write that lost against another writer runs again.
+        resolves_schemas: whether a schema that another writer changed meanwhile is a conflict.
+    """
+
+    mode: str
+    retries_max: int
+    resolves_schemas: bool
+
+
+CONCURRENCY_OPTIONS: Final[tuple[Option, ...]] = (
+    Option(
+        "hoodie.write.concurrency.mode",
+        "SINGLE_WRITER: a write keeps the table lock from its begin to its commit;"
+        " OPTIMISTIC_CONCURRENCY_CONTROL: writers work side by side and hold the lock only to begin and to"
+        " commit; a write that conflicts with another one runs again.",
+        default=ConcurrencyMode.SINGLE_WRITER.value,
+        choices=(*ConcurrencyMode, "NON_BLOCKING_CONCURRENCY_CONTROL"),
+        only=tuple(ConcurrencyMode),
+        field="mode",
+    ),
+    Option(
+        "hoodie.write.num.retries.on.conflict.failures",
+        "How often a write under optimistic concurrency control runs again after a conflict. The last attempt"
+        " keeps the table lock, so that no other writer can win against it.",
+        kind=Kind.NUMBER,
+        default=3,
+        minimum=0,
+        field="retries_max",
+    ),
+    Option(
+        "hoodie.write.concurrency.schema.conflict.resolution.enable",
+        "Whether a write that changes the schema of the table conflicts with another change of the schema"
+        " that was committed after it began.",
+        kind=Kind.FLAG,
+        default=True,
+        field="resolves_schemas",
+    ),
+)

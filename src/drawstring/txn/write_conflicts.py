@@ -1,0 +1,193 @@
+"""Conflicts of a write under optimistic concurrency control with instants of other writers.
+
+The write began with one timeline and is about to commit with another one, read under the table lock. What
+completed in between, or was planned in between, conflicts unless the write would have given the same table
+after it. The rules are those of Hudi's `SimpleConcurrentFileWritesConflictResolutionStrategy` (by file
+group) and `BucketIndexConcurrentFileWritesConflictResolutionStrategy` (by bucket), with these differences:
+
+- Hudi finds candidates by requested times and by the instants that were pending when the write began. Here
+  every instant that is completed now and was not when the write began is a candidate.
+- Two writes that insert records into one partition conflict if the index cannot tell that their keys differ:
+  otherwise a key that both insert would be in the table twice. Hudi lets both commit.
+- A write that read rows of the table (a merge, an update by condition) conflicts with every write of records,
+  and an overwrite with every write to its partitions.
+- In versions 8 and 9, a compaction that was planned since does not conflict with log files: they belong to
+  the file slice that it creates, by their completion time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from drawstring.base.errors import ConflictError
+from drawstring.config.table.config import TableConfig
+from drawstring.formats.metadata.base_file_compaction import is_cancelled_by_writes
+from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
+from drawstring.formats.metadata.commit import decode_compaction_plan
+from drawstring.index.existing_writes import bucket_of
+from drawstring.model.commit import CommitMetadata
+from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+
+Groups = frozenset[tuple[str, str]]
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class OwnChanges:
+    """What a write read and changed, as far as other writers may conflict with it.
+
+    Attributes:
+        metadata: the commit metadata of the write.
+        tags: whether the write looked its keys up, so that no key may be in the table twice.
+        is_hashed: whether the index finds the file group of a key by hashing.
+        is_global: whether keys are unique in the whole table.
+        reads_rows: whether the write depends on rows of the table.
+        overwrites: whether the write replaces everything in its partitions.
+    """
+
+    metadata: CommitMetadata
+    tags: bool = False
+    is_hashed: bool = False
+    is_global: bool = False
+    reads_rows: bool = False
+    overwrites: bool = False
+    based: Groups = field(init=False)
+
+    def __post_init__(self) -> None:
+        bases = frozenset(
+            (stat.partition, stat.file_id) for stat in self.metadata.stats if stat.log_version is None
+        )
+        object.__setattr__(self, "based", bases)
+
+
+class LostRaceError(ConflictError):
+    """Another writer committed a conflicting change while a write ran; the write can run again."""
+
+
+def refuse_conflicts(
+    own: OwnChanges, began: Timeline, now: Timeline, store: TimelineStore, config: TableConfig
+) -> None:
+    """Check a write that is about to commit against what other writers did since it began.
+
+    Args:
+        own: what the write read and changed.
+        began: the timeline with which the write began.
+        now: the timeline under the table lock.
+        store: reads commit metadata and plans.
+        config: the table.
+
+    Raises:
+        LostRaceError: an instant of another writer conflicts.
+    """
+    for instant in _undone(began, now):
+        raise _lost(instant, "was rolled back or restored", frozenset())
+    for instant in _archived(began, now):
+        raise _lost(instant, "was completed and archived", frozenset())
+    for instant in now.writes():
+        if began.write_at(instant.requested) is None:
+            # Log files of a write that knows a compaction belong to the slice that it creates.
+            spares_logs = not config.rules.names_logs_by_slice or began.find(instant.requested) is not None
+            groups = _shared_with_completed(own, store.commit_metadata(instant), spares_logs=spares_logs)
+            if groups is not None:
+                raise _lost(instant, "was committed", groups)
+    for instant, inputs in _planned_since(began, now, store):
+        if shared := inputs & _in_danger(own, instant, config):
+            raise _lost(instant, "was planned", shared)
+
+
+def _undone(began: Timeline, now: Timeline) -> Iterator[Instant]:
+    """Yield the writes that were completed when the write began, and are gone without being archived."""
+    for instant in began.writes():
+        if now.write_at(instant.requested) is None and not now.is_archived(instant.requested):
+            yield instant
+
+
+def _archived(began: Timeline, now: Timeline) -> Iterator[Instant]:
+    """Yield the instants that were pending when the write began, and have completed and left the timeline."""
+    for instant in began.pending_of(*FILE_ACTIONS):
+        if now.find(instant.requested) is None and now.is_archived(instant.requested):
+            yield instant
+
+
+def _shared_with_completed(own: OwnChanges, other: CommitMetadata, *, spares_logs: bool) -> Groups | None:
+    """Return the file groups over which a write conflicts with a completed one; None without a conflict.
+
+    The result is empty if they conflict over keys or rows rather than file groups.
+
+    Args:
+        own: the write.
+        other: the completed one.
+        spares_logs: whether a compaction leaves the log files of the write valid.
+    """
+    if other.compacted and spares_logs:
+        return (other.touched & own.based) or None
+    if shared := own.metadata.touched & other.touched:
+        return shared
+    if own.reads_rows and other.changes_records:
+        return frozenset()
+    if own.overwrites and _partitions(own.metadata) & _partitions(other):
+        return frozenset()
+    if not own.tags or not other.changes_records:
+        return None
+    return frozenset() if _may_insert_same_key(own, other) else None
+
+
+def _may_insert_same_key(own: OwnChanges, other: CommitMetadata) -> bool:
+    if own.is_hashed:
+        return bool(_new_buckets(own.metadata) & _new_buckets(other))
+    inserted, by_other = _inserting(own.metadata), _inserting(other)
+    return bool(inserted and by_other) if own.is_global else bool(inserted & by_other)
+
+
+def _new_buckets(metadata: CommitMetadata) -> frozenset[tuple[str, int | str]]:
+    """Return the partitions and buckets of new file groups; with consistent hashing the id is the bucket."""
+    created = (stat for stat in metadata.stats if stat.created)
+    buckets = ((stat.partition, stat.file_id, bucket_of(stat.file_id)) for stat in created)
+    return frozenset((path, file_id if bucket is None else bucket) for path, file_id, bucket in buckets)
+
+
+def _inserting(metadata: CommitMetadata) -> frozenset[str]:
+    return frozenset(stat.partition for stat in metadata.stats if stat.num_inserts)
+
+
+def _partitions(metadata: CommitMetadata) -> frozenset[str]:
+    return frozenset(partition for partition, _ in metadata.touched)
+
+
+def _planned_since(began: Timeline, now: Timeline, store: TimelineStore) -> Iterator[tuple[Instant, Groups]]:
+    """Yield the plans that were made since a write began, with the file groups that they read."""
+    known = {instant.requested for instant in began.pending_of(*PLANNED_ACTIONS)}
+    for instant in now.pending_of(*PLANNED_ACTIONS):
+        if instant.requested in known:
+            continue
+        content = store.read_requested(instant)
+        if instant.action is not Action.CLUSTERING:
+            operations = decode_compaction_plan(content).operations
+            yield instant, frozenset((each.partition, each.file_id) for each in operations)
+            continue
+        plan = decode_clustering_plan(content)
+        if not is_cancelled_by_writes(plan):
+            yield instant, frozenset(plan.inputs)
+
+
+def _in_danger(own: OwnChanges, plan: Instant, config: TableConfig) -> Groups:
+    """Return the file groups of a write whose changes would be lost when a plan is run."""
+    if plan.action is Action.CLUSTERING or config.rules.names_logs_by_slice:
+        return own.metadata.touched
+    return own.based
+
+
+def _lost(other: Instant, what: str, groups: Groups) -> LostRaceError:
+    shown = ", ".join("/".join(filter(None, group)) for group in sorted(groups)[:_SHOWN])
+    more = f" and {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else ""
+    over = f" It changed the same file groups: {shown}{more}." if groups else ""
+    return LostRaceError(
+        f"The {other.action} {other.requested} of another writer {what} while this write ran, and conflicts"
+        f" with it.{over} Nothing of this write was committed. Write again, or let writes run again more"
+        " often with hoodie.write.num.retries.on.conflict.failures.",
+        instant=other.requested,
+    )

@@ -1,0 +1,137 @@
+"""Attempts of a write under optimistic concurrency control.
+
+attempt   begin under the table lock -> write files without it -> under it: check, commit
+conflict  roll the attempt back, wait a random time, begin again with the same rows
+last      an attempt that keeps the table lock: no other writer can win against it
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+from drawstring.base.errors import DrawstringError, MissingFileError
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.table_schema import table_schema_json
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import Transaction
+from drawstring.txn.write_conflicts import LostRaceError, OwnChanges, refuse_conflicts
+from drawstring.write.facts import WriteFacts
+
+T = TypeVar("T")
+_PAUSE_SECONDS: Final = 0.05
+_log: Final = logging.getLogger("drawstring")
+
+
+def attempted(context: TableContext, retries_max: int, attempt: Callable[[bool], T]) -> T:
+    """Run a write until it is not in conflict with other writers.
+
+    Args:
+        context: the open table.
+        retries_max: how often the write runs again; with 0 the only attempt does not keep the lock.
+        attempt: runs the write; its argument says whether it keeps the table lock.
+
+    Returns:
+        The result of the attempt that committed.
+
+    Raises:
+        LostRaceError: the last attempt was in conflict as well.
+    """
+    for number in range(retries_max):
+        try:
+            return attempt(False)
+        except LostRaceError as error:
+            _log.info("Attempt %d of a write was in conflict and runs again: %s", number + 1, error)
+        # Writers that were in conflict with each other should not begin again at the same moment.
+        jitter = int(context.ids.uuid()[:4], 16) / 0xFFFF
+        context.clock.sleep(_PAUSE_SECONDS * 2**number * (1 + jitter) / 2)
+    return attempt(retries_max > 0)
+
+
+def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:
+    """Check a write that is about to commit under the table lock; return the current timeline.
+
+    Args:
+        facts: the table when the write began.
+        own: what the write changed.
+
+    Raises:
+        LostRaceError: it conflicts with what others did since it began.
+    """
+    locked = facts.locked
+    now = locked.store.load()
+    if load_config(locked.context.storage).properties != locked.config.properties:
+        raise LostRaceError("The properties of the table changed while this write ran. Write again.")
+    refuse_conflicts(own, facts.timeline, now, locked.store, locked.config)
+    return now
+
+
+def schema_to_commit(facts: WriteFacts, schema_json: str, now: Timeline, options: WriteOptions) -> str:
+    """Return the table schema for the commit metadata of a write (RFC-82).
+
+    Args:
+        facts: the table when the write began.
+        schema_json: the schema with which the write wrote its files.
+        now: the timeline under the table lock.
+        options: of the write.
+
+    Raises:
+        LostRaceError: this write and another one changed the schema.
+    """
+    locked = facts.locked
+    if now.writes() == facts.timeline.writes() or not options.concurrency.resolves_schemas:
+        return schema_json
+    began, current = (
+        table_schema_json(locked.context.storage, locked.store, timeline, locked.config)
+        for timeline in (facts.timeline, now)
+    )
+    if schema_json == began:
+        return current or schema_json
+    # The schema of a table is that of the write with the greatest requested time.
+    is_latest = all(write.requested < facts.time for write in now.writes())
+    if is_latest and current in (began, schema_json):
+        return schema_json
+    raise LostRaceError(
+        "Another writer changed the schema of the table while this write, which changes it too, ran. Write"
+        " again.",
+        instant=facts.time,
+    )
+
+
+@contextmanager
+def beside_others(transaction: Transaction, facts: WriteFacts) -> Iterator[None]:
+    """Release the table lock for a block of code that writes the files of a write.
+
+    Args:
+        transaction: the write; it holds the lock.
+        facts: the table when the write began.
+
+    Raises:
+        LostRaceError: the block failed because of what other writers did meanwhile.
+    """
+    try:
+        with transaction.locked.lock.released():
+            yield
+    except (DrawstringError, OSError) as error:
+        if _is_lost_race(error, transaction, facts):
+            raise LostRaceError(
+                "Another writer rolled this write back, or a clean deleted files that it was to read. Write"
+                " again.",
+                instant=facts.time,
+            ) from error
+        raise
+
+
+def _is_lost_race(error: DrawstringError | OSError, transaction: Transaction, facts: WriteFacts) -> bool:
+    try:
+        now = transaction.locked.store.load()
+    except (DrawstringError, OSError):
+        return False
+    if now.find(transaction.instant.requested) is None:
+        return True
+    is_missing = isinstance(error, FileNotFoundError | MissingFileError)
+    return is_missing and now.writes() != facts.timeline.writes()

@@ -1,0 +1,151 @@
+"""Options, failures and messages of optimistic concurrency control."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from drawstring.base.errors import ConflictError, DrawstringError, InvalidError
+from drawstring.storage.faults import FaultyStorage
+from drawstring.table import Table
+from drawstring.txn.write_conflicts import LostRaceError
+from tests.support.faults import HOUR_MS, NEWER, START_MS, opened, prepared
+from tests.support.interleavings import OPTIMISTIC
+from tests.support.rows import SCHEMA, held, rides
+from tests.support.tables import COW, MOR, filled, table_types
+
+ONCE = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"}
+LATE = ("z", "rome", 9, 9.0)
+
+
+class Interrupted(FaultyStorage):
+    """Lets another writer do its work when the first data file is written."""
+
+    def __init__(self, table: Table, *rows: tuple[object, ...], times: int = 1) -> None:
+        super().__init__(table._context.storage, 1 << 60)
+        self._table, self._rows, self._times = table, rows, times
+
+    def _change(self, path: str) -> None:
+        if self._times and path.startswith("rome/"):
+            self._times -= 1
+            self._table.upsert(rides(*self._rows), options=OPTIMISTIC)
+        super()._change(path)
+
+
+def behind(table: Table, *rows: tuple[object, ...], times: int = 1) -> Table:
+    """Return the table with a storage on which another writer comes first, several times."""
+    return Table(replace(table._context, storage=Interrupted(table, *rows, times=times)))
+
+
+@table_types
+def test_a_write_that_lost_runs_again(table_type: str) -> None:
+    table = filled(table_type=table_type)
+    result = behind(table, ("a", "rome", 5, 5.0), LATE).upsert(
+        rides(("a", "rome", 7, 7.0), ("z", "rome", 10, 10.0)), options=OPTIMISTIC
+    )
+    assert (result.inserts, result.updates) == (0, 2)
+    assert [row for row in held(table) if row[0] in "az"] == [("a", "rome", 7, 7.0), ("z", "rome", 10, 10.0)]
+
+
+def test_a_stream_of_rows_is_kept_for_a_second_attempt() -> None:
+    table = filled()
+    stream = pa.RecordBatchReader.from_batches(SCHEMA, rides(("a", "rome", 7, 7.0)).to_batches())
+    behind(table, ("a", "rome", 5, 5.0)).upsert(stream, options=OPTIMISTIC)
+    assert ("a", "rome", 7, 7.0) in held(table)
+
+
+def test_the_last_attempt_keeps_the_lock() -> None:
+    table = filled()
+    others = {**OPTIMISTIC, "hoodie.write.lock.wait_time_ms": "0"}
+
+    class Persistent(Interrupted):
+        def _change(self, path: str) -> None:
+            if path.startswith("rome/"):
+                with suppress(ConflictError):
+                    self._table.upsert(rides(("a", "rome", 5, 5.0)), options=others)
+            FaultyStorage._change(self, path)
+
+    first = Table(replace(table._context, storage=Persistent(table)))
+    first.upsert(rides(("a", "rome", 7, 7.0)), options=OPTIMISTIC)
+    assert ("a", "rome", 7, 7.0) in held(table)
+    assert len(table.timeline.rolled_back) == 3
+
+
+def test_a_conflict_without_retries_names_the_other_write_and_its_file_groups() -> None:
+    table = filled()
+    with pytest.raises(LostRaceError) as caught:
+        behind(table, ("a", "rome", 5, 5.0)).upsert(rides(("a", "rome", 7, 7.0)), options=ONCE)
+    other = table.timeline.latest_write()
+    (file_slice,) = [each for each in table.file_slices() if each.partition == "rome"]
+    assert f"commit {other.requested} of another writer was committed" in str(caught.value)
+    assert f"rome/{file_slice.file_id}" in str(caught.value)
+    assert ("a", "rome", 5, 5.0) in held(table)
+    assert table.timeline.pending_writes() == ()
+
+
+def test_two_writers_add_the_same_new_key_once() -> None:
+    table = filled()
+    behind(table, LATE).upsert(rides(("z", "rome", 8, 8.0)), options=OPTIMISTIC)
+    assert [row for row in held(table) if row[0] == "z"] == [LATE]
+
+
+def test_a_column_that_another_writer_added_stays() -> None:
+    table = filled()
+    wider = rides(("n", "bern", 5, 5.0)).append_column("note", pa.array(["x"]))
+
+    class Widening(Interrupted):
+        def _change(self, path: str) -> None:
+            if self._times and path.startswith("rome/"):
+                self._times -= 1
+                self._table.upsert(wider, options=OPTIMISTIC)
+            FaultyStorage._change(self, path)
+
+    first = Table(replace(table._context, storage=Widening(table)))
+    first.upsert(rides(("a", "rome", 7, 7.0)), options=OPTIMISTIC)
+    assert "note" in table.schema.names
+    assert ("a", "rome", 7, 7.0) in held(table)
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6), (MOR, 9)])
+def test_what_a_killed_writer_left_counts_for_nobody_and_goes_with_a_later_clean(
+    table_type: str, version: int
+) -> None:
+    start = prepared(table_type, version, "upsert")
+    for changes in range(1, 40, 3):
+        storage = start.copy()
+        with suppress(DrawstringError):
+            opened(FaultyStorage(storage, changes), START_MS).upsert(NEWER, options=OPTIMISTIC)
+        table = opened(storage, START_MS + HOUR_MS)
+        before = held(table)
+        assert before in (start.before, start.after), changes
+        table.upsert(rides(("next", "rome", 9, 9.0)), options=OPTIMISTIC)
+        table.clean(options=OPTIMISTIC)
+        assert held(table) == sorted([*before, ("next", "rome", 9, 9.0)]), changes
+        assert table.timeline.pending_writes() == (), changes
+        assert table.validate().findings == (), changes
+
+
+def test_a_single_writer_is_refused_beside_a_live_one() -> None:
+    table = filled()
+
+    class Single(Interrupted):
+        def _change(self, path: str) -> None:
+            if self._times and path.startswith("rome/"):
+                self._times -= 1
+                with pytest.raises(ConflictError, match="OPTIMISTIC_CONCURRENCY_CONTROL"):
+                    self._table.upsert(rides(LATE))
+            FaultyStorage._change(self, path)
+
+    first = Table(replace(table._context, storage=Single(table)))
+    first.upsert(rides(("a", "rome", 7, 7.0)), options=OPTIMISTIC)
+    assert held(table)[0] == ("a", "rome", 7, 7.0)
+    table.upsert(rides(LATE))
+    assert LATE in held(table)
+
+
+def test_eager_rollbacks_and_several_writers_exclude_each_other() -> None:
+    with pytest.raises(InvalidError, match="LAZY"):
+        filled().upsert(rides(LATE), options={**OPTIMISTIC, "hoodie.clean.failed.writes.policy": "EAGER"})
