@@ -38,7 +38,7 @@ def test_the_command_shows_and_rolls_back(
     )
     table._context.storage.put(f".hoodie/.heartbeat/{plan}", b"")
     assert app.run(["rollback", table.uri, plan, "--dry-run"]) != 0
-    assert "Another engine" in capsys.readouterr().err
+    assert "Another process or engine" in capsys.readouterr().err
     age = time.time() - 5
     os.utime(tmp_path / ".hoodie/.heartbeat" / plan, (age, age))
     briefly = ("--option", "hoodie.client.heartbeat.interval_in_ms=1000")

@@ -16,7 +16,7 @@ from drawstring.cli.bar import Began
 from drawstring.cli.commands import versions
 from drawstring.txn.transaction import lock_table
 from tests.support.rows import SCHEMA, held, rides
-from tests.support.tables import create
+from tests.support.tables import create, locking
 
 MANUAL = {"hoodie.clean.automatic": "false"}
 
@@ -190,7 +190,7 @@ def test_commands_that_take_the_table_wait_for_it_as_long_as_they_are_told(
         "repair": ["repair", table.uri, "--apply"],
         "rollback": ["rollback", table.uri],
     }[command]
-    with lock_table(table._context, 0):
+    with lock_table(table._context, locking(0)):
         at_once = ("--option", "hoodie.write.lock.wait_time_ms=0")
         assert app.run([*words, *at_once]) == 2
     assert "another writer holds" in capsys.readouterr().err.lower()

@@ -17,7 +17,7 @@ from drawstring.table import Table
 from drawstring.txn.transaction import lock_table
 from tests.support.faults import leftovers, orphans
 from tests.support.rows import held, meta_rows, rides
-from tests.support.tables import BUCKETS, COW, MOR, NEW_FILE_GROUPS, create, file_groups, store_of
+from tests.support.tables import BUCKETS, COW, MOR, NEW_FILE_GROUPS, create, file_groups, locking, store_of
 
 VERSIONS = (6, 8, 9)
 CITIES = ("bern", "oslo", "rome")
@@ -361,5 +361,5 @@ def test_the_plan_of_another_engines_own_strategy_is_left_to_it() -> None:
     storage.put(path, storage.read(path).replace(name, other))
     with pytest.raises(UnsupportedError, match="which this release does not have"):
         table.cluster()
-    with lock_table(table._context, 0) as locked:
+    with lock_table(table._context, locking(0)) as locked:
         assert locked.store.load().pending_of(Action.CLUSTERING) == (pending,)

@@ -62,10 +62,10 @@ def test_it_is_passed_over_by_writes_and_services(service: str) -> None:
 def test_it_is_not_run_or_unscheduled_by_name(service: str) -> None:
     table, instant, written = begun(service)
     run = table.compact if service == "compact" else table.cluster
-    with pytest.raises(ConflictError, match="Another engine"):
+    with pytest.raises(ConflictError, match="Another process or engine"):
         run(instant=instant)
     for ask in (table.plan_rollback, table.rollback):
-        with pytest.raises(ConflictError, match="Another engine"):
+        with pytest.raises(ConflictError, match="Another process or engine"):
             ask(instant)
     assert is_left_alone(table, instant, written)
 

@@ -11,6 +11,8 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import Clock
+from drawstring.config.keys.locks import LockSettings
+from drawstring.config.options.write_options import options_of
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from tests.support.rows import SCHEMA, rides
@@ -81,3 +83,8 @@ def logs(table: Table) -> int:
 def store_of(table: Table, clock: Clock | None = None) -> TimelineStore:
     """Return what writes the timeline of a table, by the table's clock or another one."""
     return TimelineStore(table._context.storage, table.config, clock or table._context.clock)
+
+
+def locking(wait_ms: int) -> LockSettings:
+    """Return the options of the table's own lock, with a time to wait for it."""
+    return options_of("upsert", {"hoodie.write.lock.wait_time_ms": str(wait_ms)}).locking

@@ -57,12 +57,12 @@ def clean_is_due(written: WriteOutcome) -> bool:
 
 
 def _has_expired_writes(written: WriteOutcome) -> bool:
-    """Tell whether a pending write may have lost its heartbeat: a younger one cannot have missed enough."""
-    failed = written.options.failed_writes
-    if failed.policy != FailedWritesPolicy.LAZY:
-        return False
+    """Tell whether a pending write may have lost its heartbeat; beside live writers a young one has not."""
+    failed, pending = written.options.failed_writes, written.timeline.pending_writes()
+    if failed.policy != FailedWritesPolicy.LAZY or not failed.spares_writers:
+        return failed.policy == FailedWritesPolicy.LAZY and bool(pending)
     expired = instant_time(written.context.clock.now_ms() - failed.alive_ms, written.config.timezone)
-    return any(pending.requested < expired for pending in written.timeline.pending_writes())
+    return any(each.requested < expired for each in pending)
 
 
 def archive_is_due(written: WriteOutcome) -> bool:
