@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.engine.local import LocalEngine
 from drawstring.model.validation import Severity
+from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
@@ -86,7 +87,8 @@ def interleave(table: Table, first: Act, second: Act, every: int = 1, offset: in
     alone = [in_turn(files, first), in_turn(files, second)]
     outcomes: list[str] = []
     for call in range(offset, CALLS_MAX, every):
-        storage, clock = stored(files), SharedClock(NOW_MS)
+        clock = SharedClock(NOW_MS)
+        storage = MemoryStorage(stored(files).spec.uri, clock)  # heartbeats are as old as the clock says
         pausing = PausingStorage(storage, call)
         writer = Writer(first, pausing, clock, OPTIMISTIC)
         thread = threading.Thread(target=writer.run, daemon=True)

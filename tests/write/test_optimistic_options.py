@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -9,13 +10,14 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import ConflictError, DrawstringError, InvalidError
+from drawstring.model.files import FileStatus
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn.write_conflicts import LostRaceError
 from tests.support.faults import HOUR_MS, NEWER, START_MS, opened, prepared
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.rows import SCHEMA, held, rides
-from tests.support.tables import COW, MOR, filled, table_types
+from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, filled, table_types
 
 ONCE = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"}
 LATE = ("z", "rome", 9, 9.0)
@@ -149,3 +151,70 @@ def test_a_single_writer_is_refused_beside_a_live_one() -> None:
 def test_eager_rollbacks_and_several_writers_exclude_each_other() -> None:
     with pytest.raises(InvalidError, match="LAZY"):
         filled().upsert(rides(LATE), options={**OPTIMISTIC, "hoodie.clean.failed.writes.policy": "EAGER"})
+
+
+class Following(Interrupted):
+    """Lets others act when the first data file is looked for or written."""
+
+    def __init__(self, table: Table, act: Callable[[Table], object]) -> None:
+        super().__init__(table)
+        self._act = act
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        if self._times and folder == "rome":
+            self._times = 0
+            self._act(self._table)
+        return super().list_files(folder)
+
+    def _change(self, path: str) -> None:
+        FaultyStorage._change(self, path)
+
+
+def rewrite_and_clean(table: Table) -> None:
+    table.upsert(rides(("a", "rome", 5, 5.0)), options=OPTIMISTIC)
+    table.clean(retain_versions=1, options=OPTIMISTIC)
+
+
+@table_types
+def test_slices_that_a_clean_deleted_are_not_missed(table_type: str) -> None:
+    table = filled(table_type=table_type)
+    compacting = {**OPTIMISTIC, "hoodie.compact.inline": "false"}
+    first = Table(replace(table._context, storage=Following(table, rewrite_and_clean)))
+    first.upsert(rides(("a", "rome", 7, 7.0)), options=compacting)
+    assert [row for row in held(table) if row[0] == "a"] == [("a", "rome", 7, 7.0)]
+
+
+def test_a_compaction_that_was_unscheduled_takes_no_rows_along() -> None:
+    table = filled(table_type=MOR, version=6, properties=BUCKETS)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_COMPACTION)
+    planned = table.schedule_compaction()
+
+    def unschedule(other: Table) -> None:
+        other.rollback(planned, options=OPTIMISTIC)
+
+    first = Table(replace(table._context, storage=Following(table, unschedule)))
+    first.upsert(rides(("a", "rome", 7, 7.0)), options={**OPTIMISTIC, **WITHOUT_COMPACTION})
+    assert ("a", "rome", 7, 7.0) in held(table)
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
+def test_two_inserts_make_one_bucket(table_type: str, version: int) -> None:
+    table = create(
+        table_type=table_type,
+        version=version,
+        properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
+    )
+    table.insert(rides(("o", "oslo", 1, 1.0)))
+    act = lambda other: other.insert(rides(("x", "rome", 1, 1.0)), options=OPTIMISTIC)  # noqa: E731
+    first = Table(replace(table._context, storage=Following(table, act)))
+    first.insert(rides(("y", "rome", 1, 1.0)), options=OPTIMISTIC)
+    assert [row[0] for row in held(table)] == ["o", "x", "y"]
+    assert len([each for each in table.file_slices() if each.partition == "rome"]) == 1
+
+
+def test_a_table_overwrite_and_an_upsert_leave_no_key_twice() -> None:
+    table = filled(properties={"hoodie.index.type": "GLOBAL_SIMPLE"})
+    act = lambda other: other.upsert(rides(("n", "bern", 5, 5.0)), options=OPTIMISTIC)  # noqa: E731
+    first = Table(replace(table._context, storage=Following(table, act)))
+    first.insert_overwrite_table(rides(("n", "rome", 7, 7.0)), options=OPTIMISTIC)
+    assert held(table) == [("n", "rome", 7, 7.0)]

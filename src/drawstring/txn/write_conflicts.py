@@ -9,8 +9,10 @@ group) and `BucketIndexConcurrentFileWritesConflictResolutionStrategy` (by bucke
   every instant that is completed now and was not when the write began is a candidate.
 - Two writes that insert records into one partition conflict if the index cannot tell that their keys differ:
   otherwise a key that both insert would be in the table twice. Hudi lets both commit.
-- A write that read rows of the table (a merge, an update by condition) conflicts with every write of records,
-  and an overwrite with every write to its partitions.
+- A write that read rows of the table (a merge, an update by condition) conflicts with every write of
+  records, and an overwrite with every write to its partitions, or in the table.
+- A write that looked up keys conflicts with a clean together with a write to the same partitions: the clean
+  may have deleted slices that the write was to find.
 - In versions 8 and 9, a compaction that was planned since does not conflict with log files: they belong to
   the file slice that it creates, by their completion time.
 """
@@ -47,6 +49,8 @@ class OwnChanges:
         is_global: whether keys are unique in the whole table.
         reads_rows: whether the write depends on rows of the table.
         overwrites: whether the write replaces everything in its partitions.
+        overwrites_table: whether it replaces everything in the table.
+        looked_at: the partitions in which the write looked for rows; None for any.
     """
 
     metadata: CommitMetadata
@@ -55,6 +59,8 @@ class OwnChanges:
     is_global: bool = False
     reads_rows: bool = False
     overwrites: bool = False
+    overwrites_table: bool = False
+    looked_at: frozenset[str] | None = None
     based: Groups = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,13 +93,21 @@ def refuse_conflicts(
         raise _lost(instant, "was rolled back or restored", frozenset())
     for instant in _archived(began, now):
         raise _lost(instant, "was completed and archived", frozenset())
+    for instant in _unscheduled(began, now):
+        raise _lost(instant, "was unscheduled", frozenset())
+    is_first = began.latest_write() is None  # nothing said which buckets or keys the table has
+    is_cleaned = any(each not in began.instants for each in now.completed_of(Action.CLEAN))
     for instant in now.writes():
-        if began.write_at(instant.requested) is None:
-            # Log files of a write that knows a compaction belong to the slice that it creates.
-            spares_logs = not config.rules.names_logs_by_slice or began.find(instant.requested) is not None
-            groups = _shared_with_completed(own, store.commit_metadata(instant), spares_logs=spares_logs)
-            if groups is not None:
-                raise _lost(instant, "was committed", groups)
+        if began.write_at(instant.requested) is not None:
+            continue
+        other = store.commit_metadata(instant)
+        if is_first or (is_cleaned and _may_have_missed_slices(own, other)):
+            raise _lost(instant, "was committed", frozenset())
+        # Log files of a write that knows a compaction belong to the slice that it creates.
+        spares_logs = not config.rules.names_logs_by_slice or began.find(instant.requested) is not None
+        groups = _shared_with_completed(own, other, spares_logs=spares_logs)
+        if groups is not None:
+            raise _lost(instant, "was committed", groups)
     for instant, inputs in _planned_since(began, now, store):
         if shared := inputs & _in_danger(own, instant, config):
             raise _lost(instant, "was planned", shared)
@@ -113,6 +127,24 @@ def _archived(began: Timeline, now: Timeline) -> Iterator[Instant]:
             yield instant
 
 
+def _unscheduled(began: Timeline, now: Timeline) -> Iterator[Instant]:
+    """Yield the plans that were pending when the write began, and were taken off the timeline.
+
+    In version 6 a log file that is named after such a compaction belongs to no slice.
+    """
+    for instant in began.pending_of(*PLANNED_ACTIONS):
+        if now.find(instant.requested) is None:
+            yield instant
+
+
+def _may_have_missed_slices(own: OwnChanges, other: CommitMetadata) -> bool:
+    """Return whether a clean may have deleted slices that another write replaced, before they were read."""
+    if not (own.tags or own.reads_rows or own.overwrites):
+        return False
+    replaced = {stat.partition for stat in other.stats if not stat.created} | other.replaced.keys()
+    return bool(replaced if own.looked_at is None else own.looked_at & replaced)
+
+
 def _shared_with_completed(own: OwnChanges, other: CommitMetadata, *, spares_logs: bool) -> Groups | None:
     """Return the file groups over which a write conflicts with a completed one; None without a conflict.
 
@@ -129,16 +161,20 @@ def _shared_with_completed(own: OwnChanges, other: CommitMetadata, *, spares_log
         return shared
     if own.reads_rows and other.changes_records:
         return frozenset()
+    if own.overwrites_table and other.changes_records:
+        return frozenset()
     if own.overwrites and _partitions(own.metadata) & _partitions(other):
         return frozenset()
-    if not own.tags or not other.changes_records:
-        return None
     return frozenset() if _may_insert_same_key(own, other) else None
 
 
 def _may_insert_same_key(own: OwnChanges, other: CommitMetadata) -> bool:
     if own.is_hashed:
-        return bool(_new_buckets(own.metadata) & _new_buckets(other))
+        # An overwrite gives its partitions new buckets of consistent hashing.
+        has_new_rings = not _partitions(own.metadata).isdisjoint(other.replaced)
+        return has_new_rings or bool(_new_buckets(own.metadata) & _new_buckets(other))
+    if not own.tags or not other.changes_records:
+        return False
     inserted, by_other = _inserting(own.metadata), _inserting(other)
     return bool(inserted and by_other) if own.is_global else bool(inserted & by_other)
 

@@ -133,5 +133,5 @@ def _is_lost_race(error: DrawstringError | OSError, transaction: Transaction, fa
         return False
     if now.find(transaction.instant.requested) is None:
         return True
-    is_missing = isinstance(error, FileNotFoundError | MissingFileError)
-    return is_missing and now.writes() != facts.timeline.writes()
+    others = tuple(each for each in now.instants if each.requested != transaction.instant.requested)
+    return isinstance(error, FileNotFoundError | MissingFileError) and others != facts.timeline.instants

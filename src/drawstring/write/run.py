@@ -184,6 +184,8 @@ class _Write:
 
 
 def _own_changes(metadata: CommitMetadata, verb: Verb, source: BoundSource, plan: WritePlan) -> OwnChanges:
+    is_upsert = verb.looks_up and not verb.is_delete and plan.duplicates == "none"
+    has_row_everywhere = is_upsert and not source.reads_rows and not plan.index.is_global
     return OwnChanges(
         metadata,
         tags=verb.looks_up or plan.duplicates != "none",
@@ -191,6 +193,8 @@ def _own_changes(metadata: CommitMetadata, verb: Verb, source: BoundSource, plan
         is_global=plan.index.is_global,
         reads_rows=source.reads_rows,
         overwrites=bool(verb.replaces),
+        overwrites_table=verb.replaces == "table" or (bool(verb.replaces) and plan.index.is_global),
+        looked_at=frozenset(stat.partition for stat in metadata.stats) if has_row_everywhere else None,
     )
 
 
