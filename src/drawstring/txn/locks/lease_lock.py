@@ -85,7 +85,7 @@ class LeaseLock:
         ids: names the owner.
         renew_seconds: seconds between renewals.
         path: of the lock file, relative to the table.
-        lease_ms: milliseconds that a lease is valid.
+        lease_ms: milliseconds that a lease is valid; None for `LEASE_MS`.
     """
 
     def __init__(
@@ -95,14 +95,14 @@ class LeaseLock:
         ids: Ids,
         renew_seconds: float = RENEW_SECONDS,
         path: str = LEASE_PATH,
-        lease_ms: int = LEASE_MS,
+        lease_ms: int | None = None,
     ) -> None:
         self._storage = storage
         self._clock = clock
         self._ids = ids
         self._renew_seconds = renew_seconds
         self._path = path
-        self._lease_ms = lease_ms
+        self._lease_ms = LEASE_MS if lease_ms is None else lease_ms
         self._mutex = threading.Lock()
         self._renewal = Renewal(self._keep, renew_seconds)
         self._owner = ""
