@@ -8,22 +8,20 @@ float compares in double precision, as in Spark.
 
 from __future__ import annotations
 
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_FLOOR, Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS
-from drawstring.expressions.numbers import Number, comparable
+from drawstring.expressions.numbers import EXACT, Number, comparable
 from drawstring.expressions.terms import Term, as_float
 
 MIRRORED: Final = {"=": "=", "<>": "<>", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
 _BELOW: Final = {">": ">", ">=": ">", "<": "<=", "<=": "<="}
 _FLOAT_EXACT: Final = 2**53
 """Up to here every integer is a double, so a double compares with integers exactly."""
-
-_EXACT: Final = Context(prec=400)
 
 
 def compared(operator: str, left: Term, right: Term) -> pc.Expression:
@@ -57,7 +55,7 @@ def _with_literal(operator: str, left: Term, value: Number) -> pc.Expression:
     """Compare an integer or decimal with a literal."""
     scale = left.kind.scale if pa.types.is_decimal(left.kind) else 0
     least, most = limits(left.kind)
-    scaled = Decimal(value).scaleb(scale, _EXACT)
+    scaled = Decimal(value).scaleb(scale, EXACT)
     below = int(scaled.to_integral_value(ROUND_FLOOR))
     is_held = below == scaled and least <= below <= most
     if not is_held:
@@ -87,7 +85,7 @@ def limits(kind: pa.DataType) -> tuple[int, int]:
 def _value(units: int, kind: pa.DataType) -> pa.Scalar:
     if not pa.types.is_decimal(kind):
         return pa.scalar(units)
-    return pa.scalar(Decimal(units).scaleb(-kind.scale, _EXACT), kind)
+    return pa.scalar(Decimal(units).scaleb(-kind.scale, EXACT), kind)
 
 
 def values_held(literals: list[Number], kind: pa.DataType) -> list[Any] | None:
@@ -101,6 +99,6 @@ def values_held(literals: list[Number], kind: pa.DataType) -> list[Any] | None:
         return None
     scale = kind.scale if pa.types.is_decimal(kind) else 0
     least, most = limits(kind)
-    units = [Decimal(literal).scaleb(scale, _EXACT) for literal in literals]
+    units = [Decimal(literal).scaleb(scale, EXACT) for literal in literals]
     held = [int(each) for each in units if each == each.to_integral_value() and least <= each <= most]
     return [_value(each, kind).as_py() for each in held]

@@ -21,7 +21,7 @@ and products of integers are integers; a quotient without a decimal is a double.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -31,6 +31,9 @@ from drawstring.base.errors import InvalidError
 Number = int | float | Decimal
 
 DIGITS_MAX: Final = 38
+EXACT: Final = Context(prec=400)
+"""For decimals in Python, in which no number of a column loses a digit."""
+
 _SCALE_KEPT: Final = 6
 _DIGITS: Final[dict[int, int]] = {8: 3, 16: 5, 32: 10, 64: 20}
 """Digits of the decimal for an integer, by its bits."""

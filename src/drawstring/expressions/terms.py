@@ -8,17 +8,14 @@ converted, and literals of integers and floats are cast to the type that they ha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
-from typing import Final
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
-from drawstring.expressions.numbers import Number, is_number, literal_type
-
-_EXACT: Final = Context(prec=400)
+from drawstring.expressions.numbers import EXACT, Number, is_number, literal_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,7 @@ def cast_literal(value: Number, kind: pa.DataType) -> pa.Scalar:
 def _cast_literal(value: Number, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_decimal(kind):
         exact = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
-        rounded = exact.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, _EXACT)
+        rounded = exact.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, EXACT)
         return pa.scalar(rounded, kind)
     if pa.types.is_integer(kind):
         whole = value if isinstance(value, int) else int(Decimal(value).to_integral_value(ROUND_DOWN))
