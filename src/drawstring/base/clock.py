@@ -49,6 +49,11 @@ class SystemIds:
         return str(uuid.uuid4())
 
 
+def jitter(ids: Ids) -> float:
+    """Return a random fraction from a half to 1, to shorten the pauses of those that wait for each other."""
+    return (1 + int(ids.uuid()[:4], 16) / 0xFFFF) / 2
+
+
 class SteppingClock:
     """A clock for tests: each reading advances it by one step, each sleep by the time slept."""
 

@@ -11,7 +11,6 @@ writes heartbeats for Hudi, which takes a write without one for dead.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -21,6 +20,7 @@ from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.model.instant import Instant
 from drawstring.storage.protocol import Storage
+from drawstring.txn.locks.renewal import Renewal
 
 HEARTBEAT_FOLDER: Final = ".hoodie/.heartbeat"
 _LOCKED: Final = b"drawstring"
@@ -98,12 +98,13 @@ class Heartbeat:
         self._requested = requested
         self._failed = failed
         self._last_ms = 0
-        self._stop = threading.Event()
+        failure = f"The heartbeat of {requested} could not be written"
+        self._renewal = Renewal(self._beat, failed.interval_ms / 1000, failure)
 
     def start(self) -> None:
         """Write the heartbeat once, and repeat it in a daemon thread."""
         self._beat()
-        threading.Thread(target=self._keep_beating, daemon=True, name="write-heartbeat").start()
+        self._renewal.start()
 
     def check(self) -> None:
         """Make sure that no other process may have taken this write for dead.
@@ -119,7 +120,7 @@ class Heartbeat:
 
     def stop(self) -> None:
         """Stop beating and delete the file; if the file cannot be deleted, it expires."""
-        self._stop.set()
+        self._renewal.stop()
         try:
             self._storage.delete([self._path])
         except (DrawstringError, OSError) as error:
@@ -131,19 +132,11 @@ class Heartbeat:
     def _path(self) -> str:
         return f"{HEARTBEAT_FOLDER}/{self._requested}"
 
-    def _beat(self) -> None:
+    def _beat(self) -> bool:
         now_ms = self._clock.now_ms()
         self._storage.put(self._path, _BESIDE_OTHERS if self._failed.spares_writers else _LOCKED)
         self._last_ms = now_ms
-
-    def _keep_beating(self) -> None:
-        while not self._stop.wait(self._failed.interval_ms / 1000):
-            try:
-                self._beat()
-            except Exception as error:  # any failure is transient here: the next beat tries again
-                _log.warning(
-                    "The heartbeat of %s could not be written; will retry: %s", self._requested, error
-                )
+        return True
 
 
 @contextmanager

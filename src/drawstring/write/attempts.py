@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
+from drawstring.base.clock import jitter
 from drawstring.base.errors import DrawstringError, MissingFileError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.timeline.properties_store import load_config
@@ -47,8 +48,7 @@ def attempted(context: TableContext, retries_max: int, attempt: Callable[[bool],
         except LostRaceError as error:
             _log.info("Attempt %d of a write was in conflict and runs again: %s", number + 1, error)
         # Writers that were in conflict with each other should not begin again at the same moment.
-        jitter = int(context.ids.uuid()[:4], 16) / 0xFFFF
-        context.clock.sleep(_PAUSE_SECONDS * 2**number * (1 + jitter) / 2)
+        context.clock.sleep(_PAUSE_SECONDS * 2**number * jitter(context.ids))
     return attempt(retries_max > 0)
 
 

@@ -100,7 +100,6 @@ class DynamoDbLock:
             self._record = ""
             return False
         _seen.pop(self._place, None)
-        self._renewal = Renewal(self._beat, self._lease_ms / _HEARTBEATS / 1000)
         self._renewal.start()
         return True
 

@@ -73,7 +73,6 @@ class HudiFileLock:
             file.write(content)
         self._content = content
         if self._expire_seconds:
-            self._renewal = Renewal(self._touch, self._expire_seconds / _TOUCHES)
             self._renewal.start()
         return True
 

@@ -100,7 +100,6 @@ class LeaseLock:
         self._storage = storage
         self._clock = clock
         self._ids = ids
-        self._renew_seconds = renew_seconds
         self._path = path
         self._lease_ms = LEASE_MS if lease_ms is None else lease_ms
         self._mutex = threading.Lock()
@@ -125,7 +124,6 @@ class LeaseLock:
             return False
         if previous is not None:
             _ended_owners.discard(previous.owner)
-        self._renewal = Renewal(self._keep, self._renew_seconds)
         self._renewal.start()
         return True
 

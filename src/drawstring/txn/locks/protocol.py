@@ -9,7 +9,19 @@ from drawstring.config.keys.locks import LockSettings
 from drawstring.storage.protocol import Storage
 
 
-class Lock(Protocol):
+class Held(Protocol):
+    """A lock that this process took."""
+
+    def check(self) -> None:
+        """Make sure that this process still holds the lock.
+
+        Raises:
+            ConflictError: the lock was lost.
+        """
+        ...
+
+
+class Lock(Held, Protocol):
     """A lock on a whole table, or on one instant of it."""
 
     def try_acquire(self) -> bool:
@@ -18,14 +30,6 @@ class Lock(Protocol):
 
     def is_held(self) -> bool:
         """Return whether any process holds the lock; writes nothing."""
-        ...
-
-    def check(self) -> None:
-        """Make sure that this process still holds the lock.
-
-        Raises:
-            ConflictError: the lock was lost.
-        """
         ...
 
     def release(self) -> None:

@@ -28,13 +28,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.clock import Clock, Ids
+from drawstring.base.clock import Clock, Ids, jitter
 from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.lease_lock import LEASE_PATH, LeaseLock
-from drawstring.txn.locks.protocol import Lock
+from drawstring.txn.locks.protocol import Held, Lock
 from drawstring.txn.locks.providers import patience_ms, provided_lock
 
 PATIENCE_SECONDS: Final = 5.0
@@ -168,7 +168,7 @@ _log = logging.getLogger("drawstring")
 @contextmanager
 def table_lock(
     storage: Storage, clock: Clock, ids: Ids, wait_ms: int, settings: LockSettings | None = None
-) -> Iterator[Lock]:
+) -> Iterator[Held]:
     """Hold the table lock for a block of code.
 
     Args:
@@ -269,25 +269,12 @@ class _Both:
         other: the lock of a provider.
     """
 
-    def __init__(self, own: Lock, other: Lock) -> None:
+    def __init__(self, own: Held, other: Held) -> None:
         self._locks = (own, other)
-
-    def try_acquire(self) -> bool:
-        return all(lock.try_acquire() for lock in self._locks)
-
-    def is_held(self) -> bool:
-        return any(lock.is_held() for lock in self._locks)
 
     def check(self) -> None:
         for lock in self._locks:
             lock.check()
-
-    def release(self) -> None:
-        for lock in reversed(self._locks):
-            release_lock(lock)
-
-    def holder(self) -> str:
-        return self._locks[1].holder()
 
 
 def _acquire_in_turn(lock: Lock, queue: FileQueue, wait: _Wait) -> None:
@@ -310,8 +297,7 @@ def _acquire_by_polling(lock: Lock, ids: Ids, wait: _Wait) -> None:
     """Poll a lock until it is acquired; random pauses give all waiters a chance."""
     pause_ms, max_pause_ms = _PAUSES_MS
     while not lock.try_acquire():
-        jitter = int(ids.uuid()[:4], 16) / 0xFFFF
-        wait.pause(lock, pause_ms * (1 + jitter) / 2)
+        wait.pause(lock, pause_ms * jitter(ids))
         pause_ms = min(2 * pause_ms, max_pause_ms)
 
 
@@ -330,10 +316,10 @@ class HeldLock:
         hold: returns a context that holds the lock.
     """
 
-    def __init__(self, hold: Callable[[], AbstractContextManager[Lock]]) -> None:
+    def __init__(self, hold: Callable[[], AbstractContextManager[Held]]) -> None:
         self._hold = hold
         self._stack = ExitStack()
-        self._lock: Lock | None = None
+        self._lock: Held | None = None
 
     def __enter__(self) -> HeldLock:
         self._acquire()
