@@ -59,8 +59,10 @@ def clean_is_due(written: WriteOutcome) -> bool:
 def _has_expired_writes(written: WriteOutcome) -> bool:
     """Tell whether a pending write may have lost its heartbeat; beside live writers a young one has not."""
     failed, pending = written.options.failed_writes, written.timeline.pending_writes()
-    if failed.policy != FailedWritesPolicy.LAZY or not failed.spares_writers:
-        return failed.policy == FailedWritesPolicy.LAZY and bool(pending)
+    if failed.policy != FailedWritesPolicy.LAZY:
+        return False
+    if not failed.spares_writers:
+        return bool(pending)
     expired = instant_time(written.context.clock.now_ms() - failed.alive_ms, written.config.timezone)
     return any(each.requested < expired for each in pending)
 

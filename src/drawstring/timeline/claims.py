@@ -130,8 +130,7 @@ class Claims:
 
     def has_fence(self, instant: Instant, fence: Fence) -> bool:
         """Return whether the claim of an instant is still the one that this process took."""
-        versioned = self.storage.read_versioned(claim_path(instant))
-        return versioned is not None and Claim.decode(versioned[0]).owner == fence.owner
+        return self._version_of(instant, fence) is not None
 
     def prevent_completion(self, instant: Instant) -> Claim | None:
         """Make sure that an instant that is not run again never completes.
@@ -216,10 +215,14 @@ class Claims:
         """Put a claim in place of this process's own one, or of none."""
         if fence is None:
             return self._replace(instant, claim, None)
+        version = self._version_of(instant, fence)
+        return version is not None and self._replace(instant, claim, version)
+
+    def _version_of(self, instant: Instant, fence: Fence) -> str | None:
+        """Return the storage version of a claim while it is that of a fence, else None."""
         versioned = self.storage.read_versioned(claim_path(instant))
-        if versioned is None or Claim.decode(versioned[0]).owner != fence.owner:
-            return False
-        return self._replace(instant, claim, versioned[1])
+        is_ours = versioned is not None and Claim.decode(versioned[0]).owner == fence.owner
+        return versioned[1] if versioned is not None and is_ours else None
 
     def _replace(self, instant: Instant, claim: Claim, version: str | None) -> bool:
         path, data = claim_path(instant), claim.encode()

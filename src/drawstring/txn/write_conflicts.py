@@ -20,14 +20,14 @@ group) and `BucketIndexConcurrentFileWritesConflictResolutionStrategy` (by bucke
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import ConflictError
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.base_file_compaction import is_cancelled_by_writes
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
-from drawstring.formats.metadata.commit import decode_compaction_plan
+from drawstring.formats.metadata.commit import compacted_groups
 from drawstring.index.existing_writes import bucket_of
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant
@@ -61,13 +61,12 @@ class OwnChanges:
     overwrites: bool = False
     overwrites_table: bool = False
     looked_at: frozenset[str] | None = None
-    based: Groups = field(init=False)
 
-    def __post_init__(self) -> None:
-        bases = frozenset(
-            (stat.partition, stat.file_id) for stat in self.metadata.stats if stat.log_version is None
-        )
-        object.__setattr__(self, "based", bases)
+    @property
+    def based(self) -> Groups:
+        """The file groups that the write gave a base file."""
+        stats = self.metadata.stats
+        return frozenset((stat.partition, stat.file_id) for stat in stats if stat.log_version is None)
 
 
 class LostRaceError(ConflictError):
@@ -159,9 +158,7 @@ def _shared_with_completed(own: OwnChanges, other: CommitMetadata, *, spares_log
         return (other.touched & own.based) or None
     if shared := own.metadata.touched & other.touched:
         return shared
-    if own.reads_rows and other.changes_records:
-        return frozenset()
-    if own.overwrites_table and other.changes_records:
+    if (own.reads_rows or own.overwrites_table) and other.changes_records:
         return frozenset()
     if own.overwrites and _partitions(own.metadata) & _partitions(other):
         return frozenset()
@@ -196,17 +193,13 @@ def _partitions(metadata: CommitMetadata) -> frozenset[str]:
 
 def _planned_since(began: Timeline, now: Timeline, store: TimelineStore) -> Iterator[tuple[Instant, Groups]]:
     """Yield the plans that were made since a write began, with the file groups that they read."""
-    known = {instant.requested for instant in began.pending_of(*PLANNED_ACTIONS)}
     for instant in now.pending_of(*PLANNED_ACTIONS):
-        if instant.requested in known:
+        if began.find(instant.requested) is not None:
             continue
         content = store.read_requested(instant)
         if instant.action is not Action.CLUSTERING:
-            operations = decode_compaction_plan(content).operations
-            yield instant, frozenset((each.partition, each.file_id) for each in operations)
-            continue
-        plan = decode_clustering_plan(content)
-        if not is_cancelled_by_writes(plan):
+            yield instant, frozenset(compacted_groups(content))
+        elif not is_cancelled_by_writes(plan := decode_clustering_plan(content)):
             yield instant, frozenset(plan.inputs)
 
 

@@ -27,7 +27,7 @@ from typing import Final, Protocol, TypeAlias
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.listing import Listing, StorageListing
 from drawstring.filegroups.view.missing_files import MissingFileCheck
-from drawstring.formats.metadata.commit import clustering_groups, decode_compaction_plan
+from drawstring.formats.metadata.commit import clustering_groups, compacted_groups
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileGroup, FileSlice, FileStatus, LogFile
 from drawstring.model.instant import Action, Instant
@@ -328,12 +328,12 @@ class FileGroupView:
     def pending_compactions(self) -> dict[tuple[str, str], str]:
         """Return the requested time of the pending compaction by file group (partition path, file id)."""
         if self._compactions is None:
-            self._compactions = self._planned(Action.COMPACTION, _compacted_groups)
+            self._compactions = self._planned(Action.COMPACTION, compacted_groups)
         return self._compactions
 
     def pending_log_compactions(self) -> dict[tuple[str, str], str]:
         """Return the requested time of the pending log compaction by file group."""
-        return self._planned(Action.LOG_COMPACTION, _compacted_groups)
+        return self._planned(Action.LOG_COMPACTION, compacted_groups)
 
     def pending_clusterings(self) -> dict[tuple[str, str], str]:
         """Return the requested time of the pending clustering that replaces each file group."""
@@ -376,7 +376,3 @@ def table_view(
         reader: reads replace commits and plans.
     """
     return FileGroupView(timeline, config, StorageListing(storage), reader)
-
-
-def _compacted_groups(plan: bytes) -> list[tuple[str, str]]:
-    return [(operation.partition, operation.file_id) for operation in decode_compaction_plan(plan).operations]

@@ -247,6 +247,15 @@ def encode_requested_replace(operation: str | None = None) -> bytes:
     return encode_container(schemas.load("requested_replace"), record)
 
 
+def compacted_groups(data: bytes) -> list[tuple[str, str]]:
+    """Return the file groups, as partition and file id, of a requested compaction or log compaction.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+    """
+    return [(operation.partition, operation.file_id) for operation in decode_compaction_plan(data).operations]
+
+
 def clustering_groups(data: bytes) -> list[tuple[str, str]]:
     """Return the file groups, as partition and file id, that a requested clustering replaces.
 

@@ -80,7 +80,8 @@ def rollback_pending(
         folders = (*own_folders(context.config), *sorted(written_to))
         sweep_leftovers(context.storage, context.clock, folders)
     # A writer that is spared may complete beside later writes: it checks for conflicts with them.
-    others = [each for each in timeline.pending_writes() if each not in dead and not failed.spares_writers]
+    barred = () if failed.spares_writers else timeline.pending_writes()
+    others = [each for each in barred if each not in dead]
     done += [each.requested for each in others if isinstance(context.store.prevent_completion(each), Instant)]
     done += _unschedule_plans(context, timeline, failed)
     _sweep(context, context.store.load() if done else timeline)
