@@ -23,23 +23,57 @@ ONCE = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"}
 LATE = ("z", "rome", 9, 9.0)
 
 
-class Interrupted(FaultyStorage):
-    """Lets another writer do its work when the first data file is written."""
+Act = Callable[[Table], object]
 
-    def __init__(self, table: Table, *rows: tuple[object, ...], times: int = 1) -> None:
+
+class Interrupted(FaultyStorage):
+    """Lets others act when a data file is written.
+
+    Args:
+        table: for the others.
+        act: what they do.
+        times: how often.
+    """
+
+    def __init__(self, table: Table, act: Act, times: int = 1) -> None:
         super().__init__(table._context.storage, 1 << 60)
-        self._table, self._rows, self._times = table, rows, times
+        self._table, self._act, self._times = table, act, times
+
+    def let_others_act(self) -> None:
+        if self._times:
+            self._times -= 1
+            self._act(self._table)
 
     def _change(self, path: str) -> None:
-        if self._times and path.startswith("rome/"):
-            self._times -= 1
-            self._table.upsert(rides(*self._rows), options=OPTIMISTIC)
+        if path.startswith("rome/"):
+            self.let_others_act()
         super()._change(path)
 
 
-def behind(table: Table, *rows: tuple[object, ...], times: int = 1) -> Table:
-    """Return the table with a storage on which another writer comes first, several times."""
-    return Table(replace(table._context, storage=Interrupted(table, *rows, times=times)))
+class Preceded(Interrupted):
+    """Lets others act when data files are listed."""
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        if folder == "rome":
+            self.let_others_act()
+        return super().list_files(folder)
+
+    def _change(self, path: str) -> None:
+        FaultyStorage._change(self, path)
+
+
+def on(storage: Interrupted) -> Table:
+    """Return the table on a storage on which others act."""
+    return Table(replace(storage._table._context, storage=storage))
+
+
+def upserting(*rows: tuple[object, ...]) -> Act:
+    return lambda table: table.upsert(rides(*rows), options=OPTIMISTIC)
+
+
+def behind(table: Table, *rows: tuple[object, ...]) -> Table:
+    """Return the table with a storage on which another writer comes first."""
+    return on(Interrupted(table, upserting(*rows)))
 
 
 @table_types
@@ -63,14 +97,11 @@ def test_the_last_attempt_keeps_the_lock() -> None:
     table = filled()
     others = {**OPTIMISTIC, "hoodie.write.lock.wait_time_ms": "0"}
 
-    class Persistent(Interrupted):
-        def _change(self, path: str) -> None:
-            if path.startswith("rome/"):
-                with suppress(ConflictError):
-                    self._table.upsert(rides(("a", "rome", 5, 5.0)), options=others)
-            FaultyStorage._change(self, path)
+    def persist(other: Table) -> None:
+        with suppress(ConflictError):
+            other.upsert(rides(("a", "rome", 5, 5.0)), options=others)
 
-    first = Table(replace(table._context, storage=Persistent(table)))
+    first = on(Interrupted(table, persist, times=1000))
     first.upsert(rides(("a", "rome", 7, 7.0)), options=OPTIMISTIC)
     assert ("a", "rome", 7, 7.0) in held(table)
     assert len(table.timeline.rolled_back) == 3
@@ -98,14 +129,7 @@ def test_a_column_that_another_writer_added_stays() -> None:
     table = filled()
     wider = rides(("n", "bern", 5, 5.0)).append_column("note", pa.array(["x"]))
 
-    class Widening(Interrupted):
-        def _change(self, path: str) -> None:
-            if self._times and path.startswith("rome/"):
-                self._times -= 1
-                self._table.upsert(wider, options=OPTIMISTIC)
-            FaultyStorage._change(self, path)
-
-    first = Table(replace(table._context, storage=Widening(table)))
+    first = on(Interrupted(table, lambda other: other.upsert(wider, options=OPTIMISTIC)))
     first.upsert(rides(("a", "rome", 7, 7.0)), options=OPTIMISTIC)
     assert "note" in table.schema.names
     assert ("a", "rome", 7, 7.0) in held(table)
@@ -133,15 +157,11 @@ def test_what_a_killed_writer_left_counts_for_nobody_and_goes_with_a_later_clean
 def test_a_single_writer_is_refused_beside_a_live_one() -> None:
     table = filled()
 
-    class Single(Interrupted):
-        def _change(self, path: str) -> None:
-            if self._times and path.startswith("rome/"):
-                self._times -= 1
-                with pytest.raises(ConflictError, match="OPTIMISTIC_CONCURRENCY_CONTROL"):
-                    self._table.upsert(rides(LATE))
-            FaultyStorage._change(self, path)
+    def write_alone(other: Table) -> None:
+        with pytest.raises(ConflictError, match="OPTIMISTIC_CONCURRENCY_CONTROL"):
+            other.upsert(rides(LATE))
 
-    first = Table(replace(table._context, storage=Single(table)))
+    first = on(Interrupted(table, write_alone))
     first.upsert(rides(("a", "rome", 7, 7.0)), options=OPTIMISTIC)
     assert held(table)[0] == ("a", "rome", 7, 7.0)
     table.upsert(rides(LATE))
@@ -153,23 +173,6 @@ def test_eager_rollbacks_and_several_writers_exclude_each_other() -> None:
         filled().upsert(rides(LATE), options={**OPTIMISTIC, "hoodie.clean.failed.writes.policy": "EAGER"})
 
 
-class Following(Interrupted):
-    """Lets others act when the first data file is looked for or written."""
-
-    def __init__(self, table: Table, act: Callable[[Table], object]) -> None:
-        super().__init__(table)
-        self._act = act
-
-    def list_files(self, folder: str) -> list[FileStatus]:
-        if self._times and folder == "rome":
-            self._times = 0
-            self._act(self._table)
-        return super().list_files(folder)
-
-    def _change(self, path: str) -> None:
-        FaultyStorage._change(self, path)
-
-
 def rewrite_and_clean(table: Table) -> None:
     table.upsert(rides(("a", "rome", 5, 5.0)), options=OPTIMISTIC)
     table.clean(retain_versions=1, options=OPTIMISTIC)
@@ -179,7 +182,7 @@ def rewrite_and_clean(table: Table) -> None:
 def test_slices_that_a_clean_deleted_are_not_missed(table_type: str) -> None:
     table = filled(table_type=table_type)
     compacting = {**OPTIMISTIC, "hoodie.compact.inline": "false"}
-    first = Table(replace(table._context, storage=Following(table, rewrite_and_clean)))
+    first = on(Preceded(table, rewrite_and_clean))
     first.upsert(rides(("a", "rome", 7, 7.0)), options=compacting)
     assert [row for row in held(table) if row[0] == "a"] == [("a", "rome", 7, 7.0)]
 
@@ -192,7 +195,7 @@ def test_a_compaction_that_was_unscheduled_takes_no_rows_along() -> None:
     def unschedule(other: Table) -> None:
         other.rollback(planned, options=OPTIMISTIC)
 
-    first = Table(replace(table._context, storage=Following(table, unschedule)))
+    first = on(Preceded(table, unschedule))
     first.upsert(rides(("a", "rome", 7, 7.0)), options={**OPTIMISTIC, **WITHOUT_COMPACTION})
     assert ("a", "rome", 7, 7.0) in held(table)
 
@@ -205,8 +208,7 @@ def test_two_inserts_make_one_bucket(table_type: str, version: int) -> None:
         properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
     )
     table.insert(rides(("o", "oslo", 1, 1.0)))
-    act = lambda other: other.insert(rides(("x", "rome", 1, 1.0)), options=OPTIMISTIC)  # noqa: E731
-    first = Table(replace(table._context, storage=Following(table, act)))
+    first = on(Preceded(table, lambda other: other.insert(rides(("x", "rome", 1, 1.0)), options=OPTIMISTIC)))
     first.insert(rides(("y", "rome", 1, 1.0)), options=OPTIMISTIC)
     assert [row[0] for row in held(table)] == ["o", "x", "y"]
     assert len([each for each in table.file_slices() if each.partition == "rome"]) == 1
@@ -214,7 +216,6 @@ def test_two_inserts_make_one_bucket(table_type: str, version: int) -> None:
 
 def test_a_table_overwrite_and_an_upsert_leave_no_key_twice() -> None:
     table = filled(properties={"hoodie.index.type": "GLOBAL_SIMPLE"})
-    act = lambda other: other.upsert(rides(("n", "bern", 5, 5.0)), options=OPTIMISTIC)  # noqa: E731
-    first = Table(replace(table._context, storage=Following(table, act)))
+    first = on(Preceded(table, upserting(("n", "bern", 5, 5.0))))
     first.insert_overwrite_table(rides(("n", "rome", 7, 7.0)), options=OPTIMISTIC)
     assert held(table) == [("n", "rome", 7, 7.0)]
