@@ -69,7 +69,14 @@ def in_turn(files: dict[str, bytes], *acts: Act) -> Rows | None:
     return held(table)
 
 
-def interleave(table: Table, first: Act, second: Act, every: int = 1, offset: int = 0) -> list[str]:
+def interleave(
+    table: Table,
+    first: Act,
+    second: Act,
+    every: int = 1,
+    offset: int = 0,
+    mode: dict[str, str] = OPTIMISTIC,
+) -> list[str]:
     """Let a second writer come between two storage calls of a first one, at every call.
 
     Args:
@@ -78,6 +85,7 @@ def interleave(table: Table, first: Act, second: Act, every: int = 1, offset: in
         second: the act that comes in between.
         every: of so many calls one is tried.
         offset: the first of them.
+        mode: options of both.
 
     Returns:
         What came of the second one at each call: `done` or the name of its error.
@@ -90,7 +98,7 @@ def interleave(table: Table, first: Act, second: Act, every: int = 1, offset: in
         clock = SharedClock(NOW_MS)
         storage = MemoryStorage(stored(files).spec.uri, clock)  # heartbeats are as old as the clock says
         pausing = PausingStorage(storage, call)
-        writer = Writer(first, pausing, clock, OPTIMISTIC)
+        writer = Writer(first, pausing, clock, mode)
         thread = threading.Thread(target=writer.run, daemon=True)
         thread.start()
         if not pausing.wait_for_pause(lambda writer=writer: writer.is_over):  # type: ignore[misc]
@@ -98,7 +106,7 @@ def interleave(table: Table, first: Act, second: Act, every: int = 1, offset: in
             assert writer.error is None, repr(writer.error)
             return outcomes
         where = f"second before call {call}, {pausing.where}"
-        other = Writer(second, storage, clock, OPTIMISTIC | QUICKLY)
+        other = Writer(second, storage, clock, mode | QUICKLY)
         other.run()
         assert isinstance(other.error, ConflictError | None), f"{where}: {other.error!r}"
         pausing.go_on()

@@ -52,6 +52,10 @@ class HashingIndex(NoIndexFiles):
         """Return True: a bucket takes new records in log files too."""
         return True
 
+    def shared_file_id(self, location: Location) -> str | None:
+        """Return None: each writer makes an id of its own."""
+        return None
+
     def merge_across_partitions(self, rows: Rows, settings: FileSettings) -> Rows:
         """Return the rows unchanged."""
         return rows
@@ -116,6 +120,10 @@ class LookupIndex(NoIndexFiles):
             if file_slice.file_id == location.value:
                 return file_slice
         raise ConflictError(f"File group {location.value} was removed during the write. Retry the write.")
+
+    def shared_file_id(self, location: Location) -> str | None:
+        """Return None: each writer makes an id of its own."""
+        return None
 
     def new_file_id(self, location: Location, ids: Ids) -> str:
         """Return a new file id."""

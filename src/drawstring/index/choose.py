@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keys.log_index import CLIQUE_FILES, ENABLE
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, WriteOptions
@@ -58,7 +59,8 @@ def choose_index(
             fields = options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields
             counts = _counts(options, config, storage, timeline)
             if (options.bucket_engine or config.bucket_engine) != CONSISTENT:
-                return BucketIndex(counts.default, fields, counts.expressions)
+                is_shared = options.concurrency.is_non_blocking
+                return BucketIndex(counts.default, fields, counts.expressions, is_shared)
             if not config.is_merge_on_read:
                 raise InvalidError(
                     f"hoodie.index.bucket.engine={CONSISTENT} needs a MERGE_ON_READ table. Use SIMPLE."
@@ -73,6 +75,30 @@ def choose_index(
     raise UnsupportedError(
         f"Index type {kind} is not available yet. Use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET."
     )
+
+
+def check_non_blocking(index: Index, config: TableConfig) -> None:
+    """Check that a table can be written under non-blocking concurrency control (RFC-66).
+
+    Args:
+        index: the index of the write.
+        config: configuration of the table.
+
+    Raises:
+        InvalidError: log files do not belong to slices by completion time, or writers do not find the same
+            file group for a new key.
+    """
+    lacks = (
+        (config.is_merge_on_read, "hoodie.table.type=MERGE_ON_READ"),
+        (not config.rules.names_logs_by_slice, "table version 8 or later"),
+        (isinstance(index, BucketIndex), "hoodie.index.type=BUCKET with hoodie.index.bucket.engine=SIMPLE"),
+    )
+    for has_it, what in lacks:
+        if not has_it:
+            raise InvalidError(
+                f"hoodie.write.concurrency.mode={ConcurrencyMode.NON_BLOCKING} needs {what}. Use"
+                f" {ConcurrencyMode.OPTIMISTIC} for this table."
+            )
 
 
 def is_global_index(kind: str | None, config: TableConfig) -> bool:

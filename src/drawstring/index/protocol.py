@@ -97,6 +97,13 @@ class Index(IndexLifecycle, Protocol):
         """
         ...
 
+    def shared_file_id(self, location: Location) -> str | None:
+        """Return the id that all writers give a new file group at a location; None if each makes its own.
+
+        Under non-blocking concurrency control such a file group begins with a log file.
+        """
+        ...
+
     def new_file_id(self, location: Location, ids: Ids) -> str:
         """Return the file id of a new file group at a location."""
         ...

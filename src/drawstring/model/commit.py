@@ -73,6 +73,16 @@ class WriteStat:
     created: bool = False
     cdc_files: Mapping[str, int] = field(default_factory=dict, hash=False)
 
+    @property
+    def is_log(self) -> bool:
+        """Whether the file is a log file."""
+        return self.log_version is not None
+
+    @property
+    def begins_log_group(self) -> bool:
+        """Whether the file is the first one of a file group without a base file."""
+        return self.is_log and not self.base_file and len(self.log_files or ()) == 1
+
 
 @dataclass(frozen=True, slots=True)
 class CommitMetadata:
@@ -101,7 +111,17 @@ class CommitMetadata:
     def touched(self) -> frozenset[tuple[str, str]]:
         """The file groups, as partition and file id, that the instant wrote to or replaced."""
         written = {(stat.partition, stat.file_id) for stat in self.stats}
-        return frozenset(written | {(path, each) for path, ids in self.replaced.items() for each in ids})
+        return self.superseded | written
+
+    @property
+    def based(self) -> frozenset[tuple[str, str]]:
+        """The file groups, as partition and file id, to which the instant gave a base file."""
+        return frozenset((stat.partition, stat.file_id) for stat in self.stats if not stat.is_log)
+
+    @property
+    def superseded(self) -> frozenset[tuple[str, str]]:
+        """The file groups, as partition and file id, that the instant replaced."""
+        return frozenset((path, each) for path, ids in self.replaced.items() for each in ids)
 
     @property
     def schema_json(self) -> str | None:

@@ -15,6 +15,11 @@ group) and `BucketIndexConcurrentFileWritesConflictResolutionStrategy` (by bucke
   may have deleted slices that the write was to find.
 - In versions 8 and 9, a compaction that was planned since does not conflict with log files: they belong to
   the file slice that it creates, by their completion time.
+
+Under non-blocking concurrency control, log files of two writes in one file group do not conflict (RFC-66),
+unless readers would not agree on the result: they merge the log files of a slice by requested time, and
+slices by completion time. So where the order of log files counts (commit-time ordering, deletes), a write
+conflicts with one that was requested later and completed earlier. Hudi lets it commit.
 """
 
 from __future__ import annotations
@@ -51,6 +56,9 @@ class OwnChanges:
         overwrites: whether the write replaces everything in its partitions.
         overwrites_table: whether it replaces everything in the table.
         looked_at: the partitions in which the write looked for rows; None for any.
+        non_blocking: whether log files in a file group to which others wrote log files are no conflict.
+        requested: requested time of the write.
+        by_commit_time: whether the order of log files decides which version of a record is the newest.
     """
 
     metadata: CommitMetadata
@@ -61,12 +69,9 @@ class OwnChanges:
     overwrites: bool = False
     overwrites_table: bool = False
     looked_at: frozenset[str] | None = None
-
-    @property
-    def based(self) -> Groups:
-        """The file groups that the write gave a base file."""
-        stats = self.metadata.stats
-        return frozenset((stat.partition, stat.file_id) for stat in stats if stat.log_version is None)
+    non_blocking: bool = False
+    requested: str = ""
+    by_commit_time: bool = False
 
 
 class LostRaceError(ConflictError):
@@ -104,7 +109,7 @@ def refuse_conflicts(
             raise _lost(instant, "was committed", frozenset())
         # Log files of a write that knows a compaction belong to the slice that it creates.
         spares_logs = not config.rules.names_logs_by_slice or began.find(instant.requested) is not None
-        groups = _shared_with_completed(own, other, spares_logs=spares_logs)
+        groups = _shared_with_completed(own, instant, other, spares_logs=spares_logs)
         if groups is not None:
             raise _lost(instant, "was committed", groups)
     for instant, inputs in _planned_since(began, now, store):
@@ -140,23 +145,27 @@ def _may_have_missed_slices(own: OwnChanges, other: CommitMetadata) -> bool:
     """Return whether a clean may have deleted slices that another write replaced, before they were read."""
     if not (own.tags or own.reads_rows or own.overwrites):
         return False
-    replaced = {stat.partition for stat in other.stats if not stat.created} | other.replaced.keys()
+    rewritten = {stat.partition for stat in other.stats if not (stat.created or stat.is_log)}
+    replaced = rewritten | other.replaced.keys()
     return bool(replaced if own.looked_at is None else own.looked_at & replaced)
 
 
-def _shared_with_completed(own: OwnChanges, other: CommitMetadata, *, spares_logs: bool) -> Groups | None:
+def _shared_with_completed(
+    own: OwnChanges, instant: Instant, other: CommitMetadata, *, spares_logs: bool
+) -> Groups | None:
     """Return the file groups over which a write conflicts with a completed one; None without a conflict.
 
     The result is empty if they conflict over keys or rows rather than file groups.
 
     Args:
         own: the write.
-        other: the completed one.
+        instant: the completed one.
+        other: its metadata.
         spares_logs: whether a compaction leaves the log files of the write valid.
     """
     if other.compacted and spares_logs:
-        return (other.touched & own.based) or None
-    if shared := own.metadata.touched & other.touched:
+        return (other.touched & own.metadata.based) or None
+    if shared := _disputed(own, instant, other):
         return shared
     if (own.reads_rows or own.overwrites_table) and other.changes_records:
         return frozenset()
@@ -165,22 +174,44 @@ def _shared_with_completed(own: OwnChanges, other: CommitMetadata, *, spares_log
     return frozenset() if _may_insert_same_key(own, other) else None
 
 
+def _disputed(own: OwnChanges, instant: Instant, other: CommitMetadata) -> Groups:
+    """Return the file groups that two writes changed in a way that depends on their order."""
+    shared = own.metadata.touched & other.touched
+    if not own.non_blocking:
+        return shared
+    order_counts = own.by_commit_time or _has_deletes(own.metadata) or _has_deletes(other)
+    if order_counts and instant.requested > own.requested:
+        return shared
+    rewritten = own.metadata.based | own.metadata.superseded | other.based | other.superseded
+    return shared & rewritten
+
+
+def _has_deletes(metadata: CommitMetadata) -> bool:
+    return any(stat.num_deletes for stat in metadata.stats)
+
+
 def _may_insert_same_key(own: OwnChanges, other: CommitMetadata) -> bool:
     if own.is_hashed:
         # An overwrite gives its partitions new buckets of consistent hashing.
         has_new_rings = not _partitions(own.metadata).isdisjoint(other.replaced)
-        return has_new_rings or bool(_new_buckets(own.metadata) & _new_buckets(other))
+        own_buckets, others = _new_buckets(own.metadata), _new_buckets(other)
+        # Two new file groups of one bucket with the same id are one file group.
+        has_second = any(others.get(bucket, file_id) != file_id for bucket, file_id in own_buckets.items())
+        return has_new_rings or has_second
     if not own.tags or not other.changes_records:
         return False
     inserted, by_other = _inserting(own.metadata), _inserting(other)
     return bool(inserted and by_other) if own.is_global else bool(inserted & by_other)
 
 
-def _new_buckets(metadata: CommitMetadata) -> frozenset[tuple[str, int | str]]:
-    """Return the partitions and buckets of new file groups; with consistent hashing the id is the bucket."""
-    created = (stat for stat in metadata.stats if stat.created)
-    buckets = ((stat.partition, stat.file_id, bucket_of(stat.file_id)) for stat in created)
-    return frozenset((path, file_id if bucket is None else bucket) for path, file_id, bucket in buckets)
+def _new_buckets(metadata: CommitMetadata) -> dict[tuple[str, int | str], str]:
+    """Return the file id of each new file group by partition and bucket.
+
+    With consistent hashing the file id is the bucket.
+    """
+    new = (stat for stat in metadata.stats if stat.created or stat.begins_log_group)
+    buckets = ((stat.partition, stat.file_id, bucket_of(stat.file_id)) for stat in new)
+    return {(path, file_id if bucket is None else bucket): file_id for path, file_id, bucket in buckets}
 
 
 def _inserting(metadata: CommitMetadata) -> frozenset[str]:
@@ -207,7 +238,7 @@ def _in_danger(own: OwnChanges, plan: Instant, config: TableConfig) -> Groups:
     """Return the file groups of a write whose changes would be lost when a plan is run."""
     if plan.action is Action.CLUSTERING or config.rules.names_logs_by_slice:
         return own.metadata.touched
-    return own.based
+    return own.metadata.based
 
 
 def _lost(other: Instant, what: str, groups: Groups) -> LostRaceError:

@@ -12,7 +12,7 @@ from drawstring.config.options.write_options import WriteOptions, check_against
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.index.choose import choose_index, log_index_cliques
+from drawstring.index.choose import check_non_blocking, choose_index, log_index_cliques
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.protocol import Index
 from drawstring.merge.record_mergers import takes_partial_blocks
@@ -109,6 +109,8 @@ def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:
     """Return the index of a write; raise if it does not support the operation."""
     config = facts.locked.config
     index = choose_index(options, config, facts.locked.context.storage.spec, facts.timeline)
+    if options.concurrency.is_non_blocking:
+        check_non_blocking(index, config)
     if verb.replaces:
         index = index.for_overwrite(facts.time)
     if index.is_hashed and not config.record_key_fields:

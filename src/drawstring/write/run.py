@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from drawstring.base.clock import Stopwatch
+from drawstring.config.keys.concurrency import Concurrency
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.merge_rules import MergeMode
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.lookup import SliceLookup
@@ -93,7 +95,7 @@ def write_source(
         extra: extra metadata of the commit.
     """
     write = _Write(context, source, requested, options, extra or {}, Stopwatch())
-    if not options.is_optimistic:
+    if not options.concurrency.is_multi_writer:
         return write.attempt(keeps_lock=True)
     write = replace(write, source=source.repeatable())
     return attempted(context, options.concurrency.retries_max, lambda keeps: write.attempt(keeps_lock=keeps))
@@ -165,7 +167,8 @@ class _Write:
             metadata = CommitMetadata(tuple(stats), verb.operation, extra, _replaced(verb, stats, lookup))
             timeline = facts.timeline
             if not keeps_lock:
-                timeline = checked_timeline(facts, _own_changes(metadata, verb, bound, plan))
+                own = _own_changes(metadata, verb, bound, plan, options.concurrency)
+                timeline = checked_timeline(facts, own)
                 extra["schema"] = schema_to_commit(facts, plan.schema_json, timeline, options)
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
@@ -183,7 +186,9 @@ class _Write:
         return WriteOutcome(context, locked.config, options, result, after, stats, merges_files)
 
 
-def _own_changes(metadata: CommitMetadata, verb: Verb, source: BoundSource, plan: WritePlan) -> OwnChanges:
+def _own_changes(
+    metadata: CommitMetadata, verb: Verb, source: BoundSource, plan: WritePlan, concurrency: Concurrency
+) -> OwnChanges:
     is_upsert = verb.looks_up and not verb.is_delete and plan.duplicates == "none"
     has_row_everywhere = is_upsert and not source.reads_rows and not plan.index.is_global
     return OwnChanges(
@@ -195,6 +200,9 @@ def _own_changes(metadata: CommitMetadata, verb: Verb, source: BoundSource, plan
         overwrites=bool(verb.replaces),
         overwrites_table=verb.replaces == "table" or (bool(verb.replaces) and plan.index.is_global),
         looked_at=frozenset(stat.partition for stat in metadata.stats) if has_row_everywhere else None,
+        non_blocking=concurrency.is_non_blocking,
+        requested=plan.settings.instant,
+        by_commit_time=plan.settings.config.merge_mode is not MergeMode.EVENT_TIME_ORDERING,
     )
 
 

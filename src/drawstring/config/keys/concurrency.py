@@ -14,6 +14,7 @@ class ConcurrencyMode(StrEnum):
 
     SINGLE_WRITER = "SINGLE_WRITER"
     OPTIMISTIC = "OPTIMISTIC_CONCURRENCY_CONTROL"
+    NON_BLOCKING = "NON_BLOCKING_CONCURRENCY_CONTROL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +31,33 @@ class Concurrency:
     retries_max: int
     resolves_schemas: bool
 
+    @property
+    def is_multi_writer(self) -> bool:
+        """Whether writers work side by side and check for conflicts when they commit."""
+        return self.mode != ConcurrencyMode.SINGLE_WRITER
+
+    @property
+    def is_non_blocking(self) -> bool:
+        """Whether log files of several writers in one file group are no conflict."""
+        return self.mode == ConcurrencyMode.NON_BLOCKING
+
 
 CONCURRENCY_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.write.concurrency.mode",
         "SINGLE_WRITER: a write keeps the table lock from its begin to its commit;"
         " OPTIMISTIC_CONCURRENCY_CONTROL: writers work side by side and hold the lock only to begin and to"
-        " commit; a write that conflicts with another one runs again.",
+        " commit; a write that conflicts with another one runs again; NON_BLOCKING_CONCURRENCY_CONTROL: the"
+        " same, but log files of several writers in one bucket are no conflict (MERGE_ON_READ tables with a"
+        " simple bucket index, version 8 or later).",
         default=ConcurrencyMode.SINGLE_WRITER.value,
-        choices=(*ConcurrencyMode, "NON_BLOCKING_CONCURRENCY_CONTROL"),
-        only=tuple(ConcurrencyMode),
+        choices=tuple(ConcurrencyMode),
         field="mode",
     ),
     Option(
         "hoodie.write.num.retries.on.conflict.failures",
-        "How often a write under optimistic concurrency control runs again after a conflict. The last attempt"
-        " keeps the table lock, so that no other writer can win against it.",
+        "How often a write that works beside others runs again after a conflict. The last attempt keeps the"
+        " table lock, so that no other writer can win against it.",
         kind=Kind.NUMBER,
         default=3,
         minimum=0,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.concurrency import Concurrency, ConcurrencyMode
+from drawstring.config.keys.concurrency import Concurrency
 from drawstring.config.options.option import Kind, Option
 
 
@@ -47,7 +47,7 @@ class FailedWrites:
         Raises:
             InvalidError: the policy EAGER, which would roll live writers back.
         """
-        if concurrency.mode != ConcurrencyMode.OPTIMISTIC:
+        if not concurrency.is_multi_writer:
             return replace(self, policy=self.policy or FailedWritesPolicy.EAGER.value)
         if self.policy == FailedWritesPolicy.EAGER:
             raise InvalidError(
@@ -62,7 +62,7 @@ FAILED_WRITES_OPTIONS: Final[tuple[Option, ...]] = (
         "hoodie.clean.failed.writes.policy",
         "Which process rolls back failed writes: EAGER: the next write or table service; LAZY: a clean, once"
         " the heartbeat of the writer has expired; NEVER: none, so that cleaning and archiving stop before a"
-        " failed write. By default LAZY under optimistic concurrency control, otherwise EAGER.",
+        " failed write. By default EAGER with a single writer, otherwise LAZY.",
         choices=tuple(FailedWritesPolicy),
         alternatives=("hoodie.cleaner.policy.failed.writes",),
         field="policy",

@@ -85,6 +85,10 @@ class SliceLookup:
         """Return the ids of the visible file groups, including groups whose files are missing."""
         return self.view().file_ids_including_lost(partition)
 
+    def was_replaced(self, partition: str, file_id: str) -> bool:
+        """Return whether a file group was replaced, so that its id cannot be used again."""
+        return (partition, file_id) in self.view().replaced_groups()
+
     def refuse_pending_clustering(self, partition: str, file_id: str) -> None:
         """Check that no pending clustering forbids writes to a file group.
 

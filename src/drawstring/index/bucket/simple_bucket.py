@@ -1,7 +1,8 @@
 """Simple bucket index: the hash of the key determines the file group.
 
     bucket = (java.util.List.hashCode(values) & 0x7fffffff) % bucket count
-    file id = bucket number, 8 digits, then the tail of a random UUID, then -0
+    file id = bucket number, 8 digits, then the tail of a random UUID, then -0; under non-blocking
+              concurrency control the tail is zeros, so that all writers begin one file group (RFC-66)
 
 The values are taken from the text of the record key: the whole key, or for `field:value,field:value` the
 values of the hash fields (RFC-29; hashes as in Apache Hudi 1.2.0).
@@ -48,6 +49,7 @@ _FIRST: Final = "00000000000000"
 _RULE: Final = "regex"
 _VERSION: Final = 1
 _RULES_MAX: Final = 1_000
+_FIXED_TAIL: Final = "-0000-0000-0000-000000000000"
 
 Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
@@ -204,11 +206,13 @@ class BucketIndex(HashingIndex):
         bucket_count: buckets per partition; must be the same for all writers of the table.
         hash_fields: the fields of a compound key that are hashed.
         expressions: rules for partitions with other bucket counts.
+        has_fixed_ids: whether all writers give the file group of a bucket the same id.
     """
 
     bucket_count: int
     hash_fields: tuple[str, ...]
     expressions: str = ""
+    has_fixed_ids: bool = False
 
     @property
     def counts(self) -> BucketCounts:
@@ -268,6 +272,10 @@ class BucketIndex(HashingIndex):
                 " settings of the earlier writes.",
                 path=file_slice.partition,
             )
+
+    def shared_file_id(self, location: Location) -> str | None:
+        """Return the id that all writers give the file group of a bucket; None if each makes its own."""
+        return file_id_of(f"{location.value}{_FIXED_TAIL}") if self.has_fixed_ids else None
 
     def new_file_id(self, location: Location, ids: Ids) -> str:
         """Return a new file id for a bucket."""

@@ -2,7 +2,8 @@ r"""The parts of a write that run in workers: prepare rows, then place them in t
 
 Preparing gives every row its record key, partition path and location. Placing hands each file group its rows:
 
-rows of one group --- no slice yet -----------------> new base file(s)
+rows of one group --- no slice yet -----------------> new base file(s); with an id that all writers give the
+                  |                                   file group: a log file
                   \-- MERGE_ON_READ ----------------> log file on the slice
                    \- COPY_ON_WRITE, or small file --> base file rewritten with the changes
 
@@ -31,7 +32,7 @@ from drawstring.engine.protocol import TaskContext
 from drawstring.engine.ranges import sorted_order
 from drawstring.engine.spill import SpillingGroups
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.base_writer import NewGroups
+from drawstring.filegroups.write.base_writer import NewGroups, ensure_partition
 from drawstring.filegroups.write.changes import (
     Changes,
     CountedActions,
@@ -269,6 +270,11 @@ class _GroupWork:
         if self._task.is_delete:
             return
         task = self._task
+        shared = self._shared_group(partition, location)
+        if shared is not None:
+            ensure_partition(self._storage, partition, task.settings.instant)
+            yield from self._log(shared, in_pieces(rows))
+            return
         file_id = task.index.new_file_id(location, task.ids) if task.index.is_hashed else None
         groups = NewGroups(
             task.settings, self._storage, partition, self._context, self._meta_columns, task.ids
@@ -280,6 +286,14 @@ class _GroupWork:
             groups.abort()
             raise
         yield from groups.close()
+
+    def _shared_group(self, partition: str, location: Location) -> FileSlice | None:
+        """Return the empty slice of a new file group that other writers may begin at the same moment."""
+        lookup = self._task.lookup
+        file_id = self._task.index.shared_file_id(location)
+        if lookup is None or file_id is None or lookup.was_replaced(partition, file_id):
+            return None
+        return FileSlice(partition, file_id, self._task.settings.instant, None)
 
     def _resolved(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settings = self._task.settings
