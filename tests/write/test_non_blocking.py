@@ -19,6 +19,12 @@ NON_BLOCKING = {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTR
 ONCE = {**NON_BLOCKING, "hoodie.write.num.retries.on.conflict.failures": "0"}
 FIXED_TAIL = "-0000-0000-0000-000000000000-0"
 BY_COMMIT_TIME = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}
+SHORT_TIMELINE = {
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.compact.inline.max.delta.commits": "1",
+}
 ONE_BUCKET = {**BUCKETS, "hoodie.bucket.index.num.buckets": "1"}
 versions = pytest.mark.parametrize("version", [8, 9])
 
@@ -75,6 +81,22 @@ def test_a_write_belongs_to_the_slice_of_a_compaction_that_it_overlaps() -> None
         table.upsert(rides(("b", "rome", ts, 1.0)), options=NON_BLOCKING)
     table.clean(retain_versions=1, options=NON_BLOCKING)
     table.archive(options={**NON_BLOCKING, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"})
+    assert in_rome(table)[0] == ("a", "rome", 3, 3.0)
+
+
+@versions
+def test_an_overlapping_write_stays_in_its_slice_when_hudi_archives_it(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = filled(table_type=MOR, version=version, properties=BUCKETS)
+    slow = behind(table, lambda other: other.compact(options=NON_BLOCKING))
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=NON_BLOCKING)
+    late = slow.upsert(rides(("a", "rome", 3, 3.0)), options=ONCE)
+    for ts in range(4, 12):
+        table.upsert(rides(("c", "pisa", ts, 1.0)), options=NON_BLOCKING)
+    monkeypatch.setattr("drawstring.services.archiving.run.overlapping", lambda timeline: iter(()))
+    table.archive(options={**NON_BLOCKING, **SHORT_TIMELINE})
+    assert table.timeline.is_archived(late.instant)
     assert in_rome(table)[0] == ("a", "rome", 3, 3.0)
 
 

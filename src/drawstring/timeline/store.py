@@ -23,6 +23,7 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.archive.completion_times import ArchivedCompletionTimes
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.claims import Claims, Fence
 from drawstring.timeline.completion import Completion, TransitionHooks
@@ -78,6 +79,11 @@ class TimelineStore:
     def sources(self) -> BootstrapSources:
         """The source files of the base files that a bootstrap made without rows."""
         return BootstrapSources(self._storage, self._config)
+
+    @cached_property
+    def archived_completion_times(self) -> ArchivedCompletionTimes:
+        """The completion times of archived writes."""
+        return ArchivedCompletionTimes(self._storage, self._config)
 
     def load(self) -> Timeline:
         """List the timeline folder; files that are not instants are ignored.

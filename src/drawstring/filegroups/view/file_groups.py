@@ -33,6 +33,7 @@ from drawstring.model.files import BaseFile, FileGroup, FileSlice, FileStatus, L
 from drawstring.model.instant import Action, Instant
 from drawstring.model.table_version import LogFileAssignment
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.archive.completion_times import ArchivedCompletionTimes
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.timeline import Timeline
 
@@ -44,10 +45,13 @@ class Visibility:
     Attributes:
         completion_of: returns the completion time for a requested time; None for an invisible instant.
         as_of: the latest visible requested time; None for no bound.
+        archived_completion_of: returns the completion time of an archived write, from its requested time and
+            the requested time of a later base file of its file group; None to take the requested time.
     """
 
     completion_of: Callable[[str], str | None]
     as_of: str | None = None
+    archived_completion_of: Callable[[str, str], str] | None = None
 
     def sees(self, requested: str) -> bool:
         """Return whether the files of an instant are visible."""
@@ -140,13 +144,22 @@ def slices_by_completion(
     for log in sorted(files.logs, key=lambda log: log.order):
         if not visible.sees(log.instant):
             continue
-        completed = visible.completion_of(log.instant) or log.instant
+        completed = _completion_of(log, bases, visible)
         slice_instant = max((instant for instant in logs if instant <= completed), default=log.instant)
         logs.setdefault(slice_instant, []).append(log)
     return [
         FileSlice(partition, file_id, instant, bases.get(instant), tuple(logs[instant]))
         for instant in sorted(logs)
     ]
+
+
+def _completion_of(log: LogFile, bases: Iterable[str], visible: Visibility) -> str:
+    """Return when the write of a log file completed; `bases` are the requested times of base files."""
+    completed = visible.completion_of(log.instant) or log.instant
+    if completed != log.instant or visible.archived_completion_of is None:
+        return completed
+    later = min((instant for instant in bases if instant > log.instant), default=None)
+    return completed if later is None else visible.archived_completion_of(log.instant, later)
 
 
 def _by_name(
@@ -183,6 +196,10 @@ class MetadataReader(Protocol):
     @property
     def sources(self) -> BootstrapSources:
         """The source files of bootstrapped base files."""
+
+    @property
+    def archived_completion_times(self) -> ArchivedCompletionTimes:
+        """The completion times of archived writes."""
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
         """Return the metadata of a completed write."""
@@ -250,7 +267,7 @@ class FileGroupView:
         Args:
             partition: partition path.
         """
-        visible = Visibility(self._timeline.completion_of)
+        visible = self._visible()
         listed = self._listing.files(partition)
         file_ids = {
             file_id
@@ -280,7 +297,7 @@ class FileGroupView:
         Raises:
             CorruptTableError: a file of a committed write is missing.
         """
-        visible = Visibility(self._timeline.completion_of, as_of)
+        visible = self._visible(as_of)
         groups = []
         for file_id, files in sorted(group_files(self._listing.files(partition)).items()):
             replaced_at = self.replaced_groups().get((partition, file_id))
@@ -303,7 +320,7 @@ class FileGroupView:
         Args:
             partition: partition path.
         """
-        visible = Visibility(self._timeline.completion_of)
+        visible = self._visible()
         listed = group_files(self._listing.files(partition), change_logs=True)
         slices_by_id = (
             (file_id, self._slices_of(partition, file_id, files, visible))
@@ -344,6 +361,9 @@ class FileGroupView:
     def in_services(self) -> set[tuple[str, str]]:
         """Return the file groups (partition path, file id) that are part of a pending table service."""
         return {*self.pending_clusterings(), *self.pending_compactions(), *self.pending_log_compactions()}
+
+    def _visible(self, as_of: str | None = None) -> Visibility:
+        return Visibility(self._timeline.completion_of, as_of, self._reader.archived_completion_times.of)
 
     def _slices_of(
         self, partition: str, file_id: str, files: GroupFiles, visible: Visibility

@@ -126,7 +126,10 @@ class ChangeSlices:
         files = self._groups[partition].get(file_id)
         if files is None:
             return []
-        visible = Visibility(partial(_completed_before, self._facts.timeline, before))
+        completed_before = partial(_completed_before, self._facts.timeline, before)
+        visible = Visibility(
+            completed_before, archived_completion_of=self._facts.store.archived_completion_times.of
+        )
         to_slices = slicer_of(self._facts.config.rules.log_file_assignment)
         slices = to_slices(partition, file_id, files, visible, self._facts.view.pending_compactions)
         return self._facts.store.sources.on(slices)

@@ -58,7 +58,8 @@ class WholeSlices:
         write saw.
         """
         files = self._group(written.partition, written.file_id)
-        visible = Visibility(self._timeline.completion_of)
+        times = self._query.facts.store.archived_completion_times
+        visible = Visibility(self._timeline.completion_of, archived_completion_of=times.of)
         paths = {log.status.path for log in written.logs}
         for candidate in reversed(slices_by_completion(written.partition, written.file_id, files, visible)):
             if paths.isdisjoint(log.status.path for log in candidate.logs):
