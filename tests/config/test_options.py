@@ -191,11 +191,7 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
             InvalidError,
             "differ",
         ),
-        (
-            {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"},
-            UnsupportedError,
-            "SINGLE_WRITER",
-        ),
+        ({"hoodie.write.concurrency.mode": "PESSIMISTIC"}, InvalidError, "Choose one of SINGLE_WRITER"),
         (
             {
                 "hoodie.write.lock.storage.validity.timeout.secs": "60",
