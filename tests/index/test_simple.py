@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import cast
@@ -9,7 +10,7 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from drawstring.base.clock import SeededIds
+from drawstring.base.clock import SeededIds, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig, TableType
@@ -27,6 +28,8 @@ from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
+from tests.support.rows import held, rides
+from tests.support.tables import create, table_types
 
 HELD = {"rome": {"f1": ["a", "b"], "f2": ["c"]}, "oslo": {"f3": ["a"]}, "bern": {"f4": ["a"]}}
 
@@ -157,3 +160,19 @@ def config_of(partitioned: bool) -> TableConfig:
         record_key_fields=("id",),
         partition_fields=("city",) if partitioned else (),
     )
+
+
+@table_types
+def test_random_file_ids_do_not_look_like_those_of_buckets(
+    table_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bucket_like(self: SystemIds) -> str:
+        return f"00000012{str(uuid.uuid4())[8:]}"
+
+    monkeypatch.setattr(SystemIds, "uuid", bucket_like)
+    table = create(table_type=table_type)
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    table.upsert(rides(("a", "rome", 2, 2.0)))
+    table.cluster()
+    table.upsert(rides(("a", "rome", 3, 3.0)))
+    assert held(table) == [("a", "rome", 3, 3.0)]

@@ -25,7 +25,7 @@ from drawstring.index.lifecycle import NoIndexFiles
 from drawstring.index.location import Location, LocationKind
 from drawstring.index.tag_context import TagContext
 from drawstring.merge.order import Array
-from drawstring.model.files import FileSlice, file_id_of
+from drawstring.model.files import FileSlice, random_file_id
 
 _SET_BUCKETS: Final = (
     "Set hoodie.index.type=BUCKET and the hoodie.bucket.index.num.buckets that it was written with"
@@ -127,4 +127,4 @@ class LookupIndex(NoIndexFiles):
 
     def new_file_id(self, location: Location, ids: Ids) -> str:
         """Return a new file id."""
-        return file_id_of(ids.uuid())
+        return random_file_id(ids.uuid())

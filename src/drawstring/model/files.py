@@ -35,6 +35,17 @@ def file_id_of(prefix: str) -> str:
     return f"{prefix}{_ORDINAL}"
 
 
+def random_file_id(uuid: str) -> str:
+    """Return the id of a new file group that is not a bucket.
+
+    An id that begins with a small decimal number would look like that of a bucket: one of 40,000 random ids.
+
+    Args:
+        uuid: a random UUID.
+    """
+    return file_id_of(f"f{uuid[1:]}" if uuid.startswith("000") else uuid)
+
+
 def prefix_of(file_id: str) -> str:
     """Return the prefix of a file group's id, which precedes its number."""
     return file_id.removesuffix(_ORDINAL)

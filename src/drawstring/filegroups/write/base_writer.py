@@ -14,7 +14,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_footer import BaseFooter
 from drawstring.formats.parquet import ParquetSink
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import PARTITION_METADATA, BaseFile, FileSlice, file_id_of, join_path
+from drawstring.model.files import PARTITION_METADATA, BaseFile, FileSlice, join_path, random_file_id
 from drawstring.storage.protocol import Storage
 
 
@@ -148,7 +148,7 @@ class NewGroups:
                 self._settings,
                 self._storage,
                 self._partition,
-                file_id or file_id_of(self._ids.uuid()),
+                file_id or random_file_id(self._ids.uuid()),
                 self._context.write_token,
             )
         writer.write(self._meta_columns.apply(batch, writer.name))

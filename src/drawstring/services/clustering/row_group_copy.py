@@ -11,7 +11,7 @@ from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.parquet.row_group_copy import StitchSource, can_stitch, stitch, stitch_source
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import BaseFile, FileSlice, file_extension, file_id_of, join_path
+from drawstring.model.files import BaseFile, FileSlice, file_extension, join_path, random_file_id
 from drawstring.storage.protocol import Storage
 
 ROW_GROUP_BYTES_MIN: Final = 128 << 10
@@ -52,7 +52,7 @@ def stitched(
         return None
     sized_sources = [(source, file.status.size_bytes) for source, file in zip(sources, files, strict=True)]
     parts = [
-        (each, file_id_of(ids.uuid())) for each in _files_of(sized_sources, settings.base_file_bytes_max)
+        (each, random_file_id(ids.uuid())) for each in _files_of(sized_sources, settings.base_file_bytes_max)
     ]
     return [
         _write(settings, storage, part, BaseFile.name_of(file_id, write_token, settings.instant))

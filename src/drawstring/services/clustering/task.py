@@ -16,7 +16,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored
 from drawstring.model.clustering import ClusteringGroup
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice, file_id_of
+from drawstring.model.files import FileSlice, random_file_id
 from drawstring.services.clustering.row_group_copy import stitched
 from drawstring.services.clustering.row_order import RowOrder
 from drawstring.storage import open_spec
@@ -91,7 +91,7 @@ class ClusterGroup:
         try:
             for batch in rows:
                 if writer is None:
-                    file_id = file_id_of(self.ids.uuid())
+                    file_id = random_file_id(self.ids.uuid())
                     writer = BaseFileWriter(settings, storage, partition, file_id, context.write_token)
                 if meta_columns is None:
                     writer.write(as_stored(batch, writer.name, settings.config))

@@ -29,7 +29,7 @@ from drawstring.formats.bootstrap_index import BY_FILE_ID, BY_PARTITION, SourceF
 from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
-from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, FileStatus, file_id_of, join_path
+from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, FileStatus, join_path, random_file_id
 from drawstring.model.result import CommitResult
 from drawstring.schema.avro import arrow_to_avro, record_name
 from drawstring.schema.evolve import conform
@@ -225,7 +225,7 @@ class WriteKeys:
         number, (folder, file) = numbered
         token = TaskContext(number, 0, int(self.ids.uuid()[:6], 16)).write_token
         storage, partition = open_spec(self.settings.storage), folder.partition
-        writer = BaseFileWriter(self.settings, storage, partition, file_id_of(self.ids.uuid()), token)
+        writer = BaseFileWriter(self.settings, storage, partition, random_file_id(self.ids.uuid()), token)
         meta_columns = self.settings.meta_column_writer(number)
         generator = KeyGenerator(self.config, is_writing=True)
         try:
