@@ -31,7 +31,7 @@ from tests.support.consistent_buckets import (
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.golden import golden_table
 from tests.support.rows import held, rides
-from tests.support.tables import MOR, create, store_of, versions
+from tests.support.tables import MOR, WITHOUT_COMPACTION, create, store_of, versions
 from tests.support.validation import errors
 
 
@@ -86,12 +86,22 @@ def test_how_many_buckets_there_may_be_is_bounded() -> None:
     assert not table.cluster(options={"hoodie.bucket.index.min.num.buckets": 3})
 
 
-def test_buckets_with_log_files_are_compacted_first() -> None:
-    table = resizable_table()
-    table.upsert(rides(*((key, city, ts + 100, fare) for key, city, ts, fare in ROWS)))
-    assert not table.cluster(options=MORE)
-    table.compact()
-    assert table.cluster(options=MORE)
+@versions
+def test_buckets_that_are_written_all_the_time_are_resized_with_their_log_files(version: int) -> None:
+    table = resizable_table(version)
+    for number in range(3):
+        table.upsert(
+            rides(*((key, city, ts + number, fare + number) for key, city, ts, fare in ROWS)),
+            options=WITHOUT_COMPACTION,
+        )
+    table.delete(rides((*ROWS[0][:2], 500, 0.0)), options=WITHOUT_COMPACTION)
+    assert all(each.logs for each in table.file_slices())
+    before = held(table)
+    result = table.cluster(options=MORE)
+    assert result and result.files == 4
+    assert held(table) == before and len(before) == len(ROWS) - 1
+    check_places(table)
+    assert (orphans(table), leftovers(table)) == ([], [])
 
 
 def test_an_even_split_puts_half_of_the_records_on_either_side() -> None:

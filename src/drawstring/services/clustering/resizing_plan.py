@@ -3,7 +3,8 @@
     bucket too large ── split at a hash ──> two nodes in its place
     small neighbours ── merge ──> the last of them takes their ranges of hashes
 
-The rules are those of SparkConsistentBucketClusteringPlanStrategy. Buckets with log files are skipped.
+The rules are those of SparkConsistentBucketClusteringPlanStrategy: the size of a bucket includes its log
+files, so that a bucket that is written all the time is resized with them.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def plan_resizing(
     """
     clustering, target_bytes = options.clustering, options.sizing.base_file_size_max_bytes
     places = {prefix: number for number, prefix in enumerate(ring.prefixes)}
-    prefixed_slices = [(prefix_of(each.file_id), each) for each in slices if not each.logs]
+    prefixed_slices = [(prefix_of(each.file_id), each) for each in slices]
     buckets = sorted(
         (Bucket(places[prefix], each) for prefix, each in prefixed_slices if prefix in places),
         key=lambda bucket: bucket.place,
