@@ -168,6 +168,26 @@ def test_a_single_writer_is_refused_beside_a_live_one() -> None:
     assert LATE in held(table)
 
 
+def roll_back_as_hudi_rs(table: Table) -> None:
+    """Take pending writes off the timeline, whoever made them."""
+    storage = table._context.storage
+    pending = [each.requested for each in table.timeline.pending_writes()]
+    files = storage.list_tree(".hoodie/timeline")
+    storage.delete([file.path for file in files if any(time in file.path for time in pending)])
+
+
+@table_types
+def test_a_write_that_hudi_rs_rolled_back_runs_again(table_type: str) -> None:
+    table = filled(table_type=table_type)
+    rows = rides(("a", "rome", 7, 7.0), LATE)
+    with pytest.raises(LostRaceError, match="rolled this write back"):
+        on(Interrupted(table, roll_back_as_hudi_rs)).upsert(rows, options=ONCE)
+    assert ("a", "rome", 1, 1.0) in held(table)
+    on(Interrupted(table, roll_back_as_hudi_rs)).upsert(rows, options=OPTIMISTIC)
+    assert {("a", "rome", 7, 7.0), LATE} <= set(held(table))
+    assert table.validate().findings == ()
+
+
 def test_eager_rollbacks_and_several_writers_exclude_each_other() -> None:
     with pytest.raises(InvalidError, match="LAZY"):
         filled().upsert(rides(LATE), options={**OPTIMISTIC, "hoodie.clean.failed.writes.policy": "EAGER"})

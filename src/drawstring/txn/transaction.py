@@ -40,7 +40,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import Heartbeat, beating
 from drawstring.txn.locks.table_lock import HeldLock, table_lock
 from drawstring.txn.metadata_table_switch import MetadataTableGuard
-from drawstring.txn.rollback.dead_writes import rollback_pending
+from drawstring.txn.rollback.dead_writes import delete_late_files, rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext, rollback_failed_write
 from drawstring.txn.table_context import TableContext
@@ -337,8 +337,11 @@ def _undo(locked: LockedTable, instant: Instant) -> None:
         if not _holds_lock(locked):
             _discard_rolled_back(locked, instant)
             return
-        current = locked.store.load().find(instant.requested)
-        if current is not None and not current.is_completed:
+        timeline = locked.store.load()
+        current = timeline.find(instant.requested)
+        if current is None and not timeline.is_archived(instant.requested):
+            delete_late_files(locked.rollback_context(), timeline, _markers(locked, instant))
+        elif current is not None and not current.is_completed:
             rollback_failed_write(locked.rollback_context(), current)
     except (DrawstringError, OSError) as error:
         _log.warning(
@@ -357,12 +360,12 @@ def _holds_lock(locked: LockedTable) -> bool:
 
 
 def _discard_rolled_back(locked: LockedTable, instant: Instant) -> None:
-    """Delete the files that this process wrote after another one had rolled its write back.
-
-    The write can never complete, so no other process uses its files, and no lock is needed.
-    """
+    """Delete the files that this process wrote after another one had rolled its write back."""
     _log.warning("The write %s lost the table lock; the next writer will roll it back.", instant.requested)
-    if instant.requested in locked.store.load().rolled_back:
-        markers = Markers(locked.context.storage, instant.requested)
-        locked.context.storage.delete(markers.files())
-        markers.remove()
+    timeline = locked.store.load()
+    if instant.requested in timeline.rolled_back:
+        delete_late_files(locked.rollback_context(), timeline, _markers(locked, instant))
+
+
+def _markers(locked: LockedTable, instant: Instant) -> Markers:
+    return Markers(locked.context.storage, instant.requested)

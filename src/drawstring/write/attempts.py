@@ -64,6 +64,12 @@ def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:
     """
     locked = facts.locked
     now = locked.store.load()
+    if now.find(facts.time) is None:
+        raise LostRaceError(
+            "Another writer rolled this write back while it ran: one that does not look at heartbeats, as"
+            " hudi-rs, or that found the heartbeat of this write expired. Write again.",
+            instant=facts.time,
+        )
     if load_config(locked.context.storage).properties != locked.config.properties:
         raise LostRaceError("The properties of the table changed while this write ran. Write again.")
     refuse_conflicts(own, facts.timeline, now, locked.store, locked.config)

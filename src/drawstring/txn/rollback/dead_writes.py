@@ -168,15 +168,20 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
                 context.storage.sync(folders_above(uncounted))
             markers.remove()
         elif instant in timeline.rolled_back and timeline.find(instant) is None:
-            _delete_late_files(context, timeline, markers)
+            delete_late_files(context, timeline, markers)
 
 
-def _delete_late_files(context: RollbackContext, timeline: Timeline, markers: Markers) -> None:
+def delete_late_files(context: RollbackContext, timeline: Timeline, markers: Markers) -> None:
     """Delete the files of a write that stalled, was rolled back, and resumed.
 
-    The markers may also be those that the rollback deleted, back after a power cut. Its log files then
-    stayed, next to their rollback commands, and a plan may include them: they and the markers wait until it
-    has run.
+    The write can never complete, so no other process uses its files, and no lock is needed. The markers may
+    also be those that the rollback deleted, back after a power cut. Its log files then stayed, next to their
+    rollback commands, and a plan may include them: they and the markers wait until it has run.
+
+    Args:
+        context: the table.
+        timeline: as it is now, without the write.
+        markers: of the write.
     """
     marked = markers.files()
     planned = planned_inputs(context.store, timeline).intersection(marked)
