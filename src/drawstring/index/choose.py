@@ -59,7 +59,7 @@ def choose_index(
             fields = options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields
             counts = _counts(options, config, storage, timeline)
             if (options.bucket_engine or config.bucket_engine) != CONSISTENT:
-                is_shared = options.concurrency.is_non_blocking
+                is_shared = options.is_non_blocking
                 return BucketIndex(counts.default, fields, counts.expressions, is_shared)
             if not config.is_merge_on_read:
                 raise InvalidError(

@@ -109,7 +109,7 @@ def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:
     """Return the index of a write; raise if it does not support the operation."""
     config = facts.locked.config
     index = choose_index(options, config, facts.locked.context.storage.spec, facts.timeline)
-    if options.concurrency.is_non_blocking:
+    if options.is_non_blocking:
         check_non_blocking(index, config)
     if verb.replaces:
         index = index.for_overwrite(facts.time)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from drawstring.base.clock import Stopwatch
-from drawstring.config.keys.concurrency import Concurrency
+from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.engine.protocol import Rows
@@ -95,7 +95,7 @@ def write_source(
         extra: extra metadata of the commit.
     """
     write = _Write(context, source, requested, options, extra or {}, Stopwatch())
-    if not options.concurrency.is_multi_writer:
+    if options.concurrency.mode == ConcurrencyMode.SINGLE_WRITER:
         return write.attempt(keeps_lock=True)
     write = replace(write, source=source.repeatable())
     return attempted(context, options.concurrency.retries_max, lambda keeps: write.attempt(keeps_lock=keeps))
@@ -167,7 +167,7 @@ class _Write:
             metadata = CommitMetadata(tuple(stats), verb.operation, extra, _replaced(verb, stats, lookup))
             timeline = facts.timeline
             if not keeps_lock:
-                own = _own_changes(metadata, verb, bound, plan, options.concurrency)
+                own = _own_changes(metadata, verb, bound, plan, options)
                 timeline = checked_timeline(facts, own)
                 extra["schema"] = schema_to_commit(facts, plan.schema_json, timeline, options)
             if not (metadata.touched or options.allow_empty_commit):
@@ -187,7 +187,7 @@ class _Write:
 
 
 def _own_changes(
-    metadata: CommitMetadata, verb: Verb, source: BoundSource, plan: WritePlan, concurrency: Concurrency
+    metadata: CommitMetadata, verb: Verb, source: BoundSource, plan: WritePlan, options: WriteOptions
 ) -> OwnChanges:
     is_upsert = verb.looks_up and not verb.is_delete and plan.duplicates == "none"
     has_row_everywhere = is_upsert and not source.reads_rows and not plan.index.is_global
@@ -200,7 +200,7 @@ def _own_changes(
         overwrites=bool(verb.replaces),
         overwrites_table=verb.replaces == "table" or (bool(verb.replaces) and plan.index.is_global),
         looked_at=frozenset(stat.partition for stat in metadata.stats) if has_row_everywhere else None,
-        non_blocking=concurrency.is_non_blocking,
+        non_blocking=options.is_non_blocking,
         requested=plan.settings.instant,
         by_commit_time=plan.settings.config.merge_mode is not MergeMode.EVENT_TIME_ORDERING,
     )

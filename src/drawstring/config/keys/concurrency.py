@@ -31,16 +31,6 @@ class Concurrency:
     retries_max: int
     resolves_schemas: bool
 
-    @property
-    def is_multi_writer(self) -> bool:
-        """Whether writers work side by side and check for conflicts when they commit."""
-        return self.mode != ConcurrencyMode.SINGLE_WRITER
-
-    @property
-    def is_non_blocking(self) -> bool:
-        """Whether log files of several writers in one file group are no conflict."""
-        return self.mode == ConcurrencyMode.NON_BLOCKING
-
 
 CONCURRENCY_OPTIONS: Final[tuple[Option, ...]] = (
     Option(

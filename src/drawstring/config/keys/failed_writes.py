@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.concurrency import Concurrency
+from drawstring.config.keys.concurrency import Concurrency, ConcurrencyMode
 from drawstring.config.options.option import Kind, Option
 
 
@@ -47,7 +47,7 @@ class FailedWrites:
         Raises:
             InvalidError: the policy EAGER, which would roll live writers back.
         """
-        if not concurrency.is_multi_writer:
+        if concurrency.mode == ConcurrencyMode.SINGLE_WRITER:
             return replace(self, policy=self.policy or FailedWritesPolicy.EAGER.value)
         if self.policy == FailedWritesPolicy.EAGER:
             raise InvalidError(

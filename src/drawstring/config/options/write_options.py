@@ -15,7 +15,7 @@ from drawstring.config.keys.bulk import BULK_OPTIONS, BulkInsert
 from drawstring.config.keys.clean import CLEAN_OPTIONS, Cleaning
 from drawstring.config.keys.clustering import Clustering
 from drawstring.config.keys.compaction import CompactionSettings
-from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS, Concurrency
+from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS, Concurrency, ConcurrencyMode
 from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS, FailedWrites
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keys.locks import LOCK_OPTIONS, LockSettings
@@ -157,6 +157,11 @@ class WriteOptions:
     combine_before_upsert: bool
     compaction: CompactionSettings
     locking: LockSettings
+
+    @property
+    def is_non_blocking(self) -> bool:
+        """Whether log files of several writers in one file group are no conflict."""
+        return self.concurrency.mode == ConcurrencyMode.NON_BLOCKING
 
     @property
     def insert_dup_policy(self) -> str:

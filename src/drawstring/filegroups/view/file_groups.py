@@ -45,8 +45,7 @@ class Visibility:
     Attributes:
         completion_of: returns the completion time for a requested time; None for an invisible instant.
         as_of: the latest visible requested time; None for no bound.
-        archived_completion_of: returns the completion time of an archived write, from its requested time and
-            the requested time of a later base file of its file group; None to take the requested time.
+        archived_completion_of: see `ArchivedCompletionTimes.of`; None to take the requested time.
     """
 
     completion_of: Callable[[str], str | None]
@@ -363,7 +362,10 @@ class FileGroupView:
         return {*self.pending_clusterings(), *self.pending_compactions(), *self.pending_log_compactions()}
 
     def _visible(self, as_of: str | None = None) -> Visibility:
-        return Visibility(self._timeline.completion_of, as_of, self._reader.archived_completion_times.of)
+        return Visibility(self._timeline.completion_of, as_of, self._archived_completion_of)
+
+    def _archived_completion_of(self, requested: str, since: str) -> str:
+        return self._reader.archived_completion_times.of(requested, since)
 
     def _slices_of(
         self, partition: str, file_id: str, files: GroupFiles, visible: Visibility
