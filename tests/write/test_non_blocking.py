@@ -10,10 +10,10 @@ from drawstring.base.errors import InvalidError
 from drawstring.table import Table
 from drawstring.txn.write_conflicts import LostRaceError
 from tests.support.interleavings import interleave
+from tests.support.interrupted import Act, Interrupted, on
 from tests.support.rows import held, rides
 from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, filled
-from tests.write.test_optimistic import ACTS, PAIRS, prepared
-from tests.write.test_optimistic_options import Act, Interrupted, on
+from tests.support.writer_pairs import ACTS, PAIRS, prepared
 
 NON_BLOCKING = {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL", **WITHOUT_COMPACTION}
 ONCE = {**NON_BLOCKING, "hoodie.write.num.retries.on.conflict.failures": "0"}
