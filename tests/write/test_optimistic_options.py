@@ -152,6 +152,28 @@ def rewrite_and_clean(table: Table) -> None:
     table.clean(retain_versions=1, options=OPTIMISTIC)
 
 
+def rewrite_and_archive(table: Table) -> None:
+    keep = {
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+    }
+    for number in range(5):
+        table.upsert(rides(("a", "rome", 5 + number, 5.0)), options={**OPTIMISTIC, **keep})
+
+
+@table_types
+def test_an_overwrite_runs_again_when_archiving_passed_the_writes_that_it_replaces(table_type: str) -> None:
+    table = create(table_type=table_type)
+    for number in range(6):
+        table.upsert(rides(("a", "rome", number, 1.0), ("b", "oslo", number, 1.0)))
+    start = table.timeline.start
+    first = on(Interrupted(table, rewrite_and_archive))
+    first.insert_overwrite(rides(("o", "rome", 7, 7.0)), options=OPTIMISTIC)
+    assert table.timeline.start != start
+    assert [row for row in held(table) if row[1] == "rome"] == [("o", "rome", 7, 7.0)]
+
+
 @table_types
 def test_slices_that_a_clean_deleted_are_not_missed(table_type: str) -> None:
     table = filled(table_type=table_type)

@@ -162,9 +162,10 @@ class _Write:
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             with nullcontext() if keeps_lock else beside_others(transaction, facts):
                 stats = placed(bound, plan, verb, sizer)
+                replaced = _replaced(verb, stats, lookup)
             watch.lap("write")
             extra = {**self.extra, "schema": plan.schema_json}
-            metadata = CommitMetadata(tuple(stats), verb.operation, extra, _replaced(verb, stats, lookup))
+            metadata = CommitMetadata(tuple(stats), verb.operation, extra, replaced)
             timeline = facts.timeline
             if not keeps_lock:
                 own = _own_changes(metadata, verb, bound, plan, options)
