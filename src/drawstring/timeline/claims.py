@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -131,6 +131,30 @@ class Claims:
     def has_fence(self, instant: Instant, fence: Fence) -> bool:
         """Return whether the claim of an instant is still the one that this process took."""
         return self._version_of(instant, fence) is not None
+
+    def announce(self, instant: Instant) -> Fence | None:
+        """Claim an instant of this process that it is about to commit; None if another process took it."""
+        taken = Claim(ClaimState.TAKEN, self.ids.uuid())
+        return Fence(taken.owner) if self._replace(instant, taken, None) else None
+
+    def bar_stalled(self, pending: Sequence[Instant]) -> Iterator[tuple[Instant, Claim]]:
+        """Make sure that no writer commits that had announced it under a lock that it lost.
+
+        A writer without a claim may go on: it announces the commit before it checks that it holds the lock.
+
+        Args:
+            pending: instants of other processes; the caller holds the table lock.
+
+        Yields:
+            The instants that their writers had already begun to complete, with their claims.
+
+        Raises:
+            ConflictError: such a writer is at work at this moment.
+        """
+        claimed = {status.path for status in self.storage.list_files(CLAIM_FOLDER)} if pending else set()
+        for instant in pending:
+            if claim_path(instant) in claimed and isinstance(taken := self.take(instant), Claim):
+                yield instant, taken
 
     def prevent_completion(self, instant: Instant) -> Claim | None:
         """Make sure that an instant that is not run again never completes.

@@ -9,6 +9,7 @@ it. So a slow writer checks the timeline before and after it puts the completed 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -125,6 +126,14 @@ class Completion:
         """
         claim = self.claims.prevent_completion(instant)
         return self._completed_before(instant) if claim is None else self._complete_for(instant, claim)
+
+    def bar_stalled(self, pending: Sequence[Instant]) -> None:
+        """Settle pending writes that were about to commit under a lock that their processes lost.
+
+        Those that their writers had decided to complete are completed; the others cannot complete any more.
+        """
+        for instant, claim in self.claims.bar_stalled(pending):
+            self._complete_for(instant, claim)
 
     def complete_decided(self, instant: Instant) -> None:
         """Complete a pending instant if its process had claimed the completion."""

@@ -12,7 +12,7 @@ rolled back meanwhile. The claim of the instant decides both cases (`timeline.cl
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from drawstring.base.clock import Clock, Ids, SystemIds
@@ -284,6 +284,28 @@ class TimelineStore:
             None; or the completed write, if its writer had already claimed the completion.
         """
         return self._completion().prevent_completion(instant)
+
+    def announce(self, instant: Instant) -> Fence:
+        """Claim an instant that is about to be committed, for the next holder of the table lock to see.
+
+        Raises:
+            ConflictError: another process rolled the instant back.
+        """
+        fence = self._claims.announce(instant)
+        if fence is None:
+            raise ConflictError(
+                "Another process rolled this write back. Retry it.", instant=instant.requested
+            )
+        return fence
+
+    def bar_stalled(self, pending: Sequence[Instant]) -> Timeline:
+        """Settle the pending writes of others as `Completion` does, under the table lock.
+
+        Returns:
+            The timeline after that.
+        """
+        self._completion().bar_stalled(pending)
+        return self.load()
 
     def note_rolled_back(self, instant: Instant) -> None:
         """Note that an instant was rolled back and never completes; call it after fencing the instant."""

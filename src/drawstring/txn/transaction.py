@@ -131,7 +131,7 @@ class LockedTable:
         Args:
             instant: inflight.
             metadata: the commit metadata of the instant.
-            fence: the claim on the instant, where another process began it.
+            fence: the claim on the instant, where there is one.
 
         Raises:
             ConflictError: the lock was lost, or another process rolled the instant back.
@@ -164,11 +164,13 @@ class Transaction:
         locked: the locked table.
         instant: the inflight instant of the write.
         heartbeat: keeps the write's heartbeat file young; None where the policy needs no heartbeat.
+        is_beside_others: whether other writers may be at work that do not bar this one.
     """
 
     locked: LockedTable
     instant: Instant
     heartbeat: Heartbeat | None = None
+    is_beside_others: bool = False
 
     def commit(self, metadata: CommitMetadata) -> Instant:
         """Complete the instant.
@@ -178,7 +180,9 @@ class Transaction:
         """
         if self.heartbeat is not None:
             self.heartbeat.check()
-        return self.locked.commit_instant(self.instant, metadata)
+        # Before the lock is checked: if it is lost after that, its next holder finds the claim.
+        fence = self.locked.store.announce(self.instant) if self.is_beside_others else None
+        return self.locked.commit_instant(self.instant, metadata, fence)
 
     def abandon(self) -> None:
         """Remove the instant from the timeline: there is nothing to commit."""
@@ -283,12 +287,14 @@ def begin(
     """
     has_heartbeat = failed.spares_writers or failed.policy == FailedWritesPolicy.LAZY
     context = locked.context
+    if failed.spares_writers:
+        locked.lock.check()  # the timeline and whatever else was read so far are of one moment
     with (
         beating(context.storage, context.clock, time, failed) if has_heartbeat else nullcontext() as heartbeat
     ):
         instant = locked.store.request(action, time, content)
         try:
-            yield Transaction(locked, locked.store.start(instant), heartbeat)
+            yield Transaction(locked, locked.store.start(instant), heartbeat, failed.spares_writers)
         except BaseException:
             _undo(locked, instant)
             raise

@@ -70,6 +70,9 @@ def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:
             " hudi-rs, or that found the heartbeat of this write expired. Write again.",
             instant=facts.time,
         )
+    if others := [each for each in now.pending_writes() if each.requested != facts.time]:
+        # They come first if their processes had decided to commit when they died or lost the lock.
+        now = locked.store.bar_stalled(others)
     if load_config(locked.context.storage).properties != locked.config.properties:
         raise LostRaceError("The properties of the table changed while this write ran. Write again.")
     refuse_conflicts(own, facts.timeline, now, locked.store, locked.config)

@@ -79,13 +79,24 @@ def rollback_pending(
     if done:
         folders = (*own_folders(context.config), *sorted(written_to))
         sweep_leftovers(context.storage, context.clock, folders)
-    # A writer that is spared may complete beside later writes: it checks for conflicts with them.
-    barred = () if failed.spares_writers else timeline.pending_writes()
-    others = [each for each in barred if each not in dead]
-    done += [each.requested for each in others if isinstance(context.store.prevent_completion(each), Instant)]
+    done += _settle_others(context, timeline, dead, failed)
     done += _unschedule_plans(context, timeline, failed)
     _sweep(context, context.store.load() if done else timeline)
     return done
+
+
+def _settle_others(
+    context: RollbackContext, timeline: Timeline, dead: Sequence[Instant], failed: FailedWrites
+) -> list[str]:
+    """Bar the other pending writes; return the times of those that their writers had decided to complete."""
+    others = [each for each in timeline.pending_writes() if each not in dead]
+    if not failed.spares_writers:
+        return [
+            each.requested for each in others if isinstance(context.store.prevent_completion(each), Instant)
+        ]
+    # A writer that is spared may complete beside later writes: it checks for conflicts with them.
+    now = context.store.bar_stalled(others) if others else timeline
+    return [each.requested for each in others if now.write_at(each.requested) is not None]
 
 
 def _unschedule_plans(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[str]:

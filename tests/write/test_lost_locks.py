@@ -1,0 +1,152 @@
+"""Writers beside others that stand still until they lose the table lock, or die while they hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from drawstring.base.errors import ConflictError
+from drawstring.model.files import FileStatus
+from drawstring.model.instant import State
+from drawstring.model.table_version import LAYOUT_1, LAYOUT_2
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.storage.memory import MemoryStorage
+from drawstring.table import Table
+from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
+from drawstring.timeline.instants import parse_instant
+from tests.support.interleavings import NOW_MS, OPTIMISTIC, opened
+from tests.support.rows import held, rides
+from tests.support.simulation.pauses import SharedClock
+from tests.support.tables import COW, MOR, create, new_address
+from tests.support.validation import errors
+
+LOST_SECONDS = 90.0
+"""Longer than a lease is good, shorter than a heartbeat."""
+
+NO_LIMIT = 1 << 60
+kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
+
+
+class Stalled(FaultyStorage):
+    """Stands still once, until its lease has run out and others have acted.
+
+    Args:
+        inner: the storage of all.
+        clock: of all.
+        act: what the others do to the table.
+    """
+
+    def __init__(self, inner: MemoryStorage, clock: SharedClock, act: Callable[[Table], object]) -> None:
+        super().__init__(inner, NO_LIMIT)
+        self._clock, self._act, self.has_stood = clock, act, False
+        self.lists_before = -1
+        self.is_before_commit = False
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        if folder.startswith(".hoodie"):
+            self.lists_before -= 1
+            if self.lists_before == 0:
+                self._stand()
+        return super().list_files(folder)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        self._look(path, data)
+        return super().put_if_absent(path, data)
+
+    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+        self._look(path, data)
+        return super().put_if_match(path, data, version)
+
+    def _look(self, path: str, data: bytes) -> None:
+        is_claim = path.startswith(CLAIM_FOLDER) and path.endswith(".claim")
+        if self.is_before_commit and is_claim and Claim.decode(data).state is ClaimState.COMMITTING:
+            self._stand()
+
+    def _stand(self) -> None:
+        if not self.has_stood:
+            self.has_stood = True
+            self._clock.sleep(LOST_SECONDS)
+            self._act(opened(self._inner, self._clock))
+
+
+class DiesDecided(FaultyStorage):
+    """Dies when it has claimed the completion of its write, before it puts the completed file."""
+
+    def __init__(self, inner: MemoryStorage) -> None:
+        super().__init__(inner, NO_LIMIT)
+        self._is_dead = False
+
+    def _change(self, path: str) -> None:
+        name = path.rpartition("/")[2]
+        found = [parse_instant(name, layout) for layout in (LAYOUT_1, LAYOUT_2)]
+        self._is_dead |= any(each is not None and each.state is State.COMPLETED for each in found)
+        if self._is_dead:
+            self.die(path)
+
+
+def shared(table_type: str, version: int) -> tuple[MemoryStorage, SharedClock]:
+    """Create a table with two rows in a storage whose files are as old as a clock says."""
+    address, clock = new_address(), SharedClock(NOW_MS)
+    create(path=address, table_type=table_type, version=version)
+    storage = MemoryStorage(address, clock)
+    opened(storage, clock).upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)))
+    return storage, clock
+
+
+def check(storage: MemoryStorage, clock: SharedClock) -> None:
+    """Make sure that a table is sound and can be cleaned."""
+    clock.sleep(3600.0)
+    table = opened(storage, clock)
+    before = held(table)
+    table.clean(options=OPTIMISTIC)
+    assert (held(table), errors(table), table.timeline.pending_writes()) == (before, [], ())
+
+
+@kinds
+def test_what_a_dead_writer_had_decided_to_commit_comes_before_later_writes(
+    table_type: str, version: int
+) -> None:
+    storage, clock = shared(table_type, version)
+    with pytest.raises(InjectedFault):
+        opened(DiesDecided(storage), clock).upsert(rides(("a", "rome", 2, 2.0)), options=OPTIMISTIC)
+    clock.sleep(LOST_SECONDS)
+    opened(storage, clock).update("fare >= 0", {"fare": "fare + 10"}, options=OPTIMISTIC)
+    check(storage, clock)
+    assert held(opened(storage, clock)) == [("a", "rome", 2, 12.0), ("b", "rome", 1, 11.0)]
+
+
+@kinds
+def test_a_writer_that_loses_the_lock_just_before_it_commits_does_not_commit(
+    table_type: str, version: int
+) -> None:
+    storage, clock = shared(table_type, version)
+    stalled = Stalled(
+        storage, clock, lambda other: other.upsert(rides(("a", "rome", 3, 3.0)), options=OPTIMISTIC)
+    )
+    stalled.is_before_commit = True
+    with pytest.raises(ConflictError):
+        opened(stalled, clock).update("fare >= 0", {"fare": "fare + 10"}, options=OPTIMISTIC)
+    assert stalled.has_stood
+    check(storage, clock)
+    assert held(opened(storage, clock)) == [("a", "rome", 3, 3.0), ("b", "rome", 1, 1.0)]
+
+
+@kinds
+@pytest.mark.parametrize("lists", range(1, 8))
+def test_a_writer_that_loses_the_lock_while_it_begins_misses_no_row(
+    table_type: str, version: int, lists: int
+) -> None:
+    storage, clock = shared(table_type, version)
+    stalled = Stalled(
+        storage, clock, lambda other: other.upsert(rides(("n", "oslo", 3, 3.0)), options=OPTIMISTIC)
+    )
+    stalled.lists_before = lists
+    expected = [11.0, 11.0, 13.0]
+    try:
+        opened(stalled, clock).update("fare >= 0", {"fare": "fare + 10"}, options=OPTIMISTIC)
+    except ConflictError:
+        expected = [1.0, 1.0, 3.0]
+    assert stalled.has_stood
+    check(storage, clock)
+    assert [fare for *_, fare in held(opened(storage, clock))] == expected
