@@ -25,6 +25,11 @@ LOST_SECONDS = 90.0
 """Longer than a lease is good, shorter than a heartbeat."""
 
 NO_LIMIT = 1 << 60
+KEEP_2 = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
 kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
 
 
@@ -150,3 +155,25 @@ def test_a_writer_that_loses_the_lock_while_it_begins_misses_no_row(
     assert stalled.has_stood
     check(storage, clock)
     assert [fare for *_, fare in held(opened(storage, clock))] == expected
+
+
+def rewrite_and_archive(table: Table) -> None:
+    for number in range(5):
+        table.upsert(rides(("a", "rome", 2 + number, 5.0)), options={**OPTIMISTIC, **KEEP_2})
+    assert table.timeline.start is not None
+
+
+@kinds
+@pytest.mark.parametrize("lists", range(1, 7))
+def test_a_writer_that_lost_the_lock_does_not_blame_the_table_for_files_that_others_removed(
+    table_type: str, version: int, lists: int
+) -> None:
+    storage, clock = shared(table_type, version)
+    stalled = Stalled(storage, clock, rewrite_and_archive)
+    stalled.lists_before = lists
+    try:
+        opened(stalled, clock).delete_partition("rome", options=OPTIMISTIC)
+    except ConflictError:
+        assert held(opened(storage, clock))
+    assert stalled.has_stood
+    check(storage, clock)

@@ -21,7 +21,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import ConflictError, DrawstringError, UnsupportedError
+from drawstring.base.errors import ConflictError, DrawstringError, MissingFileError, UnsupportedError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.config.keys.locks import LockSettings
 from drawstring.config.table.config import TableConfig
@@ -204,10 +204,26 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
         UnsupportedError: the table has a feature that this release cannot write.
     """
     storage, clock, ids = context.storage, context.clock, context.ids
-    with HeldLock(lambda: table_lock(storage, clock, ids, locking.wait_ms, locking)) as lock:
+    with (
+        HeldLock(lambda: table_lock(storage, clock, ids, locking.wait_ms, locking)) as lock,
+        _conflict_if_lost(lock),
+    ):
         config = load_config(context.storage)
         check_writable(context.storage, config)
         yield _locked_table(context, config, lock)
+
+
+@contextmanager
+def _conflict_if_lost(lock: HeldLock) -> Iterator[None]:
+    """Blame missing files on other writers if the lock was lost: they may have cleaned and archived since."""
+    try:
+        yield
+    except (MissingFileError, FileNotFoundError) as error:
+        try:
+            lock.check()
+        except ConflictError as lost:
+            raise lost from error
+        raise
 
 
 def recover(
