@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -177,3 +178,20 @@ def test_a_writer_that_lost_the_lock_does_not_blame_the_table_for_files_that_oth
         assert held(opened(storage, clock))
     assert stalled.has_stood
     check(storage, clock)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("lists", range(1, 14))
+def test_a_clustering_whose_runner_lost_its_lease_says_that_others_unscheduled_it(
+    version: int, lists: int
+) -> None:
+    storage, clock = shared(COW, version)
+    stalled = Stalled(
+        storage, clock, lambda other: other.upsert(rides(("a", "rome", 3, 3.0)), options=OPTIMISTIC)
+    )
+    stalled.lists_before = lists
+    with suppress(ConflictError):
+        opened(stalled, clock).cluster(options=OPTIMISTIC)
+    assert stalled.has_stood
+    check(storage, clock)
+    assert held(opened(storage, clock)) == [("a", "rome", 3, 3.0), ("b", "rome", 1, 1.0)]

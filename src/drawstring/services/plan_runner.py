@@ -103,14 +103,18 @@ class PlanRunner:
                 raise ConflictError(
                     f"Another process runs this {self.service}. Wait until it is done.", instant=requested
                 )
-            try:
-                result = self.run_leased(requested, lease)
-            except NoPlanError as error:
-                check_archived(context, self.service, requested, is_own=is_own, error=error)
-                return None
+            result = self.run_listed(requested, lease, is_own=is_own)
             if result is None and lease.others_may_live:
                 self._refuse_unscheduled(requested)
             return result
+
+    def run_listed(self, requested: str, lease: ServiceLease, *, is_own: bool) -> CommitResult | None:
+        """Run a plan that was on the timeline, and whose lease this process holds; see `run`."""
+        try:
+            return self.run_leased(requested, lease)
+        except NoPlanError as error:
+            check_archived(self.context, self.service, requested, is_own=is_own, error=error)
+            return None
 
     def run_pending(
         self, config: TableConfig, *actions: Action, check: Callable[[LockedTable], None] | None = None

@@ -104,7 +104,7 @@ def cluster_at_once(
         scheduled = schedule_clustering(context, options, planner, hold)
         if scheduled is None or not leases:
             return None
-        return _runner(context, options, progress).run_leased(scheduled, leases[0])
+        return _runner(context, options, progress).run_listed(scheduled, leases[0], is_own=True)
 
 
 def run_pending(
