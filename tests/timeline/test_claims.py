@@ -138,3 +138,33 @@ def test_a_time_that_was_rolled_back_can_be_used_again_once_that_is_forgotten() 
     again = store.start(store.request(Action.DELTA_COMMIT, inflight.requested))
     assert store.complete(again, b"x").state is State.COMPLETED
     assert isinstance(store.fence(begin(store)), Fence)
+
+
+def test_an_instant_that_others_completed_for_a_writer_that_went_on_is_a_success_for_it() -> None:
+    storage, store = new_store(9)
+    inflight, other = begin(store), begin(store)
+
+    class Helped(FaultyStorage):
+        """Another write completes later than this one claims; others then carry the claim out."""
+
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            is_ours = super().put_if_absent(path, data)
+            if path.endswith(".claim"):
+                through(storage).complete(other, b"y")
+            return is_ours
+
+        def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+            claim = Claim.decode(storage.read(path))
+            is_ours = super().put_if_match(path, data, version)
+            if Claim.decode(data).state is ClaimState.TAKEN:
+                storage.put_if_absent(f".hoodie/timeline/{claim.file_name}", claim.content)
+                storage.delete([path])
+            return is_ours
+
+    config = load_config(storage)
+    own = TimelineStore(Helped(storage, 1 << 60), config, SteppingClock(1_750_000_000_000))
+    completed = own.complete(inflight, b"x")
+    assert completed in store.load().instants
+    assert store.read(completed) == b"x"
+    with pytest.raises(ConflictError):
+        own.complete(other, b"x")

@@ -91,9 +91,16 @@ class Completion:
             ConflictError: another process completed it, is about to, or rolled it back.
         """
         began_ms = self.clock.now_ms()
-        completed, decided, timeline = self._claim_completion(instant, content, fence)
-        if not self._is_archived(timeline, instant, completed):
-            self._put_completed(completed, instant, content, decided)
+        try:
+            completed, decided, timeline = self._claim_completion(instant, content, fence)
+            if not self._is_archived(timeline, instant, completed):
+                self._put_completed(completed, instant, content, decided)
+        except ConflictError:
+            # Others may have completed it for this process, which only seemed to have stalled.
+            known = self._completed_before(instant)
+            if known is None or self.storage.read(self.files.path(known)) != content:
+                raise
+            return known
         if self.clock.now_ms() - began_ms > _STALLED_MS:
             self._delete_if_archived(completed)
         self._delete_claim(instant)
