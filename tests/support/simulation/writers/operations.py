@@ -1,0 +1,179 @@
+"""Operations that actors draw: a call of the table, and what it does to rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from drawstring.table import Table
+from tests.support.simulation.writers.history import Operation, Rows
+
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("city", pa.string(), nullable=False),
+        pa.field("value", pa.int64()),
+    ]
+)
+CITIES = ("bern", "oslo", "rome")
+KEYS = 9
+NEW_GROUPS = {"hoodie.parquet.small.file.limit": "0"}
+
+At = tuple[str, str]
+
+
+def place(key: int) -> At:
+    """Return the city and the id of a key."""
+    return CITIES[key % len(CITIES)], f"k{key}"
+
+
+def batch(rows: Mapping[At, int]) -> pa.Table:
+    """Return rows to write."""
+    listed = [{"id": key, "city": city, "value": value} for (city, key), value in rows.items()]
+    return pa.Table.from_pylist(listed, schema=SCHEMA)
+
+
+@dataclass
+class Operations:
+    """Draws the operations of an actor.
+
+    Attributes:
+        draw: where they are drawn from.
+        is_mor: whether the table has log files to compact.
+        is_hashed: whether keys say which file group they are in.
+        number: of the last operation; its rows carry it.
+        due: the service that runs what was planned last.
+    """
+
+    draw: random.Random
+    is_mor: bool
+    is_hashed: bool
+    number: int
+    due: str = ""
+
+    def write(self) -> Operation:
+        """Return the next operation of a writer."""
+        self.number += 1
+        chosen = self.draw.choices(list(_WRITES), weights=[weight for _, weight in _WRITES.values()])[0]
+        return _WRITES[chosen][0](self)
+
+    def service(self, *, plans: bool) -> Operation:
+        """Return the next operation of a process that looks after the table.
+
+        Args:
+            plans: whether it may plan what keeps writers away.
+        """
+        names = ["clean", "clean", "archive"]
+        names += ["compact", "compact", "schedule_compaction"] if self.is_mor else []
+        names += [] if self.is_hashed or not plans else ["cluster", "cluster", "schedule_clustering"]
+        name = self.due or self.draw.choice(names)
+        self.due = {"schedule_compaction": "compact", "schedule_clustering": "cluster"}.get(name, "")
+        return service(name)
+
+    def upsert(self) -> Operation:
+        new = self._values()
+
+        def act(table: Table, options: dict[str, str]) -> Any:
+            return table.upsert(batch(new), options=options)
+
+        return Operation(f"upsert {new}", act, lambda rows: rows | new)
+
+    def insert(self) -> Operation:
+        """Insert keys that nobody else has, half of the time into new file groups."""
+        first = 1000 + 10 * self.number
+        new = {place(key): key for key in range(first, first + self.draw.randint(1, 2))}
+        more = NEW_GROUPS if self.draw.random() < 0.5 else {}
+
+        def act(table: Table, options: dict[str, str]) -> Any:
+            return table.insert(batch(new), options={**options, **more})
+
+        return Operation(f"insert {new}", act, lambda rows: rows | new)
+
+    def delete(self) -> Operation:
+        gone = self._values()
+
+        def act(table: Table, options: dict[str, str]) -> Any:
+            return table.delete(batch(gone), options=options)
+
+        def apply(rows: Rows) -> Rows:
+            return {at: value for at, value in rows.items() if at not in gone}
+
+        return Operation(f"delete {sorted(gone)}", act, apply, missed=frozenset(gone))
+
+    def update(self) -> Operation:
+        """Add 1 to some rows: those of a city, or all."""
+        city = self.draw.choice((*CITIES, ""))
+        where = f"city = '{city}'" if city else "value >= 0"
+
+        def act(table: Table, options: dict[str, str]) -> Any:
+            return table.update(where, {"value": "value + 1"}, options=options)
+
+        def apply(rows: Rows) -> Rows:
+            return {at: value + (city in ("", at[0])) for at, value in rows.items()}
+
+        return Operation(f"update where {where}", act, apply)
+
+    def delete_where(self) -> Operation:
+        """Delete the rows that are odd."""
+
+        def act(table: Table, options: dict[str, str]) -> Any:
+            return table.delete(where="value % 2 = 1", options=options)
+
+        def apply(rows: Rows) -> Rows:
+            return {at: value for at, value in rows.items() if value % 2 != 1}
+
+        return Operation("delete where value is odd", act, apply)
+
+    def overwrite(self) -> Operation:
+        new = self._values()
+        cities = {city for city, _ in new}
+
+        def act(table: Table, options: dict[str, str]) -> Any:
+            return table.insert_overwrite(batch(new), options=options)
+
+        def apply(rows: Rows) -> Rows:
+            return {at: value for at, value in rows.items() if at[0] not in cities} | new
+
+        return Operation(f"insert_overwrite {new}", act, apply)
+
+    def drop(self) -> Operation:
+        city = self.draw.choice(CITIES)
+
+        def act(table: Table, options: dict[str, str]) -> Any:
+            return table.delete_partition(city, options=options)
+
+        def apply(rows: Rows) -> Rows:
+            return {at: value for at, value in rows.items() if at[0] != city}
+
+        return Operation(f"delete_partition {city}", act, apply)
+
+    def _values(self) -> Rows:
+        """Draw one to three keys, half of them of one city, so that writers meet."""
+        keys = self.draw.sample(range(KEYS), self.draw.randint(1, 3))
+        if self.draw.random() < 0.5:
+            keys = keys[:1]
+        return {place(key): 100 * self.number + key for key in sorted(keys)}
+
+
+_WRITES: dict[str, tuple[Callable[[Operations], Operation], int]] = {
+    "upsert": (Operations.upsert, 8),
+    "insert": (Operations.insert, 3),
+    "delete": (Operations.delete, 2),
+    "update": (Operations.update, 2),
+    "delete_where": (Operations.delete_where, 1),
+    "overwrite": (Operations.overwrite, 1),
+    "drop": (Operations.drop, 1),
+}
+
+
+def service(name: str) -> Operation:
+    """Return the operation of a table service, which changes no rows."""
+
+    def act(table: Table, options: dict[str, str]) -> Any:
+        return getattr(table, name)(options=options)
+
+    return Operation(name, act)
