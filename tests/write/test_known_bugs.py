@@ -1,0 +1,51 @@
+"""Bugs of writers beside each other that are put back, to show that the simulation notices them.
+
+The seeds are those at which it notices them now. The product may change what a seed leads to, so some more
+are tried.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.simulation.writers.known_bugs import BUGS
+from tests.support.simulation.writers.simulation import KINDS, Kind, Plan, simulate
+
+COW9, MOR9, MOR6, MOR9_BUCKETS, COW6_BUCKETS = KINDS
+SEEDS_MAX = 40
+"""Of so many seeds one has to notice a bug."""
+
+FOUND: dict[str, tuple[Kind, int, bool]] = {
+    "candidates_by_time": (COW9, 0, True),
+    "no_check": (COW9, 0, False),
+    "stalled_writers_commit": (MOR9, 4, True),
+    "live_writers_rolled_back": (COW9, 0, False),
+    "inserts_unchecked": (MOR6, 1, True),
+    "readers_unchecked": (COW6_BUCKETS, 0, False),
+    "overwrites_unchecked": (COW6_BUCKETS, 1, False),
+    "plans_unchecked": (MOR6, 0, False),
+    "cleans_unchecked": (MOR6, 3, False),
+    "no_lock_at_commit": (COW9, 0, True),
+    "dead_writers_stay": (COW9, 0, True),
+    "retries_unchecked": (COW9, 0, False),
+}
+"""The kind of table, the first seed, and whether there are faults."""
+
+
+def is_noticed(bug: str, plan: Plan) -> bool:
+    """Tell whether a simulation fails once a bug is put back."""
+    with BUGS[bug]():
+        try:
+            simulate(plan)
+        except AssertionError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_that_is_put_back_is_noticed(bug: str) -> None:
+    kind, first, has_faults = FOUND[bug]
+    plans = (Plan(kind, seed, has_faults=has_faults) for seed in range(first, first + SEEDS_MAX))
+    found = next((plan for plan in plans if is_noticed(bug, plan)), None)
+    assert found is not None
+    assert simulate(found).commits > 0, "without the bug all is well"
