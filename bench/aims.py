@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench import peers
-from bench.report import STEPS, markdown
+from bench import peers, writers
+from bench.report import STEPS
 from bench.results import Results
+from bench.tables import markdown
 
 SPARK_PEERS = ("delta-dv", "iceberg-mor", "paimon")
 SERVICES_PEERS = ("delta", "iceberg", "paimon")
@@ -55,6 +56,9 @@ def aims() -> Iterator[Aim]:
         yield Aim(peers.SERVICES, step, ("services-hudi",), 5.0)
         yield Aim(peers.SERVICES, f"peak memory of {step}", ("services-hudi",), peak)
         yield Aim(peers.SERVICES, step, tuple(f"services-{name}" for name in SERVICES_PEERS), 1.0)
+    for scenario in ("disjoint", "overlap"):
+        for processes in writers.PROCESSES:
+            yield Aim(peers.WRITERS_COW, f"{scenario}_{processes}", (peers.WRITERS_DELTA,), 1.0)
     yield Aim(peers.FILES, "compact_files", ("small-files-delta-rs",), 1.0)
     for ours in (peers.LOCAL_MOR, peers.LOCAL_COW):
         yield Aim(ours, "peak memory", ("delta-rs", "hudi-rs-rc-mor", "hudi-rs-rc-cow"), 1.0)

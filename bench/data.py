@@ -191,6 +191,33 @@ def make_new_rides(folder: Path, size: Size) -> None:
         pq.write_table(rows, file)
 
 
+def make_writers(folder: Path, size: Size, commits: int) -> None:
+    """Write what the suite of writers reads besides `base.parquet`, batches in a folder `writers`.
+
+    city_C_I.parquet   the I-th batch for one city
+    all_P_I.parquet    the I-th batch of process P, for all cities
+    facts.json         how many batches there are of each, and how many of the rows of each are new
+
+    A batch is a thousandth of the rides, nine of ten of them updates; new rides have keys that no other
+    file has.
+    """
+    folder = folder / "writers"
+    folder.mkdir(parents=True, exist_ok=True)
+    count, every = max(10, size.rows // 1000), len(CITIES)
+    new = count // 10
+    first = 10 * size.rows // every * every
+    rng = np.random.default_rng(size.rows)
+    for number in range(commits):
+        for at in range(every):
+            old = rng.choice(size.rows // every, count - new, replace=False)
+            cities = rng.integers(0, every, len(old))
+            for name, city, step in (("city", at, every), ("all", cities, 1)):
+                ids = np.concatenate([old * every + city, first + at + np.arange(new) * step])
+                pq.write_table(_rides(rng, ids, number + 2), folder / f"{name}_{at}_{number}.parquet")
+                first += every * (new + 1)
+    (folder / "facts.json").write_text(json.dumps({"commits": commits, "new": new}))
+
+
 def make_wide(folder: Path, rows: int) -> None:
     """Write what the suite of memory reads, rows of about 1,000 bytes that no codec shortens.
 

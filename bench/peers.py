@@ -63,6 +63,7 @@ HUDI_INDEXES = (("bucket", "mor"), ("bloom", "mor"), ("bucket", "cow"), ("bloom"
 INDEXES_SCRIPT = "indexes_drawstring.py"
 MEMORY, MEMORY_SPARK = "memory", "memory-spark"
 SOAK, TIMELINE = "soak", "timeline"
+WRITERS_COW, WRITERS_MOR, WRITERS_DELTA = "writers-cow", "writers-mor", "writers-delta-rs"
 SERVICES, FILES, LARGE_GROUP = "services", "small-files", "large-group"
 
 
@@ -135,6 +136,9 @@ PEERS = (
     Peer(MEMORY_SPARK, "memory", "cow", "memory.py", ("spark",), module="pyspark", task="pyspark.daemon"),
     Peer(SOAK, "soak", "mor", "soak.py", ("bucket",)),
     Peer(TIMELINE, "timeline", "mor", "timeline.py"),
+    Peer(WRITERS_COW, "writers", "cow", "writers_drawstring.py", ("cow", "simple")),
+    Peer(WRITERS_MOR, "writers", "mor", "writers_drawstring.py", ("mor", "bucket")),
+    Peer(WRITERS_DELTA, "writers", "cow", "writers_delta_rs.py", module="deltalake"),
     Peer(FILES, "files", "cow", "small_files_drawstring.py"),
     Peer("small-files-delta-rs", "files", "cow", "small_files_delta_rs.py", module="deltalake"),
     Peer(LARGE_GROUP, "group", "mor", "large_compaction.py"),
@@ -152,6 +156,7 @@ _SUITE_OF = {
     "memory": "memory",
     "soak": "soak",
     "timeline": "timeline",
+    "writers": "writers",
     "files": "services",
     "group": "services",
     "services": "services",

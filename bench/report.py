@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import curves, peers
+from bench import curves, peers, writers
 from bench.results import LARGE_WRITES, Results
+from bench.tables import markdown
 
 TIMELINE_STEPS = ("open", "plan", "recent", "upsert", "plan_clean", "schedule")
 STEPS = (
@@ -69,6 +70,10 @@ NOTES = {
     "services": _SERVICES_NOTE,
     "files": _SERVICES_NOTE,
     "group": _SERVICES_NOTE,
+    "writers": (
+        "Each process upserts batches into one table; seconds are those of a commit. `run again`: attempts"
+        " that lost against\nanother writer, `errors`: commits that the caller had to ask for once more."
+    ),
     "timeline": "Seconds, in parentheses those of the processor; medians of three, `archive` once.",
     "soak": "Files are those in the table's folder, all of them; a snapshot is read after every 20th batch.",
     "memory": (
@@ -83,6 +88,7 @@ def text(results: Results) -> str:
     parts = [table(results, engine) for engine in HEADS]
     if soak := results.soak():
         parts.append(markdown(curves.head(soak), curves.rows(soak)))
+    parts += [writers.table(results, name) for name in results.peers()]
     notes = dict.fromkeys(NOTES.get(peers.BY_NAME[name].engine, RIDES_NOTE) for name in results.peers())
     return "\n\n".join([*(part for part in parts if part), *notes])
 
@@ -108,13 +114,6 @@ def table(results: Results, engine: str) -> str:
     rows.append(["peak memory, MB", *(f"{results.peak_mb(name):,}" for name in ran)])
     head = [HEADS[engine], *map(_head, ran)]
     return markdown(head, rows)
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table, its columns aligned."""
-    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
-    lines = [_line(head, widths), _rule(widths), *(_line(row, widths) for row in rows)]
-    return "\n".join(lines)
 
 
 def _head(peer: str) -> str:
@@ -146,16 +145,3 @@ def _noted(text: str, notes: Sequence[str]) -> str:
 def _size(results: Results, peer: str, what: str) -> str:
     size = results.size(peer)
     return f"{size[what]:,.0f}" if size else ""
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = (
-        cell.ljust(width) if at == 0 else cell.rjust(width)
-        for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return f"| {' | '.join([first, *others])} |"
-
-
-def _rule(widths: Sequence[int]) -> str:
-    first, *others = widths
-    return "|".join(["", "-" * (first + 2), *(f"{'-' * (width + 1)}:" for width in others), ""])

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import aims, curves, data, report, summary
+from bench import aims, curves, data, report, summary, writers
 from bench.peers import BY_NAME, PEERS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
@@ -27,6 +27,8 @@ from bench.watch import Watch
 LINES_OF_A_FAILURE = 15
 WIDE_ROWS = 2
 """Wide rows for every ride: of a million rides 2 GB."""
+WRITERS_COMMITS = int(os.environ.get("BENCH_WRITERS_COMMITS", "10"))
+"""Commits of each process in the suite of writers."""
 
 
 def main(words: list[str] | None = None) -> int:
@@ -78,6 +80,8 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
     expected: dict[str, Any] = data.make(folder, size)["expected"]
     if engines & {"indexes", "indexes-spark", "indexes-hudi"}:
         data.make_new_rides(folder, size)
+    if "writers" in engines:
+        data.make_writers(folder, size, WRITERS_COMMITS)
     return expected
 
 
@@ -139,7 +143,8 @@ def _json(line: str) -> dict[str, Any]:
 
 
 def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed: list[str]) -> int:
-    parts = [_machine(size if results.expected else None), report.text(results), aims.text(results)]
+    known = size if results.expected else None
+    parts = [_machine(known), report.text(results), writers.aims(results), aims.text(results)]
     verdict = "All results agree." if not failed else f"Failed, or wrong results: {', '.join(failed)}."
     shown = "\n\n".join([*(part for part in parts if part), verdict])
     print(f"\n{shown}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bench import peers
 from bench.data import Size
-from bench.report import markdown
 from bench.results import Results
+from bench.tables import markdown
 
 PEAK = "peak memory"
 LOAD = "load {size.rows:,} rows"

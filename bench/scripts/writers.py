@@ -1,0 +1,172 @@
+"""Several processes that upsert into one table at the same time. usage of its scripts: SCRIPT DATA TABLES ...
+
+    disjoint   each process has cities (the partitions) of its own
+    overlap    every batch of every process goes to all cities
+
+and what a peer has besides. Each process does the same number of commits, one after the other, a batch
+each; the input file is part of a commit. The table is new for each number of processes, and has all rows at
+the end.
+
+A peer is an object that can be pickled, with these methods and attributes:
+
+    load(file, table)            make the table
+    prepare(table, scenario)     called once in each process
+    upsert(file)                 one commit of the prepared process
+    again()                      how often the library ran commits of this process again by itself
+    count(table)                 how many rows there are, and how many keys
+    errors                       exceptions after which a caller asks for the same commit once more
+    alone                        scenarios of a single process besides
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Barrier
+from typing import Any, Protocol
+
+from ride import step
+
+CITIES = 8
+PROCESSES = tuple(map(int, os.environ.get("BENCH_WRITERS_PROCESSES", "1,2,4,8").split(",")))
+READY_SECONDS = 600
+
+
+class Peer(Protocol):
+    errors: tuple[type[Exception], ...]
+    alone: tuple[str, ...]
+
+    def load(self, file: str, table: str) -> None: ...
+    def prepare(self, table: str, scenario: str) -> None: ...
+    def upsert(self, file: str) -> None: ...
+    def again(self) -> int: ...
+    def count(self, table: str) -> tuple[int, int]: ...
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What some processes do at the same time; `batches` has the files of each."""
+
+    name: str
+    batches: tuple[tuple[str, ...], ...]
+
+
+def scenarios(alone: Sequence[str], commits: int) -> list[Scenario]:
+    """Return the scenarios of a peer in their order. A new one is added here."""
+    found = [Scenario(name, (_of_cities(0, 1, commits),)) for name in alone]
+    for name, batches in (("disjoint", _of_cities), ("overlap", _of_all)):
+        for processes in PROCESSES:
+            files = tuple(batches(number, processes, commits) for number in range(processes))
+            found.append(Scenario(name, files))
+    return found
+
+
+def _of_cities(number: int, processes: int, commits: int) -> tuple[str, ...]:
+    """Return the batches of a process that has every so-many-th city."""
+    cities = range(number, CITIES, processes)
+    return tuple(f"city_{cities[at % len(cities)]}_{at // len(cities)}" for at in range(commits))
+
+
+def _of_all(number: int, processes: int, commits: int) -> tuple[str, ...]:
+    return tuple(f"all_{number}_{at}" for at in range(commits))
+
+
+def run(peer: Peer) -> None:
+    """Take a peer through all scenarios."""
+    data, tables = Path(sys.argv[1]), Path(sys.argv[2])
+    facts = json.loads((data / "writers" / "facts.json").read_text())
+    rides = json.loads((data / "facts.json").read_text())["size"]["rows"]
+    for scenario in scenarios(peer.alone, facts["commits"]):
+        shutil.rmtree(tables, ignore_errors=True)
+        tables.mkdir(parents=True)
+        _run(peer, scenario, data, tables)
+        expected = rides + facts["new"] * facts["commits"] * len(scenario.batches)
+        rows, keys = peer.count(str(tables / "rides"))
+        assert rows == keys == expected, f"{scenario.name}: {rows} rows with {keys} keys: {expected} expected"
+    shutil.rmtree(tables)
+
+
+def _run(peer: Peer, scenario: Scenario, data: Path, tables: Path) -> None:
+    table, processes = str(tables / "rides"), len(scenario.batches)
+    peer.load(str(data / "base.parquet"), table)
+    files = [[str(data / "writers" / f"{name}.parquet") for name in batches] for batches in scenario.batches]
+    spawn = multiprocessing.get_context("spawn")
+    barrier = spawn.Barrier(processes)
+    with ProcessPoolExecutor(processes, spawn, _begin, (barrier,)) as pool:
+        for ready in [
+            pool.submit(_prepare, peer, table, scenario.name, own[0], f"{tables}/warm-{number}")
+            for number, own in enumerate(files)
+        ]:
+            ready.result()
+
+        def write() -> dict[str, Any]:
+            return _told([each.result() for each in [pool.submit(_write, own) for own in files]])
+
+        step(f"{scenario.name}_{processes}", write)
+
+
+def _told(each: list[tuple[list[float], int, int, int]]) -> dict[str, Any]:
+    seconds = [one for process in each for one in process[0]]
+    return {
+        "processes": len(each),
+        "commits": len(seconds),
+        "rows": sum(process[1] for process in each),
+        "median_s": round(statistics.median(seconds), 4),
+        "worst_s": round(max(seconds), 4),
+        "again": sum(process[2] for process in each),
+        "errors": sum(process[3] for process in each),
+    }
+
+
+_barrier: Barrier
+_peer: Peer
+
+
+def _begin(barrier: Barrier) -> None:
+    global _barrier
+    _barrier = barrier
+
+
+def _prepare(peer: Peer, table: str, scenario: str, file: str, warm: str) -> None:
+    """Load what a commit needs, by one to a table of this process alone; each process takes one such call."""
+    global _peer
+    _peer = peer
+    peer.load(file, warm)
+    peer.prepare(warm, scenario)
+    peer.upsert(file)
+    shutil.rmtree(warm)
+    peer.prepare(table, scenario)
+    _barrier.wait(READY_SECONDS)
+
+
+def _write(files: Sequence[str]) -> tuple[list[float], int, int, int]:
+    """Commit each file; return the seconds of each, the rows, runs again and errors."""
+    import pyarrow.parquet as pq
+
+    rows = sum(pq.read_metadata(file).num_rows for file in files)
+    again, errors = _peer.again(), 0
+    seconds = []
+    _barrier.wait(READY_SECONDS)
+    for file in files:
+        began = time.perf_counter()
+        while not _is_done(file):
+            errors += 1
+        seconds.append(time.perf_counter() - began)
+    return seconds, rows, _peer.again() - again, errors
+
+
+def _is_done(file: str) -> bool:
+    try:
+        _peer.upsert(file)
+    except _peer.errors:
+        return False
+    return True

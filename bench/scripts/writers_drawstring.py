@@ -1,0 +1,74 @@
+"""drawstring on its embedded engine. usage: writers_drawstring.py DATA TABLES mor|cow INDEX
+
+`alone` is a single writer, which keeps the table lock from the begin of a write to its commit.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from hudi_options import INDEXES, KINDS, UNCOMPACTED
+from writers import run
+
+import drawstring
+from drawstring import ConflictError
+
+OPTIMISTIC = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+MODES = {"alone": {}, "disjoint": OPTIMISTIC, "overlap": OPTIMISTIC}
+
+
+class _Again(logging.Handler):
+    """Counts the attempts of writes that lost against other writers."""
+
+    count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.count += "was in conflict and runs again" in str(record.msg)
+
+
+class Peer:
+    errors = (ConflictError,)
+    alone = ("alone",)
+
+    def __init__(self, kind: str, index: str) -> None:
+        self._type = KINDS[kind]
+        one_bucket = {"hoodie.bucket.index.num.buckets": "1"} if index == "bucket" else {}
+        self._properties = INDEXES[index] | one_bucket
+
+    def load(self, file: str, table: str) -> None:
+        made = drawstring.create(
+            table,
+            pq.read_schema(file),
+            name="rides",
+            table_type=self._type,
+            record_key=["ride_id"],
+            partition_by=["city"],
+            ordering=["ts"],
+            properties=self._properties,
+        )
+        made.bulk_insert(pq.read_table(file))
+
+    def prepare(self, table: str, scenario: str) -> None:
+        drawstring.use_allocator()
+        self._table, self._options = table, MODES[scenario] | UNCOMPACTED
+        self._again = _Again()
+        logger = logging.getLogger("drawstring")
+        logger.handlers = [self._again]
+        logger.setLevel(logging.INFO)
+
+    def upsert(self, file: str) -> None:
+        drawstring.open(self._table).upsert(pq.read_table(file), options=self._options)
+
+    def again(self) -> int:
+        return self._again.count
+
+    def count(self, table: str) -> tuple[int, int]:
+        keys = drawstring.open(table).scan(columns=["ride_id"]).to_arrow()["ride_id"]
+        return len(keys), pc.count_distinct(keys).as_py()
+
+
+if __name__ == "__main__":
+    run(Peer(*sys.argv[3:5]))

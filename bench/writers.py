@@ -1,0 +1,77 @@
+"""The tables of the suite of writers: what several processes commit to one table, and how long they wait."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from bench.results import Results
+from bench.tables import markdown
+
+PROCESSES = (1, 2, 4, 8)
+SHARE_OF_CORES = 0.7
+WORST_MAX = 10.0
+ALONE_MAX = 1.1
+"""What a commit of one writer beside others may take, for each second that it takes alone."""
+
+
+def table(results: Results, peer: str) -> str:
+    """Return a row for each scenario and number of processes; empty for the peers of other suites."""
+    columns = ("commits/s", "rows/s", "median s", "worst s", "worst/median", "run again", "errors", "cpu s")
+    rows = [
+        [
+            _title(scenario, told["processes"]),
+            f"{told['commits'] / seconds:.2f}",
+            f"{told['rows'] / seconds:,.0f}",
+            f"{told['median_s']:.3f}",
+            f"{told['worst_s']:.3f}",
+            f"{told['worst_s'] / told['median_s']:.1f}",
+            f"{told['again']:,}",
+            f"{told['errors']:,}",
+            "" if used is None else f"{used:.1f}",
+        ]
+        for scenario, seconds, used, told in _steps(results, peer)
+    ]
+    return markdown([peer, *columns], rows) if rows else ""
+
+
+def aims(results: Results) -> str:
+    """Return what drawstring wants of several writers, as far as this run can tell; empty when it cannot."""
+    found = [row for peer in results.peers() if "delta" not in peer for row in _aims_of(results, peer)]
+    return markdown(("aim of several writers", "is", "wanted", "met"), found) if found else ""
+
+
+def _aims_of(results: Results, peer: str) -> Iterator[tuple[str, ...]]:
+    rates: dict[str, float] = {}
+    for scenario, seconds, _, told in _steps(results, peer):
+        processes = told["processes"]
+        rates[f"{scenario}_{processes}"] = told["commits"] / seconds
+        if scenario == "overlap" and processes > 1:
+            times = told["worst_s"] / told["median_s"]
+            yield _aim(f"{peer}: worst/median, {_title(scenario, processes)}", times, WORST_MAX)
+    cores = max(each for each in PROCESSES if each <= (os.cpu_count() or 1))
+    if cores > 1 and {"disjoint_1", f"disjoint_{cores}"} <= rates.keys():
+        times = rates[f"disjoint_{cores}"] / rates["disjoint_1"]
+        title = f"{peer}: commits/s, {_title('disjoint', cores)} against 1"
+        yield _aim(title, times, SHARE_OF_CORES * cores, at_least=True)
+    if {"alone_1", "disjoint_1"} <= rates.keys():
+        times = rates["alone_1"] / rates["disjoint_1"]
+        yield _aim(f"{peer}: seconds, optimistic against alone", times, ALONE_MAX)
+
+
+def _aim(what: str, times: float, wanted: float, *, at_least: bool = False) -> tuple[str, ...]:
+    is_met = times >= wanted if at_least else times <= wanted
+    bound = "at least" if at_least else "at most"
+    return what, f"{times:.2f}", f"{bound} {wanted:.1f}", "yes" if is_met else "no"
+
+
+def _steps(results: Results, peer: str) -> Iterator[tuple[str, float, float | None, dict[str, Any]]]:
+    """Yield scenario, seconds, seconds of the processor, and what the processes told."""
+    for one in results.steps:
+        if one.peer == peer and isinstance(one.result, dict) and "again" in one.result:
+            yield one.step.rpartition("_")[0], one.seconds, one.processor_seconds, one.result
+
+
+def _title(scenario: str, processes: int) -> str:
+    return f"{scenario}, {processes} process{'es' if processes > 1 else ''}"

@@ -1,0 +1,73 @@
+"""The suite of writers: several processes on one table, what they told, and whether the aims are met."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import aims, report, run, writers
+from bench.results import Measured, Results
+
+
+def told(processes: int, median_s: float, worst_s: float, **counts: int) -> dict[str, Any]:
+    counted = {"again": 0, "errors": 0, "commits": 10 * processes, "rows": 1000 * processes, **counts}
+    return {"processes": processes, "median_s": median_s, "worst_s": worst_s, **counted}
+
+
+def results_of(*steps: tuple[str, float, dict[str, Any]], peer: str = "writers-cow") -> Results:
+    return Results({}, [Measured(peer, step, seconds, 500, result, 1.5) for step, seconds, result in steps])
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_processes_write_to_one_table_and_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCH_WRITERS_PROCESSES", "2")
+    monkeypatch.setattr(run, "WRITERS_COMMITS", 2)
+    words = ["--suite", "writers", "--rows", "2000", "--batches", "1", "--work", str(tmp_path)]
+    code = run.main([*words, "--peers", "writers-mor"])
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    assert [line.split("|")[1].strip() for line in shown.splitlines() if ", 2 processes " in line][:2] == [
+        "disjoint, 2 processes",
+        "overlap, 2 processes",
+    ]
+    assert not (tmp_path / "tables/writers-mor").exists()
+
+
+def test_a_row_tells_rates_waits_and_lost_work() -> None:
+    shown = report.text(results_of(("overlap_4", 8.0, told(4, 0.5, 2.0, again=7, errors=1))))
+    row = next(line for line in shown.splitlines() if "overlap, 4" in line)
+    assert cells(row) == ["overlap, 4 processes", "5.00", "500", "0.500", "2.000", "4.0", "7", "1", "1.5"]
+
+
+def test_the_aims_of_several_writers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    shown = writers.aims(
+        results_of(
+            ("alone_1", 2.0, told(1, 0.2, 0.3)),
+            ("disjoint_1", 2.4, told(1, 0.2, 0.3)),
+            ("disjoint_2", 3.0, told(2, 0.3, 0.4)),
+            ("overlap_2", 9.0, told(2, 0.5, 6.0)),
+        )
+    )
+    assert [cells(line) for line in shown.splitlines()[2:]] == [
+        ["writers-cow: worst/median, overlap, 2 processes", "12.00", "at most 10.0", "no"],
+        ["writers-cow: commits/s, disjoint, 2 processes against 1", "1.60", "at least 1.4", "yes"],
+        ["writers-cow: seconds, optimistic against alone", "1.20", "at most 1.1", "no"],
+    ]
+
+
+def test_the_same_commits_are_compared_with_delta_rs() -> None:
+    ours = results_of(("disjoint_2", 3.0, told(2, 0.3, 0.4)))
+    theirs = results_of(("disjoint_2", 9.0, told(2, 0.9, 1.4)), peer="writers-delta-rs")
+    both = Results({}, [*ours.steps, *theirs.steps])
+    assert "| writers-cow against writers-delta-rs | disjoint_2 |       3.00 |  9.00 |   3.0 |" in (
+        aims.text(both)
+    )
+    assert writers.aims(theirs) == ""
