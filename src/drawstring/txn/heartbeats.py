@@ -1,11 +1,14 @@
 """Heartbeats of writers: a file for each pending write, touched while the write goes on.
 
-    .hoodie/.heartbeat/<T>      empty in Hudi, the engine's name in drawstring; only the age counts
+    .hoodie/.heartbeat/<T>      empty; of a single writer of drawstring its name
 
 A write of another engine is alive while its heartbeat is young, and so is a write of drawstring that runs
 beside other writers. A single writer of drawstring is dead as soon as another process holds the table lock,
 because a live one would still hold it. Under the LAZY policy (failed writes are left to the cleaner) it
 writes heartbeats for Hudi, which takes a write without one for dead.
+
+An empty file is not flushed to the disk, which would take longer than all else that a write does under the
+table lock when it begins. A power cut may lose it; it ends the writer as well.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from drawstring.txn.locks.renewal import Renewal
 
 HEARTBEAT_FOLDER: Final = ".hoodie/.heartbeat"
 _LOCKED: Final = b"drawstring"
-_BESIDE_OTHERS: Final = b"drawstring, beside other writers"
+_BESIDE_OTHERS: Final = b""
 _log = logging.getLogger("drawstring")
 
 
