@@ -108,10 +108,31 @@ def test_a_waiter_that_stands_still_is_passed_over(tmp_path: Path) -> None:
     long_ago = file.stat().st_mtime - 2 * PATIENCE_SECONDS
     os.utime(file, (long_ago, long_ago))
     hold(tmp_path, wait_ms=0)
-    assert ticket.is_first()  # which shows that it is awake again
+    assert ticket.place() == 0  # which shows that it is awake again
     with pytest.raises(ConflictError):
         hold(tmp_path, wait_ms=0)
     ticket.leave()
+
+
+def test_who_is_about_to_be_the_first_looks_more_often(tmp_path: Path) -> None:
+    pauses: list[float] = []
+
+    class NotingClock(SteppingClock):
+        def sleep(self, seconds: float) -> None:
+            pauses.append(seconds)
+            super().sleep(1)
+
+    queue = FileQueue(str(tmp_path / QUEUE_FOLDER))
+    with table_lock(LocalStorage(tmp_path), SystemClock(), SystemIds(), 0):
+        tickets = []
+        for _ in range(6):
+            with pytest.raises(ConflictError):
+                hold(tmp_path, wait_ms=900, clock=NotingClock())
+            tickets.append(queue.join())
+    assert pauses == [0.01, 0.02, 0.03, 0.04, 0.05, 0.05]
+    for ticket in tickets:
+        assert ticket
+        ticket.leave()
 
 
 def test_a_holder_without_a_ticket_keeps_the_first_in_the_queue_waiting(tmp_path: Path) -> None:

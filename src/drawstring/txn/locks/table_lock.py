@@ -56,14 +56,18 @@ class Ticket:
         self._number = number
         self._descriptor = descriptor
 
-    def is_first(self) -> bool:
-        """Return whether no live waiter has a lower number; touches the ticket, as proof of life."""
+    def place(self) -> int:
+        """Return 0 if no live waiter has a lower number, else how many tickets have.
+
+        Touches the ticket, as proof of life.
+        """
         with suppress(OSError):
             os.utime(self._descriptor)
         now = os.fstat(self._descriptor).st_mtime
         # The waiter just before this one is the most likely to be still there.
         earlier = sorted((number for number in _numbers(self._folder) if number < self._number), reverse=True)
-        return not any(_is_waiting(_path(self._folder, number), now) for number in earlier)
+        is_behind = any(_is_waiting(_path(self._folder, number), now) for number in earlier)
+        return len(earlier) if is_behind else 0
 
     def leave(self) -> None:
         """Remove the ticket, and the queue if no other waiter is in it."""
@@ -159,8 +163,9 @@ LOCK_FOLDER = ".hoodie/.locks"
 FILE_LOCK_PATH = f"{LOCK_FOLDER}/drawstring.lock"
 QUEUE_FOLDER = f"{LOCK_FOLDER}/queue"
 
-_FIRST_PAUSE_MS = 10
-_LATER_PAUSE_MS = 50
+_PLACE_PAUSE_MS = 10
+"""Pause of the first waiter. The second one looks half as often, and so on: it will be the first soon."""
+_PLACE_PAUSE_MS_MAX = 50
 _PAUSES_MS = (20, 250)
 _log = logging.getLogger("drawstring")
 
@@ -284,10 +289,10 @@ def _acquire_in_turn(lock: Lock, queue: FileQueue, wait: _Wait) -> None:
     ticket = queue.join()
     try:
         while True:
-            is_first = ticket is None or ticket.is_first()
-            if is_first and lock.try_acquire():
+            place = 0 if ticket is None else ticket.place()
+            if place == 0 and lock.try_acquire():
                 return
-            wait.pause(lock, _FIRST_PAUSE_MS if is_first else _LATER_PAUSE_MS)
+            wait.pause(lock, min((1 + place) * _PLACE_PAUSE_MS, _PLACE_PAUSE_MS_MAX))
     finally:
         if ticket is not None:
             ticket.leave()
