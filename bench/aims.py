@@ -58,7 +58,8 @@ def aims() -> Iterator[Aim]:
         yield Aim(peers.SERVICES, step, tuple(f"services-{name}" for name in SERVICES_PEERS), 1.0)
     for scenario in ("disjoint", "overlap"):
         for processes in writers.PROCESSES:
-            yield Aim(peers.WRITERS_COW, f"{scenario}_{processes}", (peers.WRITERS_DELTA,), 1.0)
+            others = (peers.WRITERS_DELTA, peers.WRITERS_ICEBERG)
+            yield Aim(peers.WRITERS_COW, f"{scenario}_{processes}", others, 1.0)
     yield Aim(peers.FILES, "compact_files", ("small-files-delta-rs",), 1.0)
     for ours in (peers.LOCAL_MOR, peers.LOCAL_COW):
         yield Aim(ours, "peak memory", ("delta-rs", "hudi-rs-rc-mor", "hudi-rs-rc-cow"), 1.0)

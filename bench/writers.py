@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from bench import peers
 from bench.results import Results
 from bench.tables import markdown
 
@@ -38,7 +39,8 @@ def table(results: Results, peer: str) -> str:
 
 def aims(results: Results) -> str:
     """Return what drawstring wants of several writers, as far as this run can tell; empty when it cannot."""
-    found = [row for peer in results.peers() if "delta" not in peer for row in _aims_of(results, peer)]
+    ours = [peer for peer in results.peers() if peer in (peers.WRITERS_COW, peers.WRITERS_MOR)]
+    found = [row for peer in ours for row in _aims_of(results, peer)]
     return markdown(("aim of several writers", "is", "wanted", "met"), found) if found else ""
 
 
