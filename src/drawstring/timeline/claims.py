@@ -132,10 +132,18 @@ class Claims:
         """Return whether the claim of an instant is still the one that this process took."""
         return self._version_of(instant, fence) is not None
 
-    def announce(self, instant: Instant) -> Fence | None:
-        """Claim an instant of this process that it is about to commit; None if another process took it."""
+    def announce(self, instant: Instant) -> Fence:
+        """Claim an instant of this process that it is about to commit.
+
+        Raises:
+            ConflictError: another process took it, to roll it back.
+        """
         taken = Claim(ClaimState.TAKEN, self.ids.uuid())
-        return Fence(taken.owner) if self._replace(instant, taken, None) else None
+        if not self._replace(instant, taken, None):
+            raise ConflictError(
+                "Another process rolled this write back. Retry it.", instant=instant.requested
+            )
+        return Fence(taken.owner)
 
     def bar_stalled(self, pending: Sequence[Instant]) -> Iterator[tuple[Instant, Claim]]:
         """Make sure that no writer commits that had announced it under a lock that it lost.

@@ -291,12 +291,7 @@ class TimelineStore:
         Raises:
             ConflictError: another process rolled the instant back.
         """
-        fence = self._claims.announce(instant)
-        if fence is None:
-            raise ConflictError(
-                "Another process rolled this write back. Retry it.", instant=instant.requested
-            )
-        return fence
+        return self._claims.announce(instant)
 
     def bar_stalled(self, pending: Sequence[Instant]) -> Timeline:
         """Settle the pending writes of others as `Completion` does, under the table lock.
