@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import ConflictError
@@ -195,3 +196,22 @@ def test_a_clustering_whose_runner_lost_its_lease_says_that_others_unscheduled_i
     assert stalled.has_stood
     check(storage, clock)
     assert held(opened(storage, clock)) == [("a", "rome", 3, 3.0), ("b", "rome", 1, 1.0)]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_clustering_whose_runner_lost_its_lease_does_not_blame_the_table_for_cleaned_files(
+    version: int,
+) -> None:
+    storage, clock = shared(COW, version)
+    opened(storage, clock).upsert(rides(("c", "oslo", 1, 1.0)))
+
+    class StallsReading(Stalled):
+        def open(self, path: str) -> pa.NativeFile:
+            if path.startswith("rome/"):
+                self._stand()
+            return super().open(path)
+
+    stalled = StallsReading(storage, clock, rewrite_and_archive)
+    with pytest.raises(ConflictError):
+        opened(stalled, clock).cluster(options=OPTIMISTIC)
+    check(storage, clock)

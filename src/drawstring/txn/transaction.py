@@ -38,6 +38,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import Heartbeat, beating
+from drawstring.txn.locks.protocol import Held
 from drawstring.txn.locks.table_lock import HeldLock, table_lock
 from drawstring.txn.metadata_table_switch import MetadataTableGuard
 from drawstring.txn.rollback.dead_writes import delete_late_files, rollback_pending
@@ -206,7 +207,7 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
     storage, clock, ids = context.storage, context.clock, context.ids
     with (
         HeldLock(lambda: table_lock(storage, clock, ids, locking.wait_ms, locking)) as lock,
-        _conflict_if_lost(lock),
+        conflict_if_lost(lock),
     ):
         config = load_config(context.storage)
         check_writable(context.storage, config)
@@ -214,8 +215,15 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
 
 
 @contextmanager
-def _conflict_if_lost(lock: HeldLock) -> Iterator[None]:
-    """Blame missing files on other writers if the lock was lost: they may have cleaned and archived since."""
+def conflict_if_lost(lock: Held) -> Iterator[None]:
+    """Blame missing files on others if a lock or lease was lost: they may have cleaned and archived since.
+
+    Args:
+        lock: held at the begin of the block.
+
+    Raises:
+        ConflictError: files were missing, and the lock is lost.
+    """
     try:
         yield
     except (MissingFileError, FileNotFoundError) as error:
