@@ -230,13 +230,15 @@ class Simulation:
     def _check_rollback(self, process: Process, path: str) -> None:
         """Make sure that nobody rolls a write back whose process is alive."""
         folder, _, name = path.rpartition("/")
+        now_ms = self.scheduler.now_ms
         if folder == HEARTBEAT_FOLDER:
-            self._beats[name] = (process, self.scheduler.now_ms)
+            is_late = now_ms - self._beats.get(name, (process, now_ms))[1] >= ALIVE_MS
+            self._beats[name] = (process, 0 if is_late else now_ms)
         time = name.partition("_")[0]
         writer, beat_ms = self._beats.get(time, (process, 0))
         if not name.endswith(".rolledback") or writer is process or writer.is_dead:
             return
-        is_young = self.scheduler.now_ms - beat_ms < ALIVE_MS and process.skew_ms <= 0
+        is_young = now_ms - beat_ms < ALIVE_MS and process.skew_ms <= 0
         is_beating = is_young and self._storage.exists(f"{HEARTBEAT_FOLDER}/{time}")
         assert not is_beating, f"{process.name} rolls a write of {writer.name} back: {path}"
 
