@@ -90,11 +90,12 @@ class Day:
 
     def told(self) -> str:
         """Return a line of figures."""
+        why = Counter(re.sub(r"\S*\d\S*", "N", each)[:80] for each in self.refused.values())
         transfers = f"{len(self.done)} acknowledged, {len(self.refused)} refused, {len(self.unknown)} unknown"
         return (
             f"transfers: {transfers}; {self.again} attempts run again; {dict(self.signals)};"
             f" {dict(self.services)}; {self.audits} audits; {self.seconds:.1f} s; refused:"
-            f" {dict(Counter(re.sub('[0-9]+', 'N', why)[:80] for why in self.refused.values()))}"
+            f" {dict(why)}"
         )
 
     @property
