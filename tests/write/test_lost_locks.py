@@ -20,7 +20,7 @@ from drawstring.timeline.instants import parse_instant
 from tests.support.interleavings import NOW_MS, OPTIMISTIC, opened
 from tests.support.rows import held, rides
 from tests.support.simulation.pauses import SharedClock
-from tests.support.tables import COW, MOR, create, new_address
+from tests.support.tables import COW, MOR, WITHOUT_COMPACTION, create, new_address
 from tests.support.validation import errors
 
 LOST_SECONDS = 90.0
@@ -215,3 +215,34 @@ def test_a_clustering_whose_runner_lost_its_lease_does_not_blame_the_table_for_c
     with pytest.raises(ConflictError):
         opened(stalled, clock).cluster(options=OPTIMISTIC)
     check(storage, clock)
+
+
+class StallsBehindLog(Stalled):
+    """Stands still, until its heartbeat has expired, when it has put a log file."""
+
+    def put(self, path: str, data: bytes) -> None:
+        super().put(path, data)
+        if path.startswith("rome/.") and ".log." in path:
+            self._clock.sleep(LOST_SECONDS)
+            self._stand()
+
+
+def clean_and_plan(table: Table) -> None:
+    table.clean(options=OPTIMISTIC)
+    table.upsert(rides(("b", "rome", 2, 2.0)), options={**OPTIMISTIC, **WITHOUT_COMPACTION})
+    table.schedule_compaction(options={**OPTIMISTIC, "hoodie.compact.inline.max.delta.commits": "1"})
+
+
+def test_a_log_file_that_was_rolled_back_stays_for_a_plan_that_includes_it() -> None:
+    storage, clock = shared(MOR, 6)
+    stalled = StallsBehindLog(storage, clock, clean_and_plan)
+    with pytest.raises(ConflictError):
+        opened(stalled, clock).upsert(
+            rides(("a", "rome", 3, 3.0)),
+            options={**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"},
+        )
+    table = opened(storage, clock)
+    assert table.compact(options=OPTIMISTIC)
+    check(storage, clock)
+    assert held(table) == [("a", "rome", 1, 1.0), ("b", "rome", 2, 2.0)]
+    assert table.validate().findings == ()

@@ -370,7 +370,7 @@ def _undo(locked: LockedTable, instant: Instant) -> None:
         timeline = locked.store.load()
         current = timeline.find(instant.requested)
         if current is None and not timeline.is_archived(instant.requested):
-            delete_late_files(locked.rollback_context(), timeline, _markers(locked, instant))
+            delete_late_files(locked.rollback_context(), timeline, instant.requested)
         elif current is not None and not current.is_completed:
             rollback_failed_write(locked.rollback_context(), current)
     except (DrawstringError, OSError) as error:
@@ -394,8 +394,4 @@ def _discard_rolled_back(locked: LockedTable, instant: Instant) -> None:
     _log.warning("The write %s lost the table lock; the next writer will roll it back.", instant.requested)
     timeline = locked.store.load()
     if instant.requested in timeline.rolled_back:
-        delete_late_files(locked.rollback_context(), timeline, _markers(locked, instant))
-
-
-def _markers(locked: LockedTable, instant: Instant) -> Markers:
-    return Markers(locked.context.storage, instant.requested)
+        delete_late_files(locked.rollback_context(), timeline, instant.requested)

@@ -28,6 +28,7 @@ from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, LogFile, join_path
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.instants import noted_in
 
 Header: TypeAlias = Mapping[HeaderKey, str]
 
@@ -69,13 +70,24 @@ def append_log(
         for each, index in pieces
     )
     size_bytes, records, deletes = _put(storage, path, parts)
-    markers.confirm(path, io_type)
+    markers.confirm(path, io_type, may_be_planned=lambda: _may_be_planned(settings, storage))
     stat = log_stat(target, name, version, records, deletes)
     if settings.logs_named_by:
         stat = replace(
             stat, prev_commit=settings.instant
         )  # marks a dual-write copy: `filegroups.view.missing_files`
     return replace(stat, size_bytes=size_bytes, seconds=watch.seconds())
+
+
+def _may_be_planned(settings: FileSettings, storage: Storage) -> bool:
+    """Return whether a compaction may need a log file of a write that others rolled back.
+
+    In version 6 a rolled back log file stays, beside a command block, and a plan may include it.
+    """
+    if not settings.config.rules.names_logs_by_slice:
+        return False
+    listed = storage.list_files(settings.config.timeline_folder)
+    return settings.instant in noted_in(status.name for status in listed)
 
 
 def log_stat(target: FileSlice, name: str, version: int, records: int, deletes: int) -> WriteStat:

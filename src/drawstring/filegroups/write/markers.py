@@ -11,7 +11,7 @@ line that does not end like a marker continues in the next line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from drawstring.base.errors import ConflictError
 from drawstring.model.files import FileStatus
@@ -45,7 +45,7 @@ class Markers:
         """
         self._storage.put(self._path(path, io_type), b"")
 
-    def confirm(self, path: str, io_type: str) -> None:
+    def confirm(self, path: str, io_type: str, *, may_be_planned: Callable[[], bool] = bool) -> None:
         """Check after a file was written that its write is still running; delete the file if it is not.
 
         A task attempt may still run after another attempt finished and the write was committed, which
@@ -54,18 +54,25 @@ class Markers:
         Args:
             path: path of the data file, relative to the table.
             io_type: the type that was given to `create`.
+            may_be_planned: returns whether a compaction may need the file although the write ended. Then it
+                is marked again, and stays until a later writer has looked at the plans.
 
         Raises:
             ConflictError: the write ended.
         """
-        if not self._storage.exists(self._path(path, io_type)):
+        if self._storage.exists(self._path(path, io_type)):
+            return
+        if may_be_planned():
+            self.create(path, io_type)
+            what = "A later write deletes the file of the attempt."
+        else:
             self._storage.delete([path])
             self._storage.sync([path.rpartition("/")[0]])
-            raise ConflictError(
-                "The write ended before this attempt of one of its tasks finished. The file of the attempt"
-                " was deleted. No action is needed.",
-                path=path,
-            )
+            what = "The file of the attempt was deleted."
+        raise ConflictError(
+            f"The write ended before this attempt of one of its tasks finished. {what} No action is needed.",
+            path=path,
+        )
 
     def files(self) -> list[str]:
         """Return the paths of all data files with markers, sorted; some may not exist."""

@@ -179,10 +179,10 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
                 context.storage.sync(folders_above(uncounted))
             markers.remove()
         elif instant in timeline.rolled_back and timeline.find(instant) is None:
-            delete_late_files(context, timeline, markers)
+            delete_late_files(context, timeline, instant)
 
 
-def delete_late_files(context: RollbackContext, timeline: Timeline, markers: Markers) -> None:
+def delete_late_files(context: RollbackContext, timeline: Timeline, requested: str) -> None:
     """Delete the files of a write that stalled, was rolled back, and resumed.
 
     The write can never complete, so no other process uses its files, and no lock is needed. The markers may
@@ -192,8 +192,9 @@ def delete_late_files(context: RollbackContext, timeline: Timeline, markers: Mar
     Args:
         context: the table.
         timeline: as it is now, without the write.
-        markers: of the write.
+        requested: requested time of the write.
     """
+    markers = Markers(context.storage, requested)
     marked = markers.files()
     planned = planned_inputs(context.store, timeline).intersection(marked)
     context.storage.delete([path for path in marked if path not in planned])
