@@ -151,7 +151,7 @@ class Claims:
         A writer without a claim may go on: it announces the commit before it checks that it holds the lock.
 
         Args:
-            pending: instants of other processes; the caller holds the table lock.
+            pending: instants of other processes, at least one; the caller holds the table lock.
 
         Yields:
             The instants that their writers had already begun to complete, with their claims.
@@ -159,7 +159,7 @@ class Claims:
         Raises:
             ConflictError: such a writer is at work at this moment.
         """
-        claimed = {status.path for status in self.storage.list_files(CLAIM_FOLDER)} if pending else set()
+        claimed = {status.path for status in self.storage.list_files(CLAIM_FOLDER)}
         for instant in pending:
             if claim_path(instant) in claimed and isinstance(taken := self.take(instant), Claim):
                 yield instant, taken
