@@ -8,11 +8,11 @@ import sys
 
 import pyarrow.parquet as pq
 from arrow import TOTALS, stream, total_distance, totals
+from embedded import create_rides
 from hudi_options import UNCOMPACTED
 from ride import Workload, run
 
 import drawstring
-from drawstring import create  # all of the package is loaded now, as other peers load theirs
 
 SETTINGS = {
     "mor": ("MERGE_ON_READ", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}),
@@ -29,16 +29,7 @@ class Peer:
             self.compact = self._compact
 
     def bulk_insert(self, file: str) -> None:
-        table = create(
-            self._work.table,
-            pq.read_schema(file),
-            name="rides",
-            table_type=self._type,
-            record_key=["ride_id"],
-            partition_by=["city"],
-            ordering=["ts"],
-            properties=self._properties,
-        )
+        table = create_rides(self._work.table, pq.read_schema(file), self._type, self._properties)
         done = table.bulk_insert(stream(file))
         self._loaded = done.completed or done.instant
 

@@ -19,6 +19,12 @@ UNCOMPACTED = {"hoodie.compact.inline": "false"}
 """For every write of drawstring's or Hudi's: compaction is a step of its own."""
 
 
+def in_one_bucket(index: str) -> dict[str, str]:
+    """Return the options of an index for partitions that hold a single file group."""
+    one_bucket = {"hoodie.bucket.index.num.buckets": "1"} if index == "bucket" else {}
+    return INDEXES[index] | one_bucket
+
+
 def write_options(kind: str, index: str) -> dict[str, str]:
     """Return the options of every write."""
     return {

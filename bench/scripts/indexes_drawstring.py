@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import pyarrow.parquet as pq
 from arrow import stream
+from embedded import create_rides
 from hudi_options import INDEXES, KINDS, UNCOMPACTED, write_options
 from indexes import run
 from ride import Workload
 
 import drawstring
-from drawstring import create  # all of the package is loaded now, as other peers load theirs
 
 
 class Keys:
@@ -26,9 +25,7 @@ class Keys:
 class Embedded(Keys):
     def __init__(self, work: Workload, kind: str, index: str) -> None:
         self._table = work.table
-        schema = pq.read_schema(work.file("base"))
-        keys: dict[str, Any] = {"record_key": ["ride_id"], "partition_by": ["city"], "ordering": ["ts"]}
-        create(work.table, schema, name="rides", table_type=KINDS[kind], properties=INDEXES[index], **keys)
+        create_rides(work.table, pq.read_schema(work.file("base")), KINDS[kind], INDEXES[index])
 
     def write(self, operation: str, file: str) -> None:
         getattr(drawstring.open(self._table), operation)(stream(file), options=UNCOMPACTED)

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from embedded import create_rides
+from hudi_options import in_one_bucket
 from ride import Workload, step
 
 import drawstring
@@ -29,16 +31,7 @@ def write(work: Workload) -> None:
         drawstring.open(work.table).upsert(pa.Table.from_batches(copies(work, changed_only=True)))
         return
     schema = next(copies(work)).schema
-    table = drawstring.create(
-        work.table,
-        schema,
-        name="rides",
-        table_type="MERGE_ON_READ",
-        record_key=["ride_id"],
-        partition_by=["city"],
-        ordering=["ts"],
-        properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
-    )
+    table = create_rides(work.table, schema, "MERGE_ON_READ", in_one_bucket("bucket"))
     table.bulk_insert(pa.RecordBatchReader.from_batches(schema, copies(work)))
 
 

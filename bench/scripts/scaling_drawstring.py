@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pyarrow.parquet as pq
-from hudi_options import INDEXES, KINDS, UNCOMPACTED
+from hudi_options import KINDS, UNCOMPACTED, in_one_bucket
 from scaling import KEY, ORDERING, PARTITION, run
 
 import drawstring
@@ -14,8 +14,7 @@ import drawstring
 class Peer:
     def __init__(self, kind: str, index: str) -> None:
         self._type = KINDS[kind]
-        one_bucket = {"hoodie.bucket.index.num.buckets": "1"} if index == "bucket" else {}
-        self._properties = INDEXES[index] | one_bucket
+        self._properties = in_one_bucket(index)
 
     def load(self, file: str, table: str) -> None:
         made = drawstring.create(

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hudi_options import INDEXES
+from embedded import create_rides
+from hudi_options import in_one_bucket
 from ride import step
 
 import drawstring
@@ -67,16 +68,7 @@ class Soak:
     def __init__(self, path: str, properties: dict[str, str]) -> None:
         self._path = path
         first = rides(np.arange(RIDES), 0)
-        table = drawstring.create(
-            path,
-            first.schema,
-            name="rides",
-            table_type="MERGE_ON_READ",
-            record_key=["ride_id"],
-            partition_by=["city"],
-            ordering=["ts"],
-            properties=properties,
-        )
+        table = create_rides(path, first.schema, "MERGE_ON_READ", properties)
         table.bulk_insert(first)
         self.seen: dict[str, list[float]] = {
             "files": [], "instants": [], "batch_s": [], "batch_cpu_s": [], "read_s": [], "read_cpu_s": []
@@ -108,8 +100,7 @@ class Soak:
 def main(path: str, index: str) -> None:
     """Write all batches to a new table, and tell."""
     shutil.rmtree(path, ignore_errors=True)
-    one_bucket = {"hoodie.bucket.index.num.buckets": "1"} if index == "bucket" else {}
-    soak = Soak(path, INDEXES[index] | one_bucket)
+    soak = Soak(path, in_one_bucket(index))
 
     def write_all() -> dict[str, list[float]]:
         for number in range(1, BATCHES + 1):

@@ -10,7 +10,8 @@ import sys
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from hudi_options import INDEXES, KINDS, UNCOMPACTED
+from embedded import create_rides
+from hudi_options import KINDS, UNCOMPACTED, in_one_bucket
 from writers import run
 
 import drawstring
@@ -35,20 +36,10 @@ class Peer:
 
     def __init__(self, kind: str, index: str) -> None:
         self._type = KINDS[kind]
-        one_bucket = {"hoodie.bucket.index.num.buckets": "1"} if index == "bucket" else {}
-        self._properties = INDEXES[index] | one_bucket
+        self._properties = in_one_bucket(index)
 
     def load(self, file: str, table: str) -> None:
-        made = drawstring.create(
-            table,
-            pq.read_schema(file),
-            name="rides",
-            table_type=self._type,
-            record_key=["ride_id"],
-            partition_by=["city"],
-            ordering=["ts"],
-            properties=self._properties,
-        )
+        made = create_rides(table, pq.read_schema(file), self._type, self._properties)
         made.bulk_insert(pq.read_table(file))
 
     def prepare(self, table: str, scenario: str) -> None:
