@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from drawstring.model.files import FileStatus
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from tests.support.interleavings import OPTIMISTIC
+from tests.support.rows import rides
 
 Act = Callable[[Table], object]
+
+
+def upserting(*rows: tuple[Any, ...], options: Mapping[str, str] = OPTIMISTIC) -> Act:
+    """Return the upsert of some rides."""
+    return lambda table: table.upsert(rides(*rows), options=options)
 
 
 class Interrupted(FaultyStorage):

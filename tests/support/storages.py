@@ -10,10 +10,27 @@ from pathlib import Path
 import pytest
 
 from drawstring.model.files import FileStatus, parse_data_file
+from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 
 Files = Mapping[str, bytes]
+
+
+class WatchedPuts(FaultyStorage):
+    """Looks at each conditional put before it is made."""
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        self._look(path, data)
+        return super().put_if_absent(path, data)
+
+    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+        self._look(path, data)
+        return super().put_if_match(path, data, version)
+
+    def _look(self, path: str, data: bytes) -> None:
+        """Act before a file is put."""
+        raise NotImplementedError
 
 
 def data_files(storage: Storage) -> set[str]:

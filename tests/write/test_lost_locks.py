@@ -18,8 +18,10 @@ from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
 from drawstring.timeline.instants import parse_instant
 from tests.support.interleavings import NOW_MS, OPTIMISTIC, opened
+from tests.support.interrupted import upserting
 from tests.support.rows import held, rides
 from tests.support.simulation.pauses import SharedClock
+from tests.support.storages import WatchedPuts
 from tests.support.tables import COW, MOR, WITHOUT_COMPACTION, create, new_address
 from tests.support.validation import errors
 
@@ -35,7 +37,7 @@ KEEP_2 = {
 kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
 
 
-class Stalled(FaultyStorage):
+class Stalled(WatchedPuts):
     """Stands still once, until its lease has run out and others have acted.
 
     Args:
@@ -56,14 +58,6 @@ class Stalled(FaultyStorage):
             if self.lists_before == 0:
                 self._stand()
         return super().list_files(folder)
-
-    def put_if_absent(self, path: str, data: bytes) -> bool:
-        self._look(path, data)
-        return super().put_if_absent(path, data)
-
-    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
-        self._look(path, data)
-        return super().put_if_match(path, data, version)
 
     def _look(self, path: str, data: bytes) -> None:
         is_claim = path.startswith(CLAIM_FOLDER) and path.endswith(".claim")
@@ -128,9 +122,7 @@ def test_a_writer_that_loses_the_lock_just_before_it_commits_does_not_commit(
     table_type: str, version: int
 ) -> None:
     storage, clock = shared(table_type, version)
-    stalled = Stalled(
-        storage, clock, lambda other: other.upsert(rides(("a", "rome", 3, 3.0)), options=OPTIMISTIC)
-    )
+    stalled = Stalled(storage, clock, upserting(("a", "rome", 3, 3.0)))
     stalled.is_before_commit = True
     with pytest.raises(ConflictError):
         opened(stalled, clock).update("fare >= 0", {"fare": "fare + 10"}, options=OPTIMISTIC)
@@ -145,9 +137,7 @@ def test_a_writer_that_loses_the_lock_while_it_begins_misses_no_row(
     table_type: str, version: int, lists: int
 ) -> None:
     storage, clock = shared(table_type, version)
-    stalled = Stalled(
-        storage, clock, lambda other: other.upsert(rides(("n", "oslo", 3, 3.0)), options=OPTIMISTIC)
-    )
+    stalled = Stalled(storage, clock, upserting(("n", "oslo", 3, 3.0)))
     stalled.lists_before = lists
     expected = [11.0, 11.0, 13.0]
     try:
@@ -187,9 +177,7 @@ def test_a_clustering_whose_runner_lost_its_lease_says_that_others_unscheduled_i
     version: int, lists: int
 ) -> None:
     storage, clock = shared(COW, version)
-    stalled = Stalled(
-        storage, clock, lambda other: other.upsert(rides(("a", "rome", 3, 3.0)), options=OPTIMISTIC)
-    )
+    stalled = Stalled(storage, clock, upserting(("a", "rome", 3, 3.0)))
     stalled.lists_before = lists
     with suppress(ConflictError):
         opened(stalled, clock).cluster(options=OPTIMISTIC)

@@ -10,7 +10,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.table import Table
 from drawstring.txn.write_conflicts import LostRaceError
 from tests.support.interleavings import interleave
-from tests.support.interrupted import Act, Interrupted, on
+from tests.support.interrupted import Act, Interrupted, on, upserting
 from tests.support.rows import held, rides
 from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, filled
 from tests.support.writer_pairs import ACTS, PAIRS, prepared
@@ -29,10 +29,6 @@ ONE_BUCKET = {**BUCKETS, "hoodie.bucket.index.num.buckets": "1"}
 versions = pytest.mark.parametrize("version", [8, 9])
 
 
-def upserting(*rows: tuple[Any, ...]) -> Act:
-    return lambda table: table.upsert(rides(*rows), options=ONCE)
-
-
 def behind(table: Table, act: Act) -> Table:
     """Return the table with a storage on which others act while a write is at work."""
     return on(Interrupted(table, act))
@@ -45,7 +41,7 @@ def in_rome(table: Table) -> list[tuple[Any, ...]]:
 @versions
 def test_log_files_of_two_writers_in_one_bucket_are_no_conflict(version: int) -> None:
     table = filled(table_type=MOR, version=version, properties=BUCKETS)
-    slow = behind(table, upserting(("a", "rome", 7, 7.0), ("b", "rome", 5, 5.0)))
+    slow = behind(table, upserting(("a", "rome", 7, 7.0), ("b", "rome", 5, 5.0), options=ONCE))
     slow.upsert(rides(("a", "rome", 6, 6.0), ("b", "rome", 6, 6.0)), options=ONCE)
     rows = [("a", "rome", 7, 7.0), ("b", "rome", 6, 6.0)]
     assert in_rome(table) == rows
@@ -58,7 +54,7 @@ def test_log_files_of_two_writers_in_one_bucket_are_no_conflict(version: int) ->
 def test_two_writers_begin_one_file_group_for_a_new_bucket(version: int) -> None:
     table = create(table_type=MOR, version=version, properties=ONE_BUCKET)
     table.upsert(rides(("o", "oslo", 1, 1.0)), options=NON_BLOCKING)
-    slow = behind(table, upserting(("m", "rome", 2, 2.0), ("n", "rome", 2, 2.0)))
+    slow = behind(table, upserting(("m", "rome", 2, 2.0), ("n", "rome", 2, 2.0), options=ONCE))
     slow.upsert(rides(("n", "rome", 3, 3.0)), options=ONCE)
     rows = [("m", "rome", 2, 2.0), ("n", "rome", 3, 3.0)]
     assert in_rome(table) == rows
@@ -104,7 +100,7 @@ def test_an_overlapping_write_stays_in_its_slice_when_hudi_archives_it(
 def test_a_write_that_is_overtaken_where_the_order_counts_runs_again(how: dict[str, str]) -> None:
     by_time = BY_COMMIT_TIME.items() <= how.items()
     act: Act = (
-        upserting(("a", "rome", 7, 7.0))
+        upserting(("a", "rome", 7, 7.0), options=ONCE)
         if by_time
         else lambda other: other.delete(rides(("a", "rome", 9, 0.0)), options=ONCE)
     )

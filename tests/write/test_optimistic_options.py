@@ -13,16 +13,12 @@ from drawstring.table import Table
 from drawstring.txn.write_conflicts import LostRaceError
 from tests.support.faults import HOUR_MS, NEWER, START_MS, opened, prepared, settled_rows
 from tests.support.interleavings import OPTIMISTIC
-from tests.support.interrupted import Act, Interrupted, Preceded, on
+from tests.support.interrupted import Interrupted, Preceded, on, upserting
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, filled, table_types
 
 ONCE = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"}
 LATE = ("z", "rome", 9, 9.0)
-
-
-def upserting(*rows: tuple[object, ...]) -> Act:
-    return lambda table: table.upsert(rides(*rows), options=OPTIMISTIC)
 
 
 def behind(table: Table, *rows: tuple[object, ...]) -> Table:

@@ -25,6 +25,7 @@ from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim
 from drawstring.timeline.instants import parse_instant
 from tests.support.simulation.world import CITIES, KEPT, Step, World, place
+from tests.support.storages import WatchedPuts
 from tests.support.tables import store_of
 
 HOUR_MS = 3_600_000
@@ -63,7 +64,7 @@ def _keeps_writers_away(table: Table) -> bool:
     )
 
 
-class DiesBefore(FaultyStorage):
+class DiesBefore(WatchedPuts):
     """Dies at the first change that brings an instant to a state, or decides that it comes there.
 
     Args:
@@ -75,16 +76,6 @@ class DiesBefore(FaultyStorage):
     def __init__(self, inner: Storage, actions: Container[Action], state: State) -> None:
         super().__init__(inner, CHANGES_MAX)
         self._actions, self._state, self._is_dead = actions, state, False
-
-    def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Write a whole file unless it exists, unless that is what this process dies before."""
-        self._look(path, data)
-        return super().put_if_absent(path, data)
-
-    def put_if_match(self, path: str, data: bytes, version: str) -> bool:
-        """Replace a file of a version, unless that is what this process dies before."""
-        self._look(path, data)
-        return super().put_if_match(path, data, version)
 
     def _look(self, path: str, data: bytes) -> None:
         folder, _, name = path.rpartition("/")
