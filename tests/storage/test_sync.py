@@ -116,7 +116,7 @@ def test_a_commit_flushes_files_then_folders_then_the_completed_file(
     ]
     assert [begun, data] == [".hoodie/timeline", "data"]
     assert rest == [".", ".hoodie/timeline"]
-    assert places.count("temporary") == 3, "the partition metadata, the claim and the completed file"
+    assert places.count("temporary") == 2, "the partition metadata and the completed file"
 
 
 def test_a_table_that_was_opened_without_flushes_has_none(tmp_path: Path, flushes: Flushes) -> None:

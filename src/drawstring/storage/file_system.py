@@ -54,8 +54,13 @@ class FileSystem:
         return file
 
     @contextmanager
-    def writing_new(self, path: str, data: bytes) -> Iterator[None]:
-        """Write and flush a new file, which stays locked (`hold`) during a `with` block.
+    def writing_new(self, path: str, data: bytes, *, flushed: bool = True) -> Iterator[None]:
+        """Write a new file, which stays locked (`hold`) during a `with` block.
+
+        Args:
+            path: absolute path.
+            data: the content.
+            flushed: whether it has to survive a power cut.
 
         Raises:
             FileExistsError: the file exists.
@@ -65,7 +70,8 @@ class FileSystem:
             remaining = memoryview(data)
             while remaining:
                 remaining = remaining[file.write(remaining) :]
-            self.flush_file(file.fileno(), path)
+            if flushed:
+                self.flush_file(file.fileno(), path)
             yield
 
     def make_empty(self, path: str) -> None:

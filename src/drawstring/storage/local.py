@@ -5,7 +5,9 @@ Whole files appear atomically: a temporary sibling is renamed to the target (`pu
 exists. `create` writes in place, so that the partial file of a killed writer lies where its marker says.
 
 The contents of a file are on the disk before it gets its name (`put`), or once it is closed (`create`);
-created and deleted names reach the disk with `sync` (docs/adr/0036). All changes go through a `FileSystem`.
+created and deleted names reach the disk with `sync` (docs/adr/0036). Claims (`timeline.claims`) are not
+flushed: they decide between processes of this machine, which a power cut ends. All changes go through a
+`FileSystem`.
 
 A table may come from an untrusted source, so symbolic links inside it are refused; its root may be one. An
 entry that is neither a file nor a folder, such as a dangling link, is listed as a file, so that opening it
@@ -35,6 +37,7 @@ from drawstring.storage.file_system import FileSystem, drop_unless_held, exclusi
 from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
 from drawstring.storage.protocol import StorageSpec
 
+_CLAIM_SUFFIX = ".claim"
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 
 
@@ -275,7 +278,8 @@ class LocalStorage:
         folder, name = os.path.split(full)
         temporary = os.path.join(folder, f".{name}.{self._ids.uuid()}.tmp")
         try:
-            with self._files.writing_new(temporary, data):
+            is_flushed = not name.endswith(_CLAIM_SUFFIX)
+            with self._files.writing_new(temporary, data, flushed=is_flushed):
                 yield temporary
         finally:
             with suppress(FileNotFoundError):

@@ -92,10 +92,10 @@ class Recorder(FileSystem):
         return super().create(path)
 
     @contextmanager
-    def writing_new(self, path: str, data: bytes) -> Iterator[None]:
+    def writing_new(self, path: str, data: bytes, *, flushed: bool = True) -> Iterator[None]:
         if not os.path.lexists(path):
             self._made(path)
-        with super().writing_new(path, data):
+        with super().writing_new(path, data, flushed=flushed):
             yield
 
     def make_empty(self, path: str) -> None:
