@@ -32,7 +32,13 @@ from drawstring.txn.heartbeats import alive_elsewhere
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.missing_plans import NoPlanError, check_archived
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.transaction import LockedTable, conflict_if_lost, lock_table, recover_and_load
+from drawstring.txn.transaction import (
+    LockedTable,
+    conflict_if_lost,
+    flush_files,
+    lock_table,
+    recover_and_load,
+)
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -171,6 +177,7 @@ class PlanRunner:
         watch.lap("plan")
         with conflict_if_lost(lease):
             stats = attempt.write(self.context.engine, self.progress)
+            flush_files(self.context, stats)
         watch.lap("write")
         completed = self._complete(attempt, stats, lease)
         watch.lap("commit")

@@ -229,21 +229,25 @@ class TimelineStore:
         """
         requested = self._add(Instant(time, action, State.REQUESTED), content)
         if content:  # without a plan nothing is lost if a power cut removes the file
-            self._storage.sync([self._config.timeline_folder])
+            self.flush()
         if self._hooks is not None:
             self._hooks.requesting(requested)
         return requested
 
-    def start(self, instant: Instant, content: bytes = b"") -> Instant:
-        """Move a requested instant to inflight.
+    def start(self, instant: Instant, content: bytes = b"", *, is_flushed: bool = True) -> Instant:
+        """Move a requested instant to inflight; without `is_flushed` the caller calls `flush`.
 
         Raises:
             ConflictError: another writer did.
         """
         started = self._add(_at(instant, instant.action, State.INFLIGHT), content)
-        # Before the first data file: files of instants before the timeline's start count as committed.
-        self._storage.sync([self._config.timeline_folder])
+        if is_flushed:
+            self.flush()
         return started
+
+    def flush(self) -> None:
+        """Make instants survive a power cut; files of those before the timeline's start would count."""
+        self._storage.sync([self._config.timeline_folder])
 
     def complete(self, instant: Instant, content: bytes, fence: Fence | None = None) -> Instant:
         """Move an inflight instant to completed: everything that it wrote takes effect at once.
@@ -317,7 +321,7 @@ class TimelineStore:
     def revert_to_requested(self, instant: Instant) -> None:
         """Delete the inflight file of a dead attempt, so that the instant is requested again."""
         self._storage.delete([self.path(_at(instant, instant.action, State.INFLIGHT))])
-        self._storage.sync([self._config.timeline_folder])
+        self.flush()
 
     def remove_pending(self, instant: Instant) -> None:
         """Take a pending instant off the timeline: its inflight file first, then its requested file."""
@@ -325,7 +329,7 @@ class TimelineStore:
             self._hooks.removing(instant)
         self.revert_to_requested(instant)
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
-        self._storage.sync([self._config.timeline_folder])
+        self.flush()
 
     def complete_decided(self, instant: Instant) -> None:
         """Complete a pending instant if its process had claimed the completion, and died or stalled."""

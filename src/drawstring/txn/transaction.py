@@ -3,8 +3,7 @@
     lock_table take the table lock, refuse tables that cannot be written
     recover    finish interrupted restores, roll failed writes back or leave them to the cleaner
     begin      put the instant on the timeline: requested, then inflight
-    commit     delete files of failed task attempts -> sync the folders -> put the completed file if absent
-               -> remove the markers
+    commit     delete files of failed task attempts -> put the completed file if absent -> remove the markers
                (a foreign metadata table is switched off just before the put: `txn.metadata_table_switch`)
     abort      remove the instant: without a trace if no data file was begun, else by a rollback
 
@@ -74,7 +73,7 @@ class LockedTable:
     def commit_instant(
         self, instant: Instant, metadata: CommitMetadata, fence: Fence | None = None
     ) -> Instant:
-        """Complete an inflight instant whose data files are written.
+        """Complete an inflight instant whose data files are written and flushed (`flush_files`).
 
         Args:
             instant: inflight.
@@ -84,8 +83,7 @@ class LockedTable:
         Raises:
             ConflictError: the lock was lost, or another process rolled the instant back.
         """
-        deleted = discard_failed_attempts(self.context, instant.requested, metadata.stats)
-        _sync(self.context, (*deleted, *_files_of(metadata.stats)))
+        _sync(self.context, discard_failed_attempts(self.context, instant.requested, metadata.stats))
         self.lock.check()
         is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
         content = encode_commit(metadata, self.config.layout, is_replace)
@@ -246,6 +244,8 @@ def begin(
     time: str,
     content: bytes = b"",
     failed: FailedWrites = DEFAULT_FAILED_WRITES,
+    *,
+    is_flushed: bool = True,
 ) -> Iterator[Transaction]:
     """Put a write on the timeline for a block of code, and abort it if the block raises an exception.
 
@@ -255,6 +255,8 @@ def begin(
         time: the requested time of the instant.
         content: content of the requested file.
         failed: the policy for failed writes, which says whether the write needs a heartbeat.
+        is_flushed: whether the instant is on the disk before the block; otherwise the block calls
+            `TimelineStore.flush` before the first data file.
     """
     has_heartbeat = failed.spares_writers or failed.policy == FailedWritesPolicy.LAZY
     context = locked.context
@@ -265,10 +267,16 @@ def begin(
     ):
         instant = locked.store.request(action, time, content)
         try:
-            yield Transaction(locked, locked.store.start(instant), heartbeat, failed.spares_writers)
+            started = locked.store.start(instant, is_flushed=is_flushed)
+            yield Transaction(locked, started, heartbeat, failed.spares_writers)
         except BaseException:
             _undo(locked, instant)
             raise
+
+
+def flush_files(context: TableContext, stats: Sequence[WriteStat]) -> None:
+    """Make the data files that are about to be committed survive a power cut; needs no table lock."""
+    _sync(context, _files_of(stats))
 
 
 def discard_failed_attempts(context: TableContext, requested: str, stats: Sequence[WriteStat]) -> list[str]:

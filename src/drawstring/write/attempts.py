@@ -124,6 +124,7 @@ def beside_others(transaction: Transaction, facts: WriteFacts) -> Iterator[None]
     """
     try:
         with transaction.locked.lock.released():
+            transaction.locked.store.flush()
             yield
     except (DrawstringError, OSError) as error:
         if _is_lost_race(error, transaction, facts):

@@ -32,7 +32,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, write_lookup
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.transaction import LockedTable, begin, lock_table, recover
+from drawstring.txn.transaction import LockedTable, begin, flush_files, lock_table, recover
 from drawstring.txn.write_conflicts import OwnChanges
 from drawstring.write.attempts import attempted, beside_others, checked_timeline, schema_to_commit
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
@@ -156,13 +156,15 @@ class _Write:
         plan_content = encode_requested_replace(verb.operation) if verb.replaces else b""
         watch.lap("plan")
         action = verb.action(locked.config)
-        with begin(locked, action, facts.time, plan_content, options.failed_writes) as transaction:
+        failed = options.failed_writes
+        with begin(locked, action, facts.time, plan_content, failed, is_flushed=keeps_lock) as transaction:
             has_dual_write = plan.dual_write is not None
             lookup = write_lookup(locked, facts.timeline, options, has_dual_write=has_dual_write)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             with nullcontext() if keeps_lock else beside_others(transaction, facts):
                 stats = placed(bound, plan, verb, sizer)
                 replaced = _replaced(verb, stats, lookup)
+                flush_files(context, stats)
             watch.lap("write")
             extra = {**self.extra, "schema": plan.schema_json}
             metadata = CommitMetadata(tuple(stats), verb.operation, extra, replaced)

@@ -40,7 +40,7 @@ from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
+from drawstring.txn.transaction import LockedTable, begin, flush_files, lock_table, recover_and_load
 from drawstring.write.bootstrap.source import Source, SourceFolder
 from drawstring.write.facts import WriteFacts
 from drawstring.write.placement.sizing import Sizer
@@ -86,6 +86,7 @@ def bootstrap(context: TableContext, source: Source, options: WriteOptions) -> C
             for mode in modes:
                 extra = {"schema": plans[mode].schema_json}
                 metadata = CommitMetadata(tuple(written[mode]), _OPERATIONS[mode], extra)
+                flush_files(context, metadata.stats)
                 completed = begun[mode].commit(metadata)
     stats = [stat for some in written.values() for stat in some]
     result = CommitResult.of(completed, BOOTSTRAP.name, stats, watch.seconds())
