@@ -129,7 +129,7 @@ def test_who_is_about_to_be_the_first_looks_more_often(tmp_path: Path) -> None:
             with pytest.raises(ConflictError):
                 hold(tmp_path, wait_ms=900, clock=NotingClock())
             tickets.append(queue.join())
-    assert pauses == [0.01, 0.02, 0.03, 0.04, 0.05, 0.05]
+    assert pauses == [0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.003]
     for ticket in tickets:
         assert ticket
         ticket.leave()

@@ -163,9 +163,11 @@ LOCK_FOLDER = ".hoodie/.locks"
 FILE_LOCK_PATH = f"{LOCK_FOLDER}/drawstring.lock"
 QUEUE_FOLDER = f"{LOCK_FOLDER}/queue"
 
-_PLACE_PAUSE_MS = 10
-"""Pause of the first waiter. The second one looks half as often, and so on: it will be the first soon."""
-_PLACE_PAUSE_MS_MAX = 50
+_PAUSE_SHARE = 0.1
+_FIRST_PAUSES_MS = (0.5, 10)
+"""The first waiter looks again after a tenth of the time that it has waited, within these bounds."""
+_QUEUE_PAUSE_MS_MAX = 50
+"""The second waiter looks half as often, and so on, as it will be the first soon; at least so often."""
 _PAUSES_MS = (20, 250)
 _log = logging.getLogger("drawstring")
 
@@ -190,7 +192,7 @@ def table_lock(
     other, limit_ms = None, wait_ms
     if settings is not None and settings.given:
         other, limit_ms = provided_lock(storage, clock, ids, settings), patience_ms(settings, wait_ms)
-    wait = _Wait(storage, clock, clock.now_ms() + limit_ms, wait_ms)
+    wait = _Wait(storage, clock, clock.now_ms(), limit_ms, wait_ms)
     with ExitStack() as stack:
         own = None
         if other is None:
@@ -241,14 +243,20 @@ class _Wait:
     Attributes:
         storage: the table's files.
         clock: for waiting.
-        deadline_ms: end of the wait in epoch milliseconds.
-        wait_ms: length of the whole wait in milliseconds.
+        began_ms: begin of the wait in epoch milliseconds.
+        limit_ms: length of the wait in milliseconds.
+        wait_ms: length of the wait that was asked for, for messages.
     """
 
     storage: Storage
     clock: Clock
-    deadline_ms: int
+    began_ms: int
+    limit_ms: int
     wait_ms: int
+
+    def so_far_ms(self) -> int:
+        """Return how many milliseconds have passed since the begin."""
+        return self.clock.now_ms() - self.began_ms
 
     def pause(self, lock: Lock, pause_ms: float) -> None:
         """Sleep for up to `pause_ms` milliseconds.
@@ -256,7 +264,7 @@ class _Wait:
         Raises:
             ConflictError: the deadline has passed.
         """
-        remaining_ms = self.deadline_ms - self.clock.now_ms()
+        remaining_ms = self.limit_ms - self.so_far_ms()
         if remaining_ms <= 0:
             raise ConflictError(
                 f"Another writer holds the table ({lock.holder()}); waited {self.wait_ms} ms."
@@ -292,10 +300,16 @@ def _acquire_in_turn(lock: Lock, queue: FileQueue, wait: _Wait) -> None:
             place = 0 if ticket is None else ticket.place()
             if place == 0 and lock.try_acquire():
                 return
-            wait.pause(lock, min((1 + place) * _PLACE_PAUSE_MS, _PLACE_PAUSE_MS_MAX))
+            wait.pause(lock, _pause_in_queue(wait.so_far_ms(), place))
     finally:
         if ticket is not None:
             ticket.leave()
+
+
+def _pause_in_queue(waited_ms: float, place: int) -> float:
+    least_ms, most_ms = _FIRST_PAUSES_MS
+    pause_ms = min(max(waited_ms * _PAUSE_SHARE, least_ms), most_ms)
+    return min((1 + place) * pause_ms, _QUEUE_PAUSE_MS_MAX)
 
 
 def _acquire_by_polling(lock: Lock, ids: Ids, wait: _Wait) -> None:
