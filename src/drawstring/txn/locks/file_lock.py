@@ -127,7 +127,8 @@ class FileLock:
 
 def _note_holder(descriptor: int) -> None:
     """Note the holder in the lock file; only messages use it, so a full disk does not matter."""
-    text = f"process {os.getpid()} on {socket.gethostname()}\n"
+    text = f"process {os.getpid()} on {socket.gethostname()}\n".encode()[:_HOLDER_BYTES_MAX]
+    noted = text.ljust(_HOLDER_BYTES_MAX)  # not cut to length: some file systems flush a file that was cut
     with suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, text.encode(), 0)
+        if os.pread(descriptor, len(noted), 0) != noted:
+            os.pwrite(descriptor, noted, 0)
