@@ -47,6 +47,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_clean
+from drawstring.txn.heartbeats import expired
 from drawstring.txn.rollback.dead_writes import rollback_expired
 from drawstring.txn.rollback.temporary_files import own_folders, sweep_leftovers
 from drawstring.txn.table_context import TableContext
@@ -80,10 +81,30 @@ def clean(context: TableContext, options: WriteOptions) -> CleanResult | None:
 
 
 def clean_after_commit(written: WriteOutcome) -> None:
-    """Clean the table of a commit if enough was written since the last clean; see `clean`."""
+    """Clean the table of a commit if enough was written since the last clean; see `clean`.
+
+    Beside other writers the table lock is taken only if there is something to do.
+    """
+    if written.options.failed_writes.spares_writers and not _finds_work(written):
+        return
     with lock_table(written.context, written.options.locking) as locked:
         locked, timeline = recover_and_load(locked, written.options.failed_writes)
         clean_table(locked, written.options, timeline, only_if_due=True)
+
+
+def _finds_work(written: WriteOutcome) -> bool:
+    """Return whether a clean that takes the table lock now is likely to do something."""
+    context, options, timeline = written.context, written.options, written.timeline
+    pending = timeline.pending_writes()
+    if timeline.pending_of(Action.CLEAN) or (
+        pending and expired(context.storage, context.clock, pending, options.failed_writes)
+    ):
+        return True
+    planner = _CleanPlanner(context, written.config, written.store, timeline, options.cleaning)
+    facts = planner.facts()
+    if facts is None or not is_due(facts, options.cleaning):
+        return False
+    return planner.plan(facts, planner.needed()) is not None
 
 
 def plan_clean(context: TableContext, options: WriteOptions) -> CleanPlan | None:
