@@ -23,6 +23,7 @@ ARCHIVE_FILES = 10
 CITIES = ("bern", "oslo")
 OPERATIONS = (
     "list_files",
+    "list_names",
     "list_folders",
     "list_tree",
     "read",

@@ -262,3 +262,10 @@ def test_the_spec_opens_the_same_storage(storage: Storage) -> None:
     storage.put("p/a", b"data")
     assert open_spec(storage.spec).read("p/a") == b"data"
     assert open_spec(storage.spec).spec == storage.spec
+
+
+def test_names_are_those_of_the_files_of_a_folder(storage: Storage) -> None:
+    for path in ("p/b", "p/a", "p/deeper/c", "q"):
+        storage.put(path, b"1")
+    assert storage.list_names("p") == [status.name for status in storage.list_files("p")] == ["a", "b"]
+    assert storage.list_names("missing") == []

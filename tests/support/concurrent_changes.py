@@ -114,6 +114,10 @@ class Raced(FaultyStorage):
         self._call()
         return super().list_files(folder)
 
+    def list_names(self, folder: str) -> list[str]:
+        self._call()
+        return super().list_names(folder)
+
     def list_folders(self, folder: str) -> list[str]:
         self._call()
         return super().list_folders(folder)

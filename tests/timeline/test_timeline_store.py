@@ -215,9 +215,9 @@ def test_loading_is_one_listing() -> None:
     listed: list[str] = []
 
     class Counting(FaultyStorage):
-        def list_files(self, folder: str) -> list:  # type: ignore[type-arg]
+        def list_names(self, folder: str) -> list[str]:
             listed.append(folder)
-            return super().list_files(folder)
+            return super().list_names(folder)
 
     TimelineStore(Counting(storage, 0), config, SteppingClock()).load()
     assert listed == [".hoodie/timeline"]

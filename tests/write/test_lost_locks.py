@@ -53,11 +53,18 @@ class Stalled(WatchedPuts):
         self.is_before_commit = False
 
     def list_files(self, folder: str) -> list[FileStatus]:
+        self._count(folder)
+        return super().list_files(folder)
+
+    def list_names(self, folder: str) -> list[str]:
+        self._count(folder)
+        return super().list_names(folder)
+
+    def _count(self, folder: str) -> None:
         if folder.startswith(".hoodie"):
             self.lists_before -= 1
             if self.lists_before == 0:
                 self._stand()
-        return super().list_files(folder)
 
     def _look(self, path: str, data: bytes) -> None:
         is_claim = path.startswith(CLAIM_FOLDER) and path.endswith(".claim")

@@ -67,6 +67,10 @@ class FaultyStorage:
         """List the files directly in a folder."""
         return self._inner.list_files(folder)
 
+    def list_names(self, folder: str) -> list[str]:
+        """List the names of the files directly in a folder."""
+        return self._inner.list_names(folder)
+
     def list_folders(self, folder: str) -> list[str]:
         """List the folders directly in a folder."""
         return self._inner.list_folders(folder)

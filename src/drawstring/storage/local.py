@@ -69,6 +69,11 @@ class LocalStorage:
         """List the files directly in a folder, sorted by path."""
         return sorted(_files_of(folder, self._entries(folder)), key=_by_path)
 
+    def list_names(self, folder: str) -> list[str]:
+        """List the names of the files directly in a folder, sorted; asks for no sizes."""
+        entries = self._entries(folder)
+        return sorted(each.name for each in entries if not (is_hidden(each.name) or _is_folder(each)))
+
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
         return sorted(joined(folder, entry.name) for entry in self._entries(folder) if _is_folder(entry))

@@ -57,6 +57,10 @@ class MemoryStorage:
         """List the files directly in a folder, sorted by path."""
         return [status for status in self.list_tree(folder) if status.folder == folder]
 
+    def list_names(self, folder: str) -> list[str]:
+        """List the names of the files directly in a folder, sorted."""
+        return [status.name for status in self.list_files(folder)]
+
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
         prefix = _prefix(folder)

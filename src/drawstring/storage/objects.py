@@ -66,6 +66,10 @@ class ObjectStorage:
         objects = self._list_folder(folder)["objects"]
         return _statuses((meta for meta in objects if meta["path"] != folder), folder)
 
+    def list_names(self, folder: str) -> list[str]:
+        """List the names of the files directly in a folder, sorted."""
+        return [status.name for status in self.list_files(folder)]
+
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
         return sorted(self._list_folder(folder)["common_prefixes"])

@@ -45,6 +45,10 @@ class Storage(Protocol):
         """List the files directly in a folder, sorted by path; a missing folder is empty."""
         ...
 
+    def list_names(self, folder: str) -> list[str]:
+        """List the names of the files directly in a folder, sorted; cheaper than `list_files`."""
+        ...
+
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted; a missing folder is empty."""
         ...

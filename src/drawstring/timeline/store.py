@@ -110,7 +110,7 @@ class TimelineStore:
     def _load(self) -> Timeline:
         self._check_folders()
         layout = self._config.layout
-        names = [status.name for status in self._storage.list_files(self._config.timeline_folder)]
+        names = self._storage.list_names(self._config.timeline_folder)
         for name in names:
             if name not in self._instants:
                 self._instants[name] = parse_instant(name, layout)

@@ -100,6 +100,10 @@ class PausingStorage(FaultyStorage):
         self._pass("list_files", folder)
         return super().list_files(folder)
 
+    def list_names(self, folder: str) -> list[str]:
+        self._pass("list_names", folder)
+        return super().list_names(folder)
+
     def list_folders(self, folder: str) -> list[str]:
         self._pass("list_folders", folder)
         return super().list_folders(folder)

@@ -103,6 +103,9 @@ class SharedStorage(FaultyStorage):
     def list_files(self, folder: str) -> list[FileStatus]:
         return self._call("list_files", folder, lambda: self._inner.list_files(folder))
 
+    def list_names(self, folder: str) -> list[str]:
+        return self._call("list_names", folder, lambda: self._inner.list_names(folder))
+
     def list_folders(self, folder: str) -> list[str]:
         return self._call("list_folders", folder, lambda: self._inner.list_folders(folder))
 
