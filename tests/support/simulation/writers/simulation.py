@@ -236,7 +236,10 @@ class Simulation:
             self._beats[name] = (process, 0 if is_late else now_ms)
         time = name.partition("_")[0]
         writer, beat_ms = self._beats.get(time, (process, 0))
-        if not name.endswith(".rolledback") or writer is process or writer.is_dead:
+        if not name.endswith(".rolledback") or writer.is_dead:
+            return
+        if writer is process:  # it gives its write up; if it stalls then, another process goes on
+            self._beats[time] = (process, 0)
             return
         is_young = now_ms - beat_ms < ALIVE_MS and process.skew_ms <= 0
         is_beating = is_young and self._storage.exists(f"{HEARTBEAT_FOLDER}/{time}")
