@@ -38,7 +38,7 @@ fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED
 	@$(PY) -m pytest --hypothesis-profile=search tests/formats $(ARGS)
 
 .PHONY: sim
-sim: setup ## random lives of tables: deaths, pauses, power cuts, full disks, many writers (SEEDS=20 STEPS=12 SEED=7 STORE=memory, local or s3)
+sim: setup ## random lives of tables: deaths, pauses, power cuts, full disks, many writers (SEEDS=20 STEPS=12 SEED=7 STORE=memory, local, s3 or gcs)
 	@SIM_STORE=$(STORE) SIM_SEED=$(SEED) SIM_SEEDS=$(SEEDS) SIM_STEPS=$(STEPS) $(PY) -m pytest -n $(WORKERS) tests/sim $(ARGS)
 
 .PHONY: check

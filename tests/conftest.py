@@ -15,7 +15,9 @@ import pytest
 from hypothesis import settings
 
 from scripts import jdk
+from tests.support.gcs_server import GcsServer, gcs_server
 from tests.support.s3_server import S3Server, s3_server
+from tests.support.store_server import StoreServer
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
@@ -65,4 +67,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def s3() -> Iterator[S3Server]:
     """An S3 server with a bucket `lake`."""
     with s3_server("lake") as server:
+        yield server
+
+
+@pytest.fixture(params=["s3", "gcs"])
+def store(request: pytest.FixtureRequest) -> StoreServer:
+    """Every object store, with a bucket `lake`."""
+    server: StoreServer = request.getfixturevalue(request.param)
+    return server
+
+
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[GcsServer]:
+    """A server like Google Cloud Storage with a bucket `lake`."""
+    with gcs_server("lake") as server:
         yield server

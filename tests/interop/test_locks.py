@@ -17,8 +17,8 @@ import pytest
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.config.keys.locks import HUDI_CLASSES, ProviderName
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.storage import open_storage
 from drawstring.storage.local import LocalStorage
-from drawstring.storage.objects import ObjectStorage
 from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.lease_lock import LEASE_PATH, LeaseLock
 from drawstring.txn.locks.protocol import Lock
@@ -109,7 +109,7 @@ def test_with_the_lease_on_s3(java: str, s3: S3Server, tmp_path: Path) -> None:
     compiler = str(Path(java).with_name("javac"))
     subprocess.run([compiler, "-cp", hudi_class_path(), "-d", str(tmp_path), source], check=True)
     base = f"s3://lake/{uuid.uuid4()}"
-    storage = ObjectStorage(base, s3.options)
+    storage = open_storage(base, s3.options)
     ours = LeaseLock(storage, SystemClock(), SystemIds())
     options = {
         "hoodie.write.lock.provider": CLASSES[ProviderName.STORAGE],

@@ -76,8 +76,15 @@ def test_a_missing_file_is_not_found(storage: Storage) -> None:
             read("p=1/missing")
     assert not storage.exists("p=1/missing")
     assert storage.read_versioned("p=1/missing") is None
-    assert not storage.put_if_match("p=1/missing", b"x", "version")
-    assert not storage.exists("p=1/missing")
+
+
+def test_a_deleted_file_is_not_replaced(storage: Storage) -> None:
+    storage.put("p=1/a", b"data")
+    found = storage.read_versioned("p=1/a")
+    assert found is not None
+    storage.delete(["p=1/a"])
+    assert not storage.put_if_match("p=1/a", b"x", found[1])
+    assert not storage.exists("p=1/a")
 
 
 def test_a_folder_is_no_file(storage: Storage) -> None:

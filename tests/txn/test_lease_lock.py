@@ -9,9 +9,9 @@ from drawstring.base.clock import SeededIds, SteppingClock, SystemClock, SystemI
 from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.storage.memory import MemoryStorage
 from drawstring.txn.locks.lease_lock import LEASE_MS, LEASE_PATH, LeaseLock
-from tests.support.s3_server import S3Server
-from tests.support.s3_tables import table_on_s3
 from tests.support.storages import memory
+from tests.support.store_server import StoreServer
+from tests.support.store_tables import table_in
 
 
 def lock_on(
@@ -223,16 +223,16 @@ def test_only_what_says_so_is_released(expired: object) -> None:
 
 
 @pytest.mark.parametrize("kind", ["conflict", "throttled", "lost", "busy"])
-def test_an_answer_of_the_store_that_tells_nothing_does_not_mislead(s3: S3Server, kind: str) -> None:
-    storage = table_on_s3(s3, "COPY_ON_WRITE", 9)._context.storage
+def test_an_answer_of_the_store_that_tells_nothing_does_not_mislead(store: StoreServer, kind: str) -> None:
+    storage = table_in(store, "COPY_ON_WRITE", 9)._context.storage
     lock, other = (LeaseLock(storage, SystemClock(), SystemIds(), 3600) for _ in range(2))
     for _ in range(2):  # the file is made, and then replaced
-        s3.fail("", kind)
+        store.fail("", kind)
         assert lock.try_acquire() or (kind == "conflict" and lock.try_acquire())
         assert not other.try_acquire()
-        s3.fail(kind)
+        store.fail(kind)
         lock.check()
-        s3.fail(kind)
+        store.fail(kind)
         lock.release()
         assert other.try_acquire()
         other.release()

@@ -1,4 +1,4 @@
-"""A process that is about to change a file of a table on S3 and waits for a line; run as a module.
+"""A process that is about to change a file in an object store and waits for a line; run as a module.
 
     python -m tests.write.stopped_process TABLE OPTIONS VERB PLACE
 

@@ -20,7 +20,7 @@ from drawstring.table import Table
 from tests.support.bank.accounts import HEARTBEAT_MS, OPTIONS, Kind, Transfer, ledger, open_bank, transfer
 from tests.support.bank.day import Day, Member, mishaps, work
 from tests.support.bank.staff import GONE, LEASE_MS, Job
-from tests.support.s3_server import S3Server
+from tests.support.store_server import StoreServer
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES
 from tests.support.validation import errors
 
@@ -33,7 +33,7 @@ KINDS = (
     Kind(MOR, 9, "BUCKET", properties=BUCKETS),
     Kind(MOR, 6, "BUCKET", properties=BUCKETS),
 )
-ON_S3 = (Kind(COW, 9, "SIMPLE"), Kind(MOR, 9, "SIMPLE"), Kind(MOR, 6, "BUCKET", properties=BUCKETS))
+IN_STORES = (Kind(COW, 9, "SIMPLE"), Kind(MOR, 9, "SIMPLE"), Kind(MOR, 6, "BUCKET", properties=BUCKETS))
 KILL, STOP = signal.SIGKILL, signal.SIGSTOP
 LOOKS_MAX = 100
 
@@ -126,8 +126,8 @@ def test_money_is_neither_made_nor_lost_in_a_long_day(tmp_path: Path, kind: Kind
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ON_S3, ids=str)
-def test_money_is_neither_made_nor_lost_on_s3(s3: S3Server, tmp_path: Path, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", IN_STORES, ids=str)
+def test_money_is_neither_made_nor_lost_in_a_store(store: StoreServer, tmp_path: Path, kind: Kind) -> None:
     sizes = {"clerk": 8, "janitor": 1, "auditor": 1}
-    day = spend_a_day(f"s3://lake/banks/{kind}", kind, tmp_path, sizes, 2, s3.options)
+    day = spend_a_day(store.address(f"banks/{kind}"), kind, tmp_path, sizes, 2, store.options)
     assert len(day.done) == 16

@@ -1,4 +1,4 @@
-"""Processes that are stopped (SIGSTOP) for longer than their lease on a table on S3, while others write."""
+"""Processes that are stopped (SIGSTOP) for longer than their lease on a table in an object store."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from drawstring.table import Table
 from drawstring.timeline.archive.reader import open_archive
 from tests.support.processes import running
 from tests.support.rows import held, rides
-from tests.support.s3_server import S3Server
-from tests.support.s3_tables import table_on_s3
+from tests.support.store_server import StoreServer
+from tests.support.store_tables import table_in
 from tests.support.tables import COW, MOR
 from tests.support.validation import errors
 from tests.write.stopped_process import KEEP_FEW, LEASE_MS
@@ -43,21 +43,26 @@ CASES = {
 }
 
 
-SHORT = ("before it decides",)
+SHORT = {("s3", "before it decides")}
+STORES_AND_CASES = [
+    pytest.param(store, name, marks=[] if (store, name) in SHORT else pytest.mark.long)
+    for store in ("s3", "gcs")
+    for name in CASES
+]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in SHORT else pytest.mark.long) for name in CASES]
-)
-def test_a_process_that_was_stopped_cannot_undo_or_double_what_others_did(s3: S3Server, name: str) -> None:
+@pytest.mark.parametrize(("store", "name"), STORES_AND_CASES, indirect=["store"])
+def test_a_process_that_was_stopped_cannot_undo_or_double_what_others_did(
+    store: StoreServer, name: str
+) -> None:
     table_type, version, verb, place = CASES[name]
-    table = table_on_s3(s3, table_type, version)
+    table = table_in(store, table_type, version)
     table.insert(rides(*FIRST))
     others = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
     for ts in range(2, 8):
         table.upsert(rides(("b", "rome", ts, float(ts))), options=others)
     before = known_writes(table)
-    with running("tests.write.stopped_process", table.uri, json.dumps(s3.options), verb, place) as other:
+    with running("tests.write.stopped_process", table.uri, json.dumps(store.options), verb, place) as other:
         assert "/" in other.says()
         os.kill(other.pid, signal.SIGSTOP)
         time.sleep(2 * LEASE_MS / 1000)

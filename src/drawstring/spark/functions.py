@@ -54,7 +54,7 @@ def read(  # noqa: PLR0913 - all arguments of a query
             completion times (requested times in table version 6) or date-times; the begin may be
             `"earliest"`.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
-            session's `spark.hadoop.fs.s3a.*`.
+            session's settings for Hadoop, such as `spark.hadoop.fs.s3a.*`.
 
     Returns:
         The rows, with the columns of the table.
@@ -104,7 +104,7 @@ def changes(
         end: inclusive; None for now. A bound may also be the `_hoodie_commit_time` of a row: as start it
             leaves that commit out, as end it takes it in.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
-            session's `spark.hadoop.fs.s3a.*`.
+            session's settings for Hadoop, such as `spark.hadoop.fs.s3a.*`.
 
     Returns:
         The changes, commit by commit, without an order between their rows.
@@ -155,7 +155,7 @@ def write(
             place; with operation `insert_overwrite_table` replace its rows; with `insert_overwrite`, where
             Hudi drops the table, refuse), `errorifexists`, `ignore`.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
-            session's `spark.hadoop.fs.s3a.*`.
+            session's settings for Hadoop, such as `spark.hadoop.fs.s3a.*`.
 
     Returns:
         What was committed; false when mode `ignore` found a table.
@@ -227,7 +227,7 @@ def compact(
             all that are pending and free, and then what is left to compact.
         options: further options by Hudi's keys, as in `{"hoodie.compaction.strategy": "LogFileNumBased"}`.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
-            session's `spark.hadoop.fs.s3a.*`.
+            session's settings for Hadoop, such as `spark.hadoop.fs.s3a.*`.
 
     Returns:
         What was committed; false when there was nothing to compact.

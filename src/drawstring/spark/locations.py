@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
@@ -10,16 +11,43 @@ from pyspark.sql import SparkSession
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.keys.storage import is_storage_key
 
-_HADOOP_KEYS: Final = (
-    "fs.s3a.endpoint",
-    "fs.s3a.endpoint.region",
-    "fs.s3a.access.key",
-    "fs.s3a.secret.key",
-    "fs.s3a.session.token",
-    "fs.s3a.path.style.access",
-    "fs.s3a.connection.ssl.enabled",
+_HADOOP: Final = "spark.hadoop."
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """Where the storage options of a kind of store are looked for.
+
+    Attributes:
+        hadoop_keys: of Hadoop's settings in the session.
+        prefixes: of the options of a read or write.
+    """
+
+    hadoop_keys: tuple[str, ...]
+    prefixes: tuple[str, ...]
+
+
+_S3: Final = _Settings(
+    (
+        "fs.s3a.endpoint",
+        "fs.s3a.endpoint.region",
+        "fs.s3a.access.key",
+        "fs.s3a.secret.key",
+        "fs.s3a.session.token",
+        "fs.s3a.path.style.access",
+        "fs.s3a.connection.ssl.enabled",
+    ),
+    ("fs.s3a.", "aws_"),
 )
-_PREFIXES: Final = ("fs.s3a.", "spark.hadoop.fs.s3a.", "aws_")
+_GCS: Final = _Settings(
+    (
+        "fs.gs.auth.service.account.json.keyfile",
+        "google.cloud.auth.service.account.json.keyfile",
+        "fs.gs.storage.root.url",
+    ),
+    ("fs.gs.", "google.cloud.", "google_"),
+)
+_OF_SCHEMES: Final = {"s3": _S3, "s3a": _S3, "s3n": _S3, "gs": _GCS}
 _GLOB: Final = frozenset("*?[]{}\\")
 
 
@@ -31,10 +59,11 @@ def storage_options(
     Of several values for an option, that of the last source below applies.
 
     Args:
-        spark: classic session; its Hadoop S3A settings are the first source.
+        spark: classic session; its settings for Hadoop's file system of the store are the first source.
         path: the table's root.
-        options: options of the read or write; `fs.s3a.*`, `aws_*` and `drawstring.storage.*` among them are
-            the second source. For local tables only `drawstring.storage.*` applies.
+        options: options of the read or write; `fs.s3a.*`, `aws_*`, the like of other stores, and
+            `drawstring.storage.*` among them are the second source. For local tables only
+            `drawstring.storage.*` applies.
         given: explicit storage options, the third source.
 
     Raises:
@@ -42,25 +71,33 @@ def storage_options(
     """
     if path.startswith("memory:"):
         raise UnsupportedError(
-            "Spark's executors cannot read a memory:// table. Use a folder, s3://, or the embedded engine.",
+            "Spark's executors cannot read a memory:// table. Use a folder, an object store, or the embedded"
+            " engine.",
             table=path,
         )
-    if not path.startswith(("s3:", "s3a:", "s3n:")):
-        return {**{key: str(value) for key, value in options.items() if is_storage_key(key)}, **(given or {})}
-    # Hadoop's own defaults, such as an empty endpoint, are ignored.
-    settings = {key: value for key in _HADOOP_KEYS if (value := _set_by_user(spark, key))}
-    settings |= {key: str(value) for key, value in options.items() if is_storage_option(key)}
+    settings = _hadoop_settings(spark, path)
+    settings |= {key: str(value) for key, value in options.items() if is_storage_option(key, path)}
     return {**settings, **(given or {})}
 
 
-def is_storage_option(key: str) -> bool:
-    """Return whether an option of a read or write is a storage option."""
-    return key.lower().startswith(_PREFIXES) or is_storage_key(key)
+def is_storage_option(key: str, path: str) -> bool:
+    """Return whether an option of a read or write of a table is a storage option."""
+    store = _of_store(path)
+    prefixes = store.prefixes if store else ()
+    return key.lower().removeprefix(_HADOOP).startswith(prefixes) or is_storage_key(key)
 
 
-def _set_by_user(spark: SparkSession, key: str) -> str | None:
-    value = spark.sparkContext.getConf().get(f"spark.hadoop.{key}")
-    return value or None
+def _of_store(path: str) -> _Settings | None:
+    return _OF_SCHEMES.get(path.partition(":")[0].lower())
+
+
+def _hadoop_settings(spark: SparkSession, path: str) -> dict[str, str]:
+    """Return the settings of the session for the table's store; Hadoop's own defaults are not among them."""
+    store = _of_store(path)
+    if store is None:
+        return {}
+    settings = {key.removeprefix(_HADOOP): value for key, value in spark.sparkContext.getConf().getAll()}
+    return {key: settings[key] for key in store.hadoop_keys if settings.get(key)}
 
 
 def spark_path(spark: SparkSession, uri: str) -> str | None:

@@ -33,7 +33,7 @@ def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] 
         spark: a classic session.
         path: the table's root.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
-            session's `spark.hadoop.fs.s3a.*`.
+            session's settings for Hadoop, such as `spark.hadoop.fs.s3a.*`.
 
     Returns:
         The table. Its methods accept DataFrames and everything that `drawstring.Table` accepts.

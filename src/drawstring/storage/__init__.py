@@ -4,31 +4,39 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.storage import is_storage_key, is_synced
+from drawstring.storage.bucket import Bucket
 from drawstring.storage.faults import SCHEME as FAULTY_SCHEME
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.file_system import FileSystem
+from drawstring.storage.gcs import open_gcs
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.objects import ObjectStorage
 from drawstring.storage.protocol import Storage, StorageSpec
+from drawstring.storage.s3 import open_s3
 
 __all__ = ["Storage", "StorageSpec", "is_object_store", "open_spec", "open_storage"]
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
-_S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
+_OBJECT_STORES: Final[Mapping[str, Callable[[str, Mapping[str, str]], Bucket]]] = {
+    "s3": open_s3,
+    "s3a": open_s3,
+    "s3n": open_s3,
+    "gs": open_gcs,
+}
 
 
 def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
     """Open the storage at a table's address.
 
     Args:
-        uri: `/path`, `file://`, `memory://` or `s3://` (also `s3a://`).
+        uri: `/path`, `file://`, `memory://`, `s3://` (also `s3a://`) or `gs://`.
         options: of the object store, such as `endpoint`, `region`, `access_key_id`, and
             `drawstring.storage.sync` of local files.
 
@@ -51,12 +59,13 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
         return MemoryStorage(text)
     if scheme == FAULTY_SCHEME:
         return FaultyStorage.at(text)
-    if scheme in _S3_SCHEMES:
-        return ObjectStorage(
-            text, {key: value for key, value in (options or {}).items() if not is_storage_key(key)}
-        )
+    if scheme in _OBJECT_STORES:
+        given = {key: value for key, value in (options or {}).items() if not is_storage_key(key)}
+        spec = StorageSpec(text.rstrip("/"), given)
+        return ObjectStorage(spec, _OBJECT_STORES[scheme](text, given))
     raise UnsupportedError(
-        f"Addresses with the scheme {scheme}:// are not supported. Use a local path, file://, s3:// or memory://."
+        f"Addresses with the scheme {scheme}:// are not supported. Use a local path, file://, memory:// or"
+        f" {', '.join(f'{known}://' for known in _OBJECT_STORES)}."
     )
 
 
@@ -66,7 +75,7 @@ def _local(path: str, options: Mapping[str, str]) -> LocalStorage:
 
 def is_object_store(uri: str) -> bool:
     """Return whether an address belongs to an object store, which takes options."""
-    return _scheme(uri) in _S3_SCHEMES
+    return _scheme(uri) in _OBJECT_STORES
 
 
 def open_spec(spec: StorageSpec) -> Storage:

@@ -1,8 +1,12 @@
-"""Storage in object stores with the S3 protocol and conditional puts.
+"""Storage in object stores that support conditional puts: S3, Google Cloud Storage, Azure Blob Storage.
 
-`put_if_absent` is a PUT with `If-None-Match: *`, `put_if_match` one with `If-Match: <etag>`. When the
-response to such a PUT is lost, the repeated request conflicts with the object of the first. Therefore each
-conditional PUT stores a token as object metadata, and an object with our token counts as written.
+                   S3, Azure                GCS
+    put_if_absent  If-None-Match: *         x-goog-if-generation-match: 0
+    put_if_match   If-Match: <etag>         x-goog-if-generation-match: <generation>
+
+When the response to such a put is lost, the repeated request conflicts with the object of the first.
+Therefore each conditional put stores a token as object metadata, and an object with our token counts as
+written.
 
 The client repeats failed requests with exponential backoff, by default for at most a minute.
 """
@@ -10,7 +14,7 @@ The client repeats failed requests with exponential backoff, by default for at m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -21,37 +25,35 @@ from obstore import exceptions
 from drawstring.base.clock import Ids, SystemIds
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.model.files import FileStatus
+from drawstring.storage.bucket import Bucket, has_no_credentials, is_token_refused
 from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
 from drawstring.storage.protocol import StorageSpec
-from drawstring.storage.s3_options import open_s3
 from drawstring.storage.streams import RangeFile, UploadFile
 
-_TOKEN: Final = "drawstring-put"
+# Azure takes no hyphen in a name of metadata, and proxies drop headers with an underscore.
+_TOKEN: Final = "drawstringput"
 _PART_BYTES: Final = 8 << 20
 _PARTS_AT_ONCE: Final = 4
 _DELETES_AT_ONCE: Final = 1000
 _SINGLE_PUT_BYTES_MAX: Final = 64 << 20
-_NO_BUCKET: Final = "NoSuchBucket"
+_SIGNATURE: Final = re.compile(r"(sig=)[^&\s\")]+")
 _REFUSED: Final = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
 
 
 class ObjectStorage:
-    """A prefix in a bucket.
+    """The files below a prefix in a bucket.
 
     Args:
-        uri: `s3://bucket/prefix`.
-        options: options of the store, see `s3_options`.
+        spec: the address and the options of the store.
+        bucket: what they lead to.
         ids: source of the tokens of conditional puts.
-
-    Raises:
-        InvalidError: the address has no bucket, or an option does not exist.
     """
 
-    def __init__(self, uri: str, options: Mapping[str, str], ids: Ids | None = None) -> None:
-        self._bucket, self._prefix = _split(uri)
-        self._spec = StorageSpec(uri.rstrip("/"), dict(options))
+    def __init__(self, spec: StorageSpec, bucket: Bucket, ids: Ids | None = None) -> None:
+        self._spec = spec
+        self._bucket = bucket
         self._ids = ids or SystemIds()
-        self._store = open_s3(self._bucket, self._prefix, options)
+        self._store = bucket.client
 
     def __repr__(self) -> str:
         return f"ObjectStorage({self._spec.uri!r})"
@@ -63,8 +65,9 @@ class ObjectStorage:
 
     def list_files(self, folder: str) -> list[FileStatus]:
         """List the files directly in a folder, sorted by path."""
-        objects = self._list_folder(folder)["objects"]
-        return _statuses((meta for meta in objects if meta["path"] != folder), folder)
+        listed = self._list_folder(folder)
+        folders = set(listed["common_prefixes"])
+        return _statuses((meta for meta in listed["objects"] if _is_file(meta, folders)), folder)
 
     def list_names(self, folder: str) -> list[str]:
         """List the names of the files directly in a folder, sorted."""
@@ -79,9 +82,8 @@ class ObjectStorage:
         with self._translated(folder):
             pages = obstore.list(self._store, checked_folder(folder) or None, chunk_size=1000)
             objects = [meta for page in pages for meta in page]
-        # Other engines create empty objects as folders.
         folders = {folder} | {_folder_of(meta["path"]) for meta in objects}
-        return _statuses((meta for meta in objects if meta["size"] or meta["path"] not in folders), folder)
+        return _statuses((meta for meta in objects if _is_file(meta, folders)), folder)
 
     def list_unfinished(self, folder: str) -> list[FileStatus]:
         """Return an empty list: object stores need no temporary files."""
@@ -135,17 +137,17 @@ class ObjectStorage:
         return self._put_conditionally(path, data, "create")
 
     def read_versioned(self, path: str) -> tuple[bytes, str] | None:
-        """Return a file and its ETag, or None when it is missing."""
+        """Return a file and its ETag or generation, or None when it is missing."""
         try:
             with self._translated(path):
                 result = obstore.get(self._store, checked(path))
-                return bytes(result.bytes()), result.meta["e_tag"] or ""
+                return bytes(result.bytes()), result.meta[self._bucket.vendor.version] or ""
         except FileNotFoundError:
             return None
 
     def put_if_match(self, path: str, data: bytes, version: str) -> bool:
-        """Replace a file if it still has that ETag; False otherwise."""
-        return self._put_conditionally(path, data, {"e_tag": version})
+        """Replace a file if it still has that ETag or generation; False otherwise."""
+        return self._put_conditionally(path, data, {self._bucket.vendor.version: version})
 
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Do nothing: the store itself sets the modification time of an object."""
@@ -171,9 +173,8 @@ class ObjectStorage:
         return None
 
     def full_uri(self, path: str) -> str:
-        """Return the address with the scheme `s3a://`, which Hadoop and Spark read."""
-        inside = joined(self._prefix, checked_folder(path)) if path else self._prefix
-        return f"s3a://{self._bucket}/{inside}".rstrip("/")
+        """Return the address with the scheme that Hadoop and Spark read."""
+        return joined(self._bucket.root, checked_folder(path)) if path else self._bucket.root
 
     def _list_folder(self, folder: str) -> Any:
         with self._translated(folder):
@@ -226,44 +227,57 @@ class ObjectStorage:
         try:
             yield
         except (exceptions.AlreadyExistsError, exceptions.PreconditionError) as error:
-            raise _NotWritten(path) from error
+            self._check_bucket(error)
+            text = f"The object store reports a conflict ({_first_line(error)}). Try again."
+            raise _NotWritten(text, path=path) from error
         except FileNotFoundError as error:
-            if _NO_BUCKET in str(error):
-                raise self._no_bucket() from None
+            self._check_bucket(error)
             raise FileNotFoundError(path) from None
-        except _REFUSED as error:
-            raise InvalidError(
-                f"The object store refuses access to s3://{self._bucket} ({_first_line(error)}). Check "
-                "access_key_id, secret_access_key and the bucket's policy.",
-                path=path,
-            ) from error
         except (exceptions.BaseError, OSError) as error:
-            if _NO_BUCKET in str(error):
-                raise self._no_bucket() from None
+            self._check_bucket(error)
+            text = str(error)
+            if isinstance(error, _REFUSED) or has_no_credentials(text) or is_token_refused(text):
+                raise self._refused(error, path) from error
             raise UnavailableError(
                 f"The object store failed ({_first_line(error)})."
                 " Check endpoint and network, then try again.",
                 path=path,
             ) from error
 
-    def _no_bucket(self) -> InvalidError:
-        return InvalidError(f"There is no bucket {self._bucket!r}. Create it, or correct the address.")
+    def _check_bucket(self, error: Exception) -> None:
+        """Raise another error if the store says that the bucket does not exist."""
+        vendor = self._bucket.vendor
+        if any(code in str(error) for code in vendor.no_bucket):
+            raise InvalidError(
+                f"There is no {vendor.noun} {self._bucket.name!r}. Create it, or correct the address."
+            ) from None
+
+    def _refused(self, error: Exception, path: str) -> InvalidError:
+        vendor, address = self._bucket.vendor, self._bucket.address
+        if has_no_credentials(str(error)):
+            return InvalidError(
+                f"There are no credentials for {address}: neither options nor environment name any, and this"
+                f" machine provides none ({_first_line(error)}). Give {vendor.credentials}.",
+                path=path,
+            )
+        return InvalidError(
+            f"The object store refuses access to {address} ({_first_line(error)}). Check "
+            f"{vendor.credentials} and the policy of the {vendor.noun}.",
+            path=path,
+        )
 
 
-class _NotWritten(Exception):
+class _NotWritten(UnavailableError):
     """The condition of a put did not hold."""
-
-
-def _split(uri: str) -> tuple[str, str]:
-    """Return bucket and prefix."""
-    bucket, _, prefix = uri.partition("://")[2].partition("/")
-    if not bucket:
-        raise InvalidError(f"{uri!r} names no bucket. Write s3://bucket/path.")
-    return bucket, checked_folder(re.sub("/+", "/", prefix).strip("/"))
 
 
 def _folder_of(path: str) -> str:
     return path.rpartition("/")[0]
+
+
+def _is_file(meta: Any, folders: set[str]) -> bool:
+    """Return whether an object is a file: other engines create empty objects as folders."""
+    return bool(meta["size"]) or meta["path"] not in folders
 
 
 def _statuses(objects: Iterable[Any], folder: str) -> list[FileStatus]:
@@ -276,4 +290,5 @@ def _statuses(objects: Iterable[Any], folder: str) -> list[FileStatus]:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0][:300]
+    line = str(error).split("\n", 1)[0][:300]
+    return _SIGNATURE.sub(r"\1...", line)

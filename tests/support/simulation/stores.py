@@ -1,4 +1,4 @@
-"""Where the tables of the simulation lie: `SIM_STORE=memory`, `local` or `s3`."""
+"""Where the tables of the simulation lie: `SIM_STORE=memory`, `local`, `s3` or `gcs`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
+from tests.support.gcs_server import gcs_server
 from tests.support.s3_server import s3_server
+from tests.support.store_server import StoreServer
 
 STORE: Final = os.environ.get("SIM_STORE", "memory")
+_SERVERS: Final[Mapping[str, Callable[[str], AbstractContextManager[StoreServer]]]] = {
+    "s3": s3_server,
+    "gcs": gcs_server,
+}
 _BUCKET: Final = "sim"
 _numbers = itertools.count()
 
@@ -35,9 +41,9 @@ _place = Place()
 @contextmanager
 def place_of_tables() -> Iterator[None]:
     """Set the store up that tables lie in, for a process of tests."""
-    if STORE == "s3":
-        with s3_server(_BUCKET) as server:
-            _place.root, _place.options = f"s3://{_BUCKET}/t", server.options
+    if STORE in _SERVERS:
+        with _SERVERS[STORE](_BUCKET) as server:
+            _place.root, _place.options = server.address("t", _BUCKET), server.options
             yield
     elif STORE == "local":
         folder = tempfile.mkdtemp(prefix="sim-")
@@ -48,7 +54,7 @@ def place_of_tables() -> Iterator[None]:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     else:
-        assert STORE == "memory", f"SIM_STORE={STORE}: memory, local or s3"
+        assert STORE == "memory", f"SIM_STORE={STORE}: memory, local, {', '.join(_SERVERS)}"
         yield
 
 

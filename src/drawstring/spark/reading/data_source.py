@@ -84,7 +84,7 @@ class HudiSource(D.DataSource):
                 "The path of the table is missing: Spark passes neither LOCATION nor OPTIONS of CREATE TABLE"
                 " to a Python source. Use CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')."
             )
-        stored = {key: value for key, value in options.items() if is_storage_option(key)}
+        stored = {key: value for key, value in options.items() if is_storage_option(key, path)}
         try:
             return path, stored, ReadOptions.parse(options)
         except DrawstringError as error:

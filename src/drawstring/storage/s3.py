@@ -1,0 +1,67 @@
+"""S3, and stores with the same interface: `s3://bucket/path`, also with the schemes `s3a` and `s3n`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from obstore.store import S3Store
+
+from drawstring.storage.bucket import Bucket, Vendor, divided
+from drawstring.storage.paths import joined
+from drawstring.storage.store_options import OF_ALL_STORES, OptionNames, client_arguments
+
+VENDOR: Final = Vendor(
+    example="s3://bucket/path",
+    noun="bucket",
+    no_bucket=("NoSuchBucket",),
+    version="e_tag",
+    credentials="access_key_id, secret_access_key",
+)
+
+NAMES: Final = OptionNames(
+    meanings={
+        **OF_ALL_STORES,
+        "region": "region of the bucket",
+        "access_key_id": "id of the access key; without it the environment or the machine's role gives one",
+        "secret_access_key": "the secret access key",
+        "session_token": "token of temporary credentials",
+        "virtual_hosted_style_request": "whether the bucket is part of the host name",
+    },
+    others={
+        "endpoint_url": "endpoint",
+        "default_region": "region",
+        "access_key": "access_key_id",
+        "access.key": "access_key_id",
+        "secret_key": "secret_access_key",
+        "secret.key": "secret_access_key",
+        "token": "session_token",
+        "session.token": "session_token",
+        "endpoint.region": "region",
+    },
+    prefixes=("fs.s3a.", "aws_", "s3.", "s3_"),
+    negated={
+        "path.style.access": "virtual_hosted_style_request",
+        "connection.ssl.enabled": "allow_http",
+    },
+)
+_FLAGS: Final = frozenset({"virtual_hosted_style_request"})
+
+
+def open_s3(uri: str, options: Mapping[str, str]) -> Bucket:
+    """Return the bucket at an address; calls with equal arguments share a client.
+
+    Raises:
+        InvalidError: the address has no bucket, an option does not exist, or its value is not valid.
+    """
+    name, prefix = divided(uri, VENDOR)
+    client = _client(name, prefix, tuple(sorted(NAMES.normalised(options).items())), os.getpid())
+    return Bucket(VENDOR, name, f"s3://{name}", client, joined(f"s3a://{name}", prefix).rstrip("/"))
+
+
+@lru_cache(maxsize=32)
+def _client(bucket: str, prefix: str, settings: tuple[tuple[str, str], ...], _process: int) -> S3Store:
+    """Open a client, one per process: the threads of a client do not survive a fork."""
+    return S3Store(bucket, prefix=prefix or None, **client_arguments(dict(settings), _FLAGS))
