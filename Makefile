@@ -23,6 +23,7 @@ help: ## list the targets
 .PHONY: setup
 setup: ## create .venv from the lock file; quick when nothing changed
 	@scripts/venv.sh .venv requirements/dev.lock --project
+	@$(PY) scripts/azurite.py install
 
 .PHONY: test
 test: setup ## run the tests in three processes, one of them with Spark (ARGS="-k name" goes to pytest; WORKERS=0: in one)
@@ -38,7 +39,7 @@ fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED
 	@$(PY) -m pytest --hypothesis-profile=search tests/formats $(ARGS)
 
 .PHONY: sim
-sim: setup ## random lives of tables: deaths, pauses, power cuts, full disks, many writers (SEEDS=20 STEPS=12 SEED=7 STORE=memory, local, s3 or gcs)
+sim: setup ## random lives of tables: deaths, pauses, power cuts, full disks, many writers (SEEDS=20 STEPS=12 SEED=7 STORE=memory, local, s3, gcs or azure)
 	@SIM_STORE=$(STORE) SIM_SEED=$(SEED) SIM_SEEDS=$(SEEDS) SIM_STEPS=$(STEPS) $(PY) -m pytest -n $(WORKERS) tests/sim $(ARGS)
 
 .PHONY: check
@@ -106,6 +107,7 @@ interop-short: setup-interop ## the part of interop that takes some minutes, Hud
 .PHONY: test-spark-oldest
 test-spark-oldest: ## the tests on the lowest versions that pyproject.toml allows, PySpark 4.0 among them
 	@scripts/venv.sh .venv-oldest requirements/oldest.lock --project
+	@.venv-oldest/bin/python scripts/azurite.py install
 	@home="$$(.venv-oldest/bin/python scripts/jdk.py --newest 21)"; [ -n "$$home" ] && export JAVA_HOME="$$home"; \
 	    .venv-oldest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not long" -o filterwarnings=default $(ARGS)
 
@@ -115,6 +117,6 @@ lock: setup ## write the lock files anew (ARGS=--upgrade for the newest versions
 
 .PHONY: clean
 clean: ## remove the environments and the caches
-	rm -rf .venv .venv-bench .venv-docs .venv-oldest .venv-referee .tools
+	rm -rf .venv .venv-bench .venv-docs .venv-oldest .venv-referee .tools .azurite
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

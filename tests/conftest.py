@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from scripts import jdk
+from tests.support.azure_server import AzureServer, azure_server
 from tests.support.gcs_server import GcsServer, gcs_server
 from tests.support.s3_server import S3Server, s3_server
 from tests.support.store_server import StoreServer
@@ -70,7 +71,7 @@ def s3() -> Iterator[S3Server]:
         yield server
 
 
-@pytest.fixture(params=["s3", "gcs"])
+@pytest.fixture(params=["s3", "gcs", "azure"])
 def store(request: pytest.FixtureRequest) -> StoreServer:
     """Every object store, with a bucket `lake`."""
     server: StoreServer = request.getfixturevalue(request.param)
@@ -81,4 +82,11 @@ def store(request: pytest.FixtureRequest) -> StoreServer:
 def gcs() -> Iterator[GcsServer]:
     """A server like Google Cloud Storage with a bucket `lake`."""
     with gcs_server("lake") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azure() -> Iterator[AzureServer]:
+    """Azurite with a container `lake`."""
+    with azure_server("lake") as server:
         yield server

@@ -54,7 +54,7 @@ def bootstrap(
 
     Args:
         uri: path or address of the new table's root: `/path`, `file://`, `s3://` (or `s3a://`), `gs://`,
-            or `memory://`, which exists as long as the process.
+            `abfss://` or `az://`, or `memory://`, which exists as long as the process.
         source: path of the folder. Its subfolders are partitions, named `column=value` or by values only.
         record_key: column or columns that identify a record in its partition.
         mode: `metadata` or `full`.

@@ -58,8 +58,8 @@ def open(
     """Open a Hudi table.
 
     Args:
-        uri: path or address of the table's root: `/path`, `file://`, `s3://` (or `s3a://`), `gs://`, or
-            `memory://`, which exists as long as the process.
+        uri: path or address of the table's root: `/path`, `file://`, `s3://` (or `s3a://`), `gs://`,
+            `abfss://` or `az://`, or `memory://`, which exists as long as the process.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; names of other
             clients are accepted too, for example `aws_region` or `fs.s3a.endpoint`.
         engine: runs the table's tasks; the embedded one by default.
@@ -107,8 +107,8 @@ def create(
     """Create an empty Hudi table.
 
     Args:
-        uri: path or address of the root: `/path`, `file://`, `s3://` (or `s3a://`), `gs://`, or `memory://`,
-            which exists as long as the process.
+        uri: path or address of the root: `/path`, `file://`, `s3://` (or `s3a://`), `gs://`,
+            `abfss://` or `az://`, or `memory://`, which exists as long as the process.
         schema: its columns: a pyarrow schema, or an object that exports one (`__arrow_c_schema__`).
         record_key: column or columns that identify a record in its partition; without them every row gets a
             generated key, which rows of a scan carry when they are updated.

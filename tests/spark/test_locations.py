@@ -14,9 +14,20 @@ SETTINGS = {
     "spark.hadoop.fs.s3a.endpoint": "",
     "spark.hadoop.fs.s3a.fast.upload": "true",
     "spark.hadoop.fs.gs.auth.service.account.json.keyfile": "/of/gcs.json",
+    "spark.hadoop.fs.azure.account.auth.type": "OAuth",
     "spark.hadoop.fs.gs.impl": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
 }
-OPTIONS = {"aws_region": "r", "google_bearer_token": "t", "hoodie.table.name": "rides"}
+AZURE = {
+    f"fs.azure.account.{name}.lake.dfs.core.windows.net": "of azure"
+    for name in ("key", "oauth2.client.id", "oauth2.client.endpoint")
+}
+SETTINGS |= {f"spark.hadoop.{key}": value for key, value in AZURE.items()}
+OPTIONS = {
+    "aws_region": "r",
+    "google_bearer_token": "t",
+    "azure_sas_token": "s",
+    "hoodie.table.name": "rides",
+}
 
 
 @pytest.fixture
@@ -32,6 +43,7 @@ def session() -> Any:
     [
         ("/tmp/rides", {}),
         ("s3a://lake/rides", {"fs.s3a.access.key": "of s3", "aws_region": "r"}),
+        ("abfss://c@lake.dfs.core.windows.net/rides", AZURE | {"azure_sas_token": "s"}),
         (
             "gs://lake/rides",
             {"fs.gs.auth.service.account.json.keyfile": "/of/gcs.json", "google_bearer_token": "t"},

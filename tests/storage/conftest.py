@@ -11,7 +11,7 @@ from tests.support.store_server import StoreServer
 _numbers = itertools.count()
 
 
-@pytest.fixture(params=["local", "memory", "s3", "gcs"])
+@pytest.fixture(params=["local", "memory", "s3", "gcs", "azure"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     """Every storage, at a root that is empty and holds characters that need care."""
     if request.param == "local":

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.storage import open_storage
+from drawstring.storage.azure import azure_settings
 from drawstring.storage.bucket import is_token_refused
 from drawstring.storage.gcs import NAMES as GCS
 from drawstring.storage.s3 import NAMES as S3
 from tests.support.gcs_server import TOKEN, GcsServer
 
+AZURE = "abfss://c@lake.dfs.core.windows.net/x"
+KEY = "a2V5"
+TOKEN_PATH = {"AWS_METADATA_ENDPOINT": "", "AZURE_IDENTITY_ENDPOINT": "/metadata/identity/oauth2/token"}
+
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the machine of the tests has set does not count."""
-    for name in ("STORAGE_EMULATOR_HOST", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
+    for name in os.environ:
+        if name.startswith(("AWS_", "AZURE_", "GOOGLE_", "STORAGE_EMULATOR")):
+            monkeypatch.delenv(name)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +37,9 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("s3://lake", "s3a://lake"),
         ("gs://lake/a/b/", "gs://lake/a/b"),
         ("gs://lake", "gs://lake"),
+        ("abfss://c@lake.dfs.core.windows.net/a/b/", "abfss://c@lake.dfs.core.windows.net/a/b"),
+        ("wasbs://c@lake.blob.core.windows.net", "abfss://c@lake.dfs.core.windows.net"),
+        ("abfs://c@lake.dfs.core.chinacloudapi.cn/a", "abfss://c@lake.dfs.core.chinacloudapi.cn/a"),
     ],
 )
 def test_spark_opens_files_by_the_scheme_that_hadoop_knows(uri: str, root: str) -> None:
@@ -79,6 +89,75 @@ def test_options_of_gcs_go_by_the_names_of_other_clients() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "variables"),
+    [
+        ({"account_name": "lake"}, {}),
+        ({"adls.account-name": "lake"}, {}),
+        ({"connection_string": f"AccountName=lake;AccountKey={KEY};EndpointSuffix=core.windows.net"}, {}),
+        ({}, {"AZURE_STORAGE_ACCOUNT_NAME": "lake"}),
+        ({}, {"AZURE_STORAGE_ACCOUNT": "lake", "AZURE_STORAGE_KEY": KEY}),
+        ({}, {"AZURE_STORAGE_CONNECTION_STRING": f"AccountName=lake;AccountKey={KEY}"}),
+    ],
+)
+def test_the_account_of_a_container_is_looked_for_where_azures_clients_do(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, str], variables: dict[str, str]
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert open_storage("az://c/a", options).full_uri("f") == "abfss://c@lake.dfs.core.windows.net/a/f"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"account_key": KEY},
+        {"fs.azure.account.key.lake.dfs.core.windows.net": KEY},
+        {
+            "spark.hadoop.fs.azure.account.key.lake.blob.core.windows.net": KEY,
+            "azure_storage_use_azure_cli": "false",
+        },
+        {"connection_string": f"AccountName=lake;AccountKey={KEY};BlobEndpoint=http://127.0.0.1:9/lake"},
+    ],
+)
+def test_a_key_of_azure_goes_by_the_names_of_other_clients(options: dict[str, str]) -> None:
+    uri = "abfss://c@lake.dfs.core.windows.net/a"
+    settings = azure_settings(uri, options | {"fs.azure.account.key.other.dfs.core.windows.net": "not ours"})
+    assert (settings["account_name"], settings["account_key"]) == ("lake", KEY)
+
+
+def test_an_application_of_azure_goes_by_the_keys_of_hadoop() -> None:
+    host = "lake.dfs.core.windows.net"
+    options = {
+        f"fs.azure.account.auth.type.{host}": "OAuth",
+        f"fs.azure.account.oauth.provider.type.{host}": "ClientCredsTokenProvider",
+        f"fs.azure.account.oauth2.client.id.{host}": "i",
+        f"fs.azure.account.oauth2.client.secret.{host}": "s",
+        f"fs.azure.account.oauth2.client.endpoint.{host}": "https://login.microsoftonline.com/t/oauth2/token",
+    }
+    assert azure_settings(f"abfss://c@{host}/a", options) == {
+        "account_name": "lake",
+        "client_id": "i",
+        "client_secret": "s",
+        "tenant_id": "t",
+        "authority_host": "https://login.microsoftonline.com",
+        "credential_type": "client_secret",
+    }
+
+
+@pytest.mark.parametrize("variable", ["AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_CONNECTION_STRING"])
+def test_a_signature_counts_before_a_key_of_the_environment_and_stays_secret(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    is_key = variable.endswith("KEY")
+    monkeypatch.setenv(variable, KEY if is_key else f"AccountName=lake;AccountKey={KEY}")
+    options = {"endpoint": "http://127.0.0.1:9", "sas_token": "?sv=2024&sig=secret%3D", "retries": "0"}
+    with pytest.raises(UnavailableError) as caught:
+        open_storage("abfss://c@lake.dfs.core.windows.net/a", options).read("f")
+    # The client leaves out the whole address where it has a signature.
+    assert "REDACTED" in str(caught.value) and "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("uri", "options", "text"),
     [
         ("s3://lake/x", {"endpont": "x"}, "Did you mean 'endpoint'"),
@@ -90,6 +169,12 @@ def test_options_of_gcs_go_by_the_names_of_other_clients() -> None:
         ("gs://lake/x", {"service_account_key": "{}"}, "private_key.*Correct service_account"),
         ("gs://lake/x", {"access_key_id": "k"}, "no storage option 'access_key_id'"),
         ("gs:///x", {}, "names no bucket. Write gs://bucket/path"),
+        ("az://c/x", {}, "names no storage account.*account_name"),
+        ("abfss://lake.dfs.core.windows.net/x", {}, "names no container. Write abfss://"),
+        (AZURE, {"account_name": "pond"}, r"another storage account than the options \(pond\)"),
+        (AZURE, {"account_key": "%%"}, "container 'c' cannot be opened.*Correct account_key"),
+        (AZURE, {"connection_string": "nonsense"}, "not of the form NAME=VALUE"),
+        (AZURE, {"acount_key": "x"}, "Did you mean 'account_key'"),
     ],
 )
 def test_an_option_that_makes_no_sense_says_what_would(uri: str, options: dict[str, str], text: str) -> None:
@@ -111,6 +196,7 @@ def test_the_environment_names_an_emulator_of_gcs(monkeypatch: pytest.MonkeyPatc
     [
         ("s3://lake/x", "AWS_METADATA_ENDPOINT", "no credentials for s3://lake: .* Give access_key_id"),
         ("gs://lake/x", "GCE_METADATA_HOST", "no credentials for gs://lake: .* Give service_account"),
+        (AZURE, "AZURE_IDENTITY_ENDPOINT", "no credentials for abfss://c@lake.* Give account_key"),
     ],
 )
 def test_missing_credentials_are_the_users_to_fix(
@@ -118,7 +204,9 @@ def test_missing_credentials_are_the_users_to_fix(
 ) -> None:
     nobody = "127.0.0.1:9"
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv(variable, f"http://{nobody}" if variable.startswith("AWS") else nobody)
+    monkeypatch.setenv(
+        variable, nobody if variable.startswith("GCE") else f"http://{nobody}{TOKEN_PATH[variable]}"
+    )
     with pytest.raises(InvalidError, match=text):
         open_storage(uri, {"retries": "0", "timeout_seconds": "7"}).read("f")
 

@@ -46,7 +46,7 @@ CASES = {
 SHORT = {("s3", "before it decides")}
 STORES_AND_CASES = [
     pytest.param(store, name, marks=[] if (store, name) in SHORT else pytest.mark.long)
-    for store in ("s3", "gcs")
+    for store in ("s3", "gcs", "azure")
     for name in CASES
 ]
 

@@ -21,10 +21,17 @@ class _Settings:
     Attributes:
         hadoop_keys: of Hadoop's settings in the session.
         prefixes: of the options of a read or write.
+        is_by_account: whether the name of a storage account may follow a key.
     """
 
     hadoop_keys: tuple[str, ...]
     prefixes: tuple[str, ...]
+    is_by_account: bool = False
+
+    def has(self, key: str) -> bool:
+        """Return whether a setting is for this kind of store."""
+        by_account = self.is_by_account and key.startswith(tuple(f"{each}." for each in self.hadoop_keys))
+        return by_account or key in self.hadoop_keys
 
 
 _S3: Final = _Settings(
@@ -47,7 +54,24 @@ _GCS: Final = _Settings(
     ),
     ("fs.gs.", "google.cloud.", "google_"),
 )
-_OF_SCHEMES: Final = {"s3": _S3, "s3a": _S3, "s3n": _S3, "gs": _GCS}
+_AZURE: Final = _Settings(
+    (
+        "fs.azure.account.key",
+        "fs.azure.sas.fixed.token",
+        "fs.azure.account.oauth2.client.id",
+        "fs.azure.account.oauth2.client.secret",
+        "fs.azure.account.oauth2.client.endpoint",
+        "fs.azure.account.oauth2.msi.tenant",
+        "fs.azure.account.oauth2.msi.endpoint",
+    ),
+    ("fs.azure.", "azure_"),
+    is_by_account=True,
+)
+_OF_SCHEMES: Final = {
+    **dict.fromkeys(("s3", "s3a", "s3n"), _S3),
+    "gs": _GCS,
+    **dict.fromkeys(("abfss", "abfs", "wasbs", "wasb", "az"), _AZURE),
+}
 _GLOB: Final = frozenset("*?[]{}\\")
 
 
@@ -97,7 +121,7 @@ def _hadoop_settings(spark: SparkSession, path: str) -> dict[str, str]:
     if store is None:
         return {}
     settings = {key.removeprefix(_HADOOP): value for key, value in spark.sparkContext.getConf().getAll()}
-    return {key: settings[key] for key in store.hadoop_keys if settings.get(key)}
+    return {key: value for key, value in settings.items() if value and store.has(key)}
 
 
 def spark_path(spark: SparkSession, uri: str) -> str | None:

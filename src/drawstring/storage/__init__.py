@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.storage import is_storage_key, is_synced
+from drawstring.storage.azure import open_azure
 from drawstring.storage.bucket import Bucket
 from drawstring.storage.faults import SCHEME as FAULTY_SCHEME
 from drawstring.storage.faults import FaultyStorage
@@ -29,6 +30,11 @@ _OBJECT_STORES: Final[Mapping[str, Callable[[str, Mapping[str, str]], Bucket]]] 
     "s3a": open_s3,
     "s3n": open_s3,
     "gs": open_gcs,
+    "abfss": open_azure,
+    "abfs": open_azure,
+    "wasbs": open_azure,
+    "wasb": open_azure,
+    "az": open_azure,
 }
 
 
@@ -36,7 +42,8 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
     """Open the storage at a table's address.
 
     Args:
-        uri: `/path`, `file://`, `memory://`, `s3://` (also `s3a://`) or `gs://`.
+        uri: `/path`, `file://`, `memory://`, `s3://` (also `s3a://`), `gs://`, `abfss://` or
+            `az://`.
         options: of the object store, such as `endpoint`, `region`, `access_key_id`, and
             `drawstring.storage.sync` of local files.
 

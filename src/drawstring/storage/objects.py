@@ -13,7 +13,6 @@ The client repeats failed requests with exponential backoff, by default for at m
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -36,7 +35,6 @@ _PART_BYTES: Final = 8 << 20
 _PARTS_AT_ONCE: Final = 4
 _DELETES_AT_ONCE: Final = 1000
 _SINGLE_PUT_BYTES_MAX: Final = 64 << 20
-_SIGNATURE: Final = re.compile(r"(sig=)[^&\s\")]+")
 _REFUSED: Final = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
 
 
@@ -290,5 +288,4 @@ def _statuses(objects: Iterable[Any], folder: str) -> list[FileStatus]:
 
 
 def _first_line(error: Exception) -> str:
-    line = str(error).split("\n", 1)[0][:300]
-    return _SIGNATURE.sub(r"\1...", line)
+    return str(error).split("\n", 1)[0][:300]

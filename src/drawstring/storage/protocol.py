@@ -25,7 +25,8 @@ class StorageSpec:
     """The picklable description with which a worker process opens the same storage.
 
     Attributes:
-        uri: the table's root as the user gave it (`/path`, `file://`, `memory://`, `s3://`, `gs://`).
+        uri: the table's root as the user gave it (`/path`, `file://`, `memory://`, `s3://`, `gs://`,
+            `abfss://`).
         options: options of the object store (`endpoint`, `region`, keys), or of local files.
     """
 

@@ -52,11 +52,16 @@ class OptionNames:
             short = self.shortened(key)
             if short in self.ignored:
                 continue
-            name = self.negated.get(short) or self.others.get(short, short)
+            name = self.negated.get(short) or self.named(key)
             if name not in self.meanings:
                 raise InvalidError(self._unknown(key, short))
             named[name] = str(not flag(key, value)).lower() if short in self.negated else str(value)
         return named
+
+    def named(self, key: str) -> str:
+        """Return the name here of an option by any of its names."""
+        short = self.shortened(key)
+        return self.others.get(short, short)
 
     def shortened(self, key: str) -> str:
         """Return a name in lower case, without the prefixes of other clients."""

@@ -1,4 +1,4 @@
-"""Where the tables of the simulation lie: `SIM_STORE=memory`, `local`, `s3` or `gcs`."""
+"""Where the tables of the simulation lie: `SIM_STORE=memory`, `local`, `s3`, `gcs` or `azure`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Final
 
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
+from tests.support.azure_server import azure_server
 from tests.support.gcs_server import gcs_server
 from tests.support.s3_server import s3_server
 from tests.support.store_server import StoreServer
@@ -22,6 +23,7 @@ STORE: Final = os.environ.get("SIM_STORE", "memory")
 _SERVERS: Final[Mapping[str, Callable[[str], AbstractContextManager[StoreServer]]]] = {
     "s3": s3_server,
     "gcs": gcs_server,
+    "azure": azure_server,
 }
 _BUCKET: Final = "sim"
 _numbers = itertools.count()
