@@ -33,11 +33,16 @@ FOUND: dict[str, tuple[Kind, int, bool]] = {
 
 
 def is_noticed(bug: str, plan: Plan) -> bool:
-    """Tell whether a simulation fails once a bug is put back."""
+    """Tell whether a simulation fails once a bug is put back.
+
+    A bug that no longer fits the product is an error of the test, and is not noticed by a `TypeError`.
+    """
     with BUGS[bug]():
         try:
             simulate(plan)
-        except AssertionError:
+        except AssertionError as error:
+            if isinstance(error.__cause__, TypeError):
+                raise error.__cause__ from error
             return True
     return False
 

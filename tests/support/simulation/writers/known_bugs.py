@@ -56,9 +56,11 @@ def _candidates_by_time(own: OwnChanges, began: Timeline, now: Timeline, *others
 def _without(**changes: bool) -> Callable[..., Groups | None]:
     """Look for conflicts as if a write had not done something."""
 
-    def shared(own: OwnChanges, other: CommitMetadata, *, spares_logs: bool) -> Groups | None:
+    def shared(
+        own: OwnChanges, instant: Instant, other: CommitMetadata, *, spares_logs: bool
+    ) -> Groups | None:
         changed = replace(own, **changes)  # type: ignore[arg-type]
-        return _shared_with_completed(changed, other, spares_logs=spares_logs)
+        return _shared_with_completed(changed, instant, other, spares_logs=spares_logs)
 
     return shared
 
