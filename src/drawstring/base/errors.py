@@ -81,6 +81,10 @@ class ConflictError(DrawstringError):
     """Another writer committed first: retry the write."""
 
 
+class PendingClusteringError(ConflictError):
+    """A file group that a write would change waits for a clustering: write again when that is done."""
+
+
 class UnavailableError(DrawstringError):
     """The storage or a service did not answer: back off and try again."""
 

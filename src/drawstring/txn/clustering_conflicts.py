@@ -1,6 +1,7 @@
 """Conflicts of writes with pending clusterings of the same file groups.
 
-A write to a file group in a pending clustering is refused by default; with the option that allows updates it
+A write to a file group in a pending clustering is refused by default: beside other writers it waits until the
+clustering is done (`write.attempts`). With the option that allows updates it
 goes on, and the clustering is cancelled or fails. A clustering that only merges small files of appends is
 always cancelled in favour of the write.
 
@@ -9,7 +10,6 @@ Buckets that are being resized are handled by `index.dual_write`.
 
 from __future__ import annotations
 
-from drawstring.base.errors import ConflictError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.base_file_compaction import is_cancelled_by_writes
@@ -20,6 +20,7 @@ from drawstring.model.instant import Action
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.rollback.unschedule import unschedule_clustering
 from drawstring.txn.transaction import LockedTable
+from drawstring.txn.write_conflicts import LostRaceError
 
 
 def write_lookup(
@@ -65,7 +66,7 @@ def cancel_conflicting_clusterings(
         metadata: the commit metadata that the write is about to commit.
 
     Raises:
-        ConflictError: such a clustering has completed.
+        LostRaceError: such a clustering has completed.
     """
     clustering = options.clustering
     changed = metadata.touched
@@ -75,7 +76,7 @@ def cancel_conflicting_clusterings(
         if not (changed & plan.inputs and (is_cancelled or is_cancelled_by_writes(plan))):
             continue
         if not unschedule_clustering(locked.rollback_context(), instant, options.failed_writes):
-            raise ConflictError(
+            raise LostRaceError(
                 "A clustering of file groups that this write changes has completed meanwhile. Write again.",
                 instant=instant.requested,
             )

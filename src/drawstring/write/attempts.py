@@ -2,6 +2,7 @@
 
 attempt   begin under the table lock -> write files without it -> under it: check, commit
 conflict  roll the attempt back, wait a random time, begin again with the same rows
+pending   a clustering of file groups to be changed: the same, once it is done; it needs the table lock too
 last      an attempt that keeps the table lock: no other writer can win against it
 """
 
@@ -13,11 +14,15 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from drawstring.base.clock import jitter
-from drawstring.base.errors import DrawstringError, MissingFileError
+from drawstring.base.errors import DrawstringError, MissingFileError, PendingClusteringError
+from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.model.instant import Action
 from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.locks.service_lease import is_runner_dead
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import Transaction
 from drawstring.txn.write_conflicts import LostRaceError, OwnChanges, refuse_conflicts
@@ -25,15 +30,17 @@ from drawstring.write.facts import WriteFacts
 
 T = TypeVar("T")
 _PAUSE_SECONDS: Final = 0.05
+_PAUSE_SECONDS_MAX: Final = 5.0
 _log: Final = logging.getLogger("drawstring")
 
 
-def attempted(context: TableContext, retries_max: int, attempt: Callable[[bool], T]) -> T:
-    """Run a write until it is not in conflict with other writers.
+def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[bool], T]) -> T:
+    """Run a write until it is not in conflict with other writers; a single writer runs it once.
 
     Args:
         context: the open table.
-        retries_max: how often the write runs again; with 0 the only attempt does not keep the lock.
+        options: of the write: how often it runs again (with 0 the only attempt does not keep the lock), and
+            how long it waits for a pending clustering each time.
         attempt: runs the write; its argument says whether it keeps the table lock.
 
     Returns:
@@ -41,15 +48,46 @@ def attempted(context: TableContext, retries_max: int, attempt: Callable[[bool],
 
     Raises:
         LostRaceError: the last attempt was in conflict as well.
+        PendingClusteringError: so it was, or the clustering stayed pending for as long.
     """
+    if options.concurrency.mode == ConcurrencyMode.SINGLE_WRITER:
+        return attempt(True)
+    retries_max = options.concurrency.retries_max
     for number in range(retries_max):
         try:
             return attempt(False)
         except LostRaceError as error:
             _log.info("Attempt %d of a write was in conflict and runs again: %s", number + 1, error)
+        except PendingClusteringError as error:
+            _log.info("Attempt %d of a write waits for a clustering: %s", number + 1, error)
+            _wait_for_clustering(context, options.locking.wait_ms, error)
         # Writers that were in conflict with each other should not begin again at the same moment.
         context.clock.sleep(_PAUSE_SECONDS * 2**number * jitter(context.ids))
     return attempt(retries_max > 0)
+
+
+def _wait_for_clustering(context: TableContext, wait_ms: int, refused: PendingClusteringError) -> None:
+    """Wait without the table lock until a clustering has completed, was unscheduled, or its process died.
+
+    Args:
+        context: the open table.
+        wait_ms: longest wait in milliseconds.
+        refused: names the clustering.
+
+    Raises:
+        PendingClusteringError: it is still pending after that time.
+    """
+    requested, clock = refused.instant or "", context.clock
+    store = TimelineStore(context.storage, load_config(context.storage), clock)
+    deadline_ms, pause = clock.now_ms() + wait_ms, _PAUSE_SECONDS
+    while any(each.requested == requested for each in store.load().pending_of(Action.CLUSTERING)):
+        if is_runner_dead(context.storage, clock, context.ids, requested):
+            return  # the next attempt unschedules it
+        remaining_ms = deadline_ms - clock.now_ms()
+        if remaining_ms <= 0:
+            raise refused
+        clock.sleep(min(pause * jitter(context.ids), remaining_ms / 1000))
+        pause = min(2 * pause, _PAUSE_SECONDS_MAX)
 
 
 def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:

@@ -14,6 +14,7 @@ from typing import Final
 
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import InvalidError
+from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.view.lookup import SliceLookup
@@ -30,6 +31,7 @@ from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, 
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
+from drawstring.write.attempts import attempted
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import plan_write
 from drawstring.write.replaced import replaced_groups
@@ -54,7 +56,7 @@ def delete_partitions(
         extra: extra metadata of the commit.
 
     Raises:
-        ConflictError: another writer holds the lock, or a file group is part of a pending clustering.
+        ConflictError: another writer holds the lock, or a file group stays part of a pending clustering.
         InvalidError: no partitions are given, or the table is not partitioned; nothing was written.
     """
     requested = options.partitions_to_delete
@@ -66,6 +68,18 @@ def delete_partitions(
         raise InvalidError(
             "An empty path is not a partition. Remove it, or use '*' to delete all partitions."
         )
+    if rows is not None and not requested and options.concurrency.mode != ConcurrencyMode.SINGLE_WRITER:
+        rows = rows.repeatable()
+    return attempted(context, options, lambda _: _delete_requested(context, requested, rows, options, extra))
+
+
+def _delete_requested(
+    context: TableContext,
+    requested: Sequence[str],
+    rows: Rows | None,
+    options: WriteOptions,
+    extra: Mapping[str, str] | None,
+) -> WriteOutcome:
     with lock_table(context, options.locking) as locked:
         if not locked.config.partition_fields:
             raise InvalidError(

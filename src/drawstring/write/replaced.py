@@ -11,7 +11,7 @@ def replaced_groups(partitions: Iterable[str], lookup: SliceLookup) -> dict[str,
     """Return all file groups of the given partitions, including groups whose files are missing.
 
     Raises:
-        ConflictError: one of them is part of a pending clustering.
+        PendingClusteringError: one of them is part of a pending clustering.
     """
     ids_by_partition = {path: lookup.file_ids_including_lost(path) for path in partitions}
     for path, file_ids in ids_by_partition.items():

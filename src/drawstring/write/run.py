@@ -68,7 +68,8 @@ def write(
         extra: extra metadata of the commit (`extraMetadata`), for example the checkpoint of a stream.
 
     Raises:
-        ConflictError: another writer holds the lock or committed first; nothing was written.
+        ConflictError: another writer holds the lock or committed first, or a clustering of file groups to be
+            changed stays pending; nothing was written.
         InvalidError: the rows or the options do not fit the table; nothing was written.
         UnsupportedError: the table needs a feature that this release cannot write.
     """
@@ -95,10 +96,9 @@ def write_source(
         extra: extra metadata of the commit.
     """
     write = _Write(context, source, requested, options, extra or {}, Stopwatch())
-    if options.concurrency.mode == ConcurrencyMode.SINGLE_WRITER:
-        return write.attempt(keeps_lock=True)
-    write = replace(write, source=source.repeatable())
-    return attempted(context, options.concurrency.retries_max, lambda keeps: write.attempt(keeps_lock=keeps))
+    if options.concurrency.mode != ConcurrencyMode.SINGLE_WRITER:
+        write = replace(write, source=source.repeatable())
+    return attempted(context, options, lambda keeps: write.attempt(keeps_lock=keeps))
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,14 @@ LOCK_OPTIONS: Final[tuple[Option, ...]] = (
         " not given: a lock of the operating system on local files, a lease on object stores.",
         "provider",
     ),
-    _number("wait_time_ms", "How long a write waits for the table lock, milliseconds.", "wait_ms", 60_000, 0),
+    _number(
+        "wait_time_ms",
+        "How long a write waits for the table lock, and beside other writers, before it runs again, for a"
+        " pending clustering of its file groups; milliseconds.",
+        "wait_ms",
+        60_000,
+        0,
+    ),
     _number(
         "wait_time_ms_between_retry",
         "First pause between two attempts to reach ZooKeeper, milliseconds; it doubles each time.",

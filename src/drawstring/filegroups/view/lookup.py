@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import PendingClusteringError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.model.files import FileSlice
@@ -97,13 +97,13 @@ class SliceLookup:
             file_id: the file group.
 
         Raises:
-            ConflictError: a pending clustering will replace the file group.
+            PendingClusteringError: a pending clustering will replace the file group.
         """
         if self._allows_updates:
             return
         clustering = self.view().pending_clusterings().get((partition, file_id))
         if clustering is not None and clustering not in self._cancellable:
-            raise ConflictError(
+            raise PendingClusteringError(
                 f"File group {file_id} is part of a pending clustering. Run that clustering"
                 f" (cluster), roll it back (rollback of {clustering}), or allow such writes with"
                 " hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy. Then write again.",

@@ -79,7 +79,7 @@ def _released_for_good(lock: HeldLock) -> Iterator[None]:
     lock._lock = _Unlocked()
 
 
-def _attempted(context: object, retries_max: int, attempt: Callable[[bool], Any]) -> Any:
+def _attempted(context: object, options: object, attempt: Callable[[bool], Any]) -> Any:
     try:
         return attempt(False)
     except LostRaceError:

@@ -1,0 +1,157 @@
+"""Writes beside others that meet a pending clustering of their file groups: they wait, and run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import ConflictError, DrawstringError, PendingClusteringError
+from drawstring.model.instant import Action
+from drawstring.storage.faults import FaultyStorage
+from drawstring.table import Table
+from tests.support.interleavings import OPTIMISTIC
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
+
+NEWER = ("a0", "rome", 50, 50.0)
+AT_ONCE = {**OPTIMISTIC, "hoodie.write.lock.wait_time_ms": "0"}
+kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
+
+
+class ActingClock:
+    """Lets others act while somebody sleeps.
+
+    Args:
+        inner: tells the time.
+        act: what they do, once.
+        after: seconds that are slept first.
+    """
+
+    def __init__(self, inner: Clock, act: Callable[[], object], after: float = 0.3) -> None:
+        self._inner, self._act, self._after = inner, act, after
+        self.slept = 0.0
+
+    def now_ms(self) -> int:
+        return self._inner.now_ms() + int(1000 * self.slept)
+
+    def sleep(self, seconds: float) -> None:
+        is_due = self.slept < self._after <= self.slept + seconds
+        self.slept += seconds
+        if is_due:
+            self._act()
+
+
+def planned(table_type: str = COW, version: int = 9) -> tuple[Table, str]:
+    """Return a table with a pending clustering, and its time."""
+    table = create(table_type=table_type, version=version)
+    for batch in range(2):
+        table.insert(rides((f"a{batch}", "rome", batch, 1.0)), options=NEW_FILE_GROUPS)
+    time = table.schedule_clustering()
+    assert time is not None
+    return table, time
+
+
+def while_it_sleeps(table: Table, act: Callable[[Table], object], after: float = 0.3) -> Table:
+    """Return the table with a clock that lets others act on it, without waiting for the table lock."""
+    clock = ActingClock(table._context.clock, lambda: act(table), after)
+    return Table(replace(table._context, clock=clock))
+
+
+def slept(table: Table) -> float:
+    clock = table._context.clock
+    assert isinstance(clock, ActingClock)
+    return clock.slept
+
+
+@kinds
+def test_a_write_goes_on_once_the_clustering_is_done(table_type: str, version: int) -> None:
+    table, _ = planned(table_type, version)
+    writer = while_it_sleeps(table, lambda other: other.cluster(options=AT_ONCE))
+    writer.upsert(rides(NEWER), options=OPTIMISTIC)
+    assert held(table) == [NEWER, ("a1", "rome", 1, 1.0)]
+    assert len(table.file_slices()) == 1, "the clustering completed"
+    assert table.timeline.pending() == ()
+    assert 0.3 < slept(writer) < 2
+
+
+@kinds
+def test_a_write_goes_on_once_the_clustering_is_unscheduled(table_type: str, version: int) -> None:
+    table, time = planned(table_type, version)
+    writer = while_it_sleeps(table, lambda other: other.rollback(time, options=AT_ONCE))
+    writer.upsert(rides(NEWER), options=OPTIMISTIC)
+    assert held(table) == [NEWER, ("a1", "rome", 1, 1.0)]
+    assert len(table.file_slices()) == 2
+    assert table.timeline.pending() == ()
+
+
+def test_partitions_are_deleted_once_the_clustering_is_done() -> None:
+    table, _ = planned()
+    writer = while_it_sleeps(table, lambda other: other.cluster(options=AT_ONCE))
+    assert writer.delete_partition("rome", options=OPTIMISTIC)
+    assert held(table) == []
+
+
+def test_a_clustering_whose_process_dies_meanwhile_is_unscheduled() -> None:
+    table, _ = planned()
+
+    def die(other: Table) -> None:
+        with suppress(DrawstringError):
+            Table(replace(other._context, storage=FaultyStorage(other._context.storage, 6))).cluster()
+        assert other.timeline.pending_of(Action.CLUSTERING)
+        clock = writer._context.clock
+        assert isinstance(clock, ActingClock)
+        clock.slept += 3600  # its lease expires
+
+    writer = while_it_sleeps(table, die)
+    writer.upsert(rides(NEWER), options={**OPTIMISTIC, "hoodie.write.lock.wait_time_ms": "7200000"})
+    assert held(table) == [NEWER, ("a1", "rome", 1, 1.0)]
+    assert table.timeline.pending() == ()
+    assert slept(writer) < 3610
+
+
+def test_a_clustering_that_nobody_runs_is_an_error_after_the_wait() -> None:
+    table, time = planned()
+    writer = while_it_sleeps(table, lambda other: other.upsert(rides(("x", "oslo", 1, 1.0)), options=AT_ONCE))
+    waits = {**OPTIMISTIC, "hoodie.write.lock.wait_time_ms": "20000"}
+    with pytest.raises(PendingClusteringError) as caught:
+        writer.upsert(rides(NEWER), options=waits)
+    told = str(caught.value)
+    assert "is part of a pending clustering" in told
+    assert (caught.value.instant, caught.value.path) == (time, "rome")
+    assert f"rollback of {time}" in told
+    assert 19 < slept(writer) < 21
+    assert held(table) == [("a0", "rome", 0, 1.0), ("a1", "rome", 1, 1.0), ("x", "oslo", 1, 1.0)]
+    assert table.timeline.pending_writes() == ()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"}]
+)
+def test_a_write_that_may_not_run_again_is_refused_at_once(options: dict[str, str]) -> None:
+    table, time = planned()
+    writer = while_it_sleeps(table, lambda other: other.cluster(options=AT_ONCE), after=0)
+    with pytest.raises(ConflictError, match=f"rollback of {time}"):
+        writer.upsert(rides(NEWER), options=options)
+    assert slept(writer) == 0
+    assert table.timeline.pending_writes() == ()
+
+
+def test_the_last_attempt_keeps_the_lock_and_does_not_wait() -> None:
+    table, first = planned()
+    plans = [first]
+
+    def follow(other: Table) -> None:
+        """Unschedule the clustering, and plan the next one."""
+        other.rollback(plans[-1], options=AT_ONCE)
+        plans.append(other.schedule_clustering(options=AT_ONCE) or "")
+
+    writer = while_it_sleeps(table, follow)
+    once_more = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "1"}
+    with pytest.raises(PendingClusteringError) as caught:
+        writer.upsert(rides(NEWER), options=once_more)
+    assert plans == [first, caught.value.instant]
+    assert slept(writer) < 2
