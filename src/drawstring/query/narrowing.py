@@ -42,5 +42,6 @@ def _matching(tasks: Sequence[ReadTask], where: pc.Expression) -> list[ReadTask]
     return [
         task
         for task, matches_partition in zip(tasks, matches, strict=True)
-        if matches_partition and (buckets is None or buckets.may_hold(task.file_slice))
+        if matches_partition
+        and (buckets is None or buckets.may_hold(task.file_slice.partition, task.file_slice.file_id))
     ]

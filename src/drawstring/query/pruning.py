@@ -29,7 +29,6 @@ from drawstring.index.bucket.simple_bucket import BucketCounts, bucket_numbers, 
 from drawstring.index.existing_writes import bucket_of
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.path_values import path_values
-from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
@@ -214,15 +213,16 @@ class BucketPruning:
         self._fields = fields
         self._buckets: dict[int, frozenset[int]] = {}
 
-    def may_hold(self, file_slice: FileSlice) -> bool:
-        """Return whether a file slice can hold one of the keys.
+    def may_hold(self, partition: str, file_id: str) -> bool:
+        """Return whether a file group can hold one of the keys.
 
-        A slice whose file id names no bucket of the index always can.
+        A file group whose id names no bucket of the index always can.
 
         Args:
-            file_slice: the slice.
+            partition: partition path.
+            file_id: of the file group.
         """
-        count, bucket = self._counts.of(file_slice.partition), bucket_of(file_slice.file_id)
+        count, bucket = self._counts.of(partition), bucket_of(file_id)
         return bucket is None or bucket >= count or bucket in self.among(count)
 
     def among(self, count: int) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
@@ -20,7 +20,14 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.query.cleaned_files import DeletedFiles, cleans_of, is_needed
 from drawstring.query.facts import TableFacts, check_readable, schema_history, visible_schema
-from drawstring.query.pruning import BucketFacts, Partition, bucket_pruning, partitions_to_read, stored_keys
+from drawstring.query.pruning import (
+    BucketFacts,
+    BucketPruning,
+    Partition,
+    bucket_pruning,
+    partitions_to_read,
+    stored_keys,
+)
 from drawstring.query.replanning import Draft, Task, retry_on_change
 from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
@@ -171,16 +178,37 @@ def query_of(
 def snapshot_tasks(query: Query, *, read_optimized: bool = False) -> list[ReadTask]:
     """Return the tasks of a snapshot query, one per file slice that can hold rows of it."""
     facts = query.facts
-    table = BucketFacts(facts.storage, facts.config, query.instants)
-    buckets = bucket_pruning(query.where, query.schema, table)
+    buckets = _buckets(query)
     query = replace(query, keys=stored_keys(query.where, facts.config, query.schema))
     tasks = []
     for partition in query.partitions(facts.view.partitions()):
         for file_slice in facts.view.slices(partition.path, query.instants.as_of):
             visible = replace(file_slice, logs=()) if read_optimized else file_slice
-            if (visible.base or visible.logs) and (buckets is None or buckets.may_hold(visible)):
+            may_hold_rows = buckets is None or buckets.may_hold(visible.partition, visible.file_id)
+            if (visible.base or visible.logs) and may_hold_rows:
                 tasks.append(task_of(query, partition, visible))
     return tasks
+
+
+def may_hold(query: Query, groups: Collection[tuple[str, str]]) -> bool:
+    """Return whether any of some file groups can hold rows of a query, as far as their names tell.
+
+    Args:
+        query: the query; it may be older than the file groups.
+        groups: file groups, as partition and file id.
+    """
+    partitions = {each.path for each in query.partitions(sorted({path for path, _ in groups}))}
+    buckets = _buckets(query)
+    return any(
+        path in partitions and (buckets is None or buckets.may_hold(path, file_id))
+        for path, file_id in groups
+    )
+
+
+def _buckets(query: Query) -> BucketPruning | None:
+    facts = query.facts
+    table = BucketFacts(facts.storage, facts.config, query.instants)
+    return bucket_pruning(query.where, query.schema, table)
 
 
 def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTask:

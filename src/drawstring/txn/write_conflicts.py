@@ -10,7 +10,8 @@ group) and `BucketIndexConcurrentFileWritesConflictResolutionStrategy` (by bucke
 - Two writes that insert records into one partition conflict if the index cannot tell that their keys differ:
   otherwise a key that both insert would be in the table twice. Hudi lets both commit.
 - A write that read rows of the table (a merge, an update by condition) conflicts with every write of
-  records, and an overwrite with every write to its partitions, or in the table.
+  records where its condition or its keys may hold (`txn.reach`), and an overwrite with every write to its
+  partitions, or in the table.
 - A write that looked up keys conflicts with a clean together with a write to the same partitions: the clean
   may have deleted slices that the write was to find.
 - In versions 8 and 9, a compaction that was planned since does not conflict with log files: they belong to
@@ -38,8 +39,8 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.reach import NO_ROWS, Groups, Reads
 
-Groups = frozenset[tuple[str, str]]
 _SHOWN: Final = 5
 
 
@@ -52,10 +53,9 @@ class OwnChanges:
         tags: whether the write looked its keys up, so that no key may be in the table twice.
         is_hashed: whether the index finds the file group of a key by hashing.
         is_global: whether keys are unique in the whole table.
-        reads_rows: whether the write depends on rows of the table.
+        reads: which rows of the table the write read.
         overwrites: whether the write replaces everything in its partitions.
         overwrites_table: whether it replaces everything in the table.
-        looked_at: the partitions in which the write looked for rows; None for any.
         non_blocking: whether log files in a file group to which others wrote log files are no conflict.
         requested: requested time of the write.
         by_commit_time: whether the order of log files decides which version of a record is the newest.
@@ -65,10 +65,9 @@ class OwnChanges:
     tags: bool = False
     is_hashed: bool = False
     is_global: bool = False
-    reads_rows: bool = False
+    reads: Reads = NO_ROWS
     overwrites: bool = False
     overwrites_table: bool = False
-    looked_at: frozenset[str] | None = None
     non_blocking: bool = False
     requested: str = ""
     by_commit_time: bool = False
@@ -143,11 +142,10 @@ def _unscheduled(began: Timeline, now: Timeline) -> Iterator[Instant]:
 
 def _may_have_missed_slices(own: OwnChanges, other: CommitMetadata) -> bool:
     """Return whether a clean may have deleted slices that another write replaced, before they were read."""
-    if not (own.tags or own.reads_rows or own.overwrites):
+    if not (own.tags or own.overwrites):
         return False
-    rewritten = {stat.partition for stat in other.stats if not (stat.created or stat.is_log)}
-    replaced = rewritten | other.replaced.keys()
-    return bool(replaced if own.looked_at is None else own.looked_at & replaced)
+    rewritten = {(stat.partition, stat.file_id) for stat in other.stats if not (stat.created or stat.is_log)}
+    return own.reads.looked_at(other.superseded | rewritten)
 
 
 def _shared_with_completed(
@@ -167,7 +165,7 @@ def _shared_with_completed(
         return (other.touched & own.metadata.based) or None
     if shared := _disputed(own, instant, other):
         return shared
-    if (own.reads_rows or own.overwrites_table) and other.changes_records:
+    if other.changes_records and (own.overwrites_table or own.reads.depends_on(other.touched)):
         return frozenset()
     if own.overwrites and _partitions(own.metadata) & _partitions(other):
         return frozenset()

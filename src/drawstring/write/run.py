@@ -31,6 +31,7 @@ from drawstring.schema.meta import PARTITION_PATH
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, write_lookup
 from drawstring.txn.events import emit_commit
+from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, flush_files, lock_table, recover
 from drawstring.txn.write_conflicts import OwnChanges
@@ -192,17 +193,18 @@ class _Write:
 def _own_changes(
     metadata: CommitMetadata, verb: Verb, source: BoundSource, plan: WritePlan, options: WriteOptions
 ) -> OwnChanges:
+    reads = source.reads(metadata.touched)
     is_upsert = verb.looks_up and not verb.is_delete and plan.duplicates == "none"
-    has_row_everywhere = is_upsert and not source.reads_rows and not plan.index.is_global
+    if is_upsert and reads is NO_ROWS and not plan.index.is_global:  # it has a row wherever it looked
+        reads = Reads(looked_at=InPartitions(frozenset(stat.partition for stat in metadata.stats)))
     return OwnChanges(
         metadata,
         tags=verb.looks_up or plan.duplicates != "none",
         is_hashed=plan.index.is_hashed,
         is_global=plan.index.is_global,
-        reads_rows=source.reads_rows,
+        reads=reads,
         overwrites=bool(verb.replaces),
         overwrites_table=verb.replaces == "table" or (bool(verb.replaces) and plan.index.is_global),
-        looked_at=frozenset(stat.partition for stat in metadata.stats) if has_row_everywhere else None,
         non_blocking=options.is_non_blocking,
         requested=plan.settings.instant,
         by_commit_time=plan.settings.config.merge_mode is not MergeMode.EVENT_TIME_ORDERING,

@@ -16,6 +16,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Rows
+from drawstring.txn.reach import NO_ROWS, Groups, Reads
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.plan import WritePlan
@@ -146,9 +147,12 @@ class BoundSource(Protocol):
         """Columns of the rows."""
         ...
 
-    @property
-    def reads_rows(self) -> bool:
-        """Whether the rows depend on rows of the table."""
+    def reads(self, written: Groups) -> Reads:
+        """Return which rows of the table the rows depend on, once they were written.
+
+        Args:
+            written: the file groups that they were written to.
+        """
         ...
 
     @property
@@ -184,10 +188,9 @@ class InputRows:
         """Columns of the rows."""
         return self.rows.schema
 
-    @property
-    def reads_rows(self) -> bool:
-        """Return False: the rows do not depend on the table."""
-        return False
+    def reads(self, written: Groups) -> Reads:
+        """Return nothing: the rows do not depend on the table."""
+        return NO_ROWS
 
     @property
     def sets(self) -> tuple[str, ...]:

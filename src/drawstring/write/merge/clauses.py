@@ -23,6 +23,7 @@ from drawstring.expressions.column_names import path_in
 from drawstring.expressions.predicate import Where, parse_value, parse_where
 from drawstring.filegroups.write.changes import RowAction
 from drawstring.formats.conditions import where_columns
+from drawstring.merge.record_mergers import merger_of
 from drawstring.write.merge.matched_rows import settable
 
 
@@ -117,6 +118,33 @@ class Sides:
     def fixed(self) -> tuple[str, ...]:
         """Key and partition columns."""
         return tuple(dict.fromkeys((*self.config.record_key_fields, *self.config.partition_fields)))
+
+
+def insert_as_matched(clauses: Iterable[Clause], sides: Sides) -> bool:
+    """Return whether inserted rows have the key and the partition that they were matched on."""
+    inserts = [clause for clause in clauses if clause.action is RowAction.INSERT]
+    if not inserts or not all(name in sides.matched_on for name in sides.fixed):
+        return not inserts
+    matched = {name: pc.field(sides.of_source(sides.matched_on[name])) for name in sides.fixed}
+    same = _values(matched, {name: name for name in matched}, sides, sides.seen(When.NOT_MATCHED))
+    return all(clause.values[name].equals(same[name]) for clause in inserts for name in same)
+
+
+def write_every_row(clauses: Iterable[Clause], sides: Sides) -> bool:
+    """Return whether every source row surely changes or inserts a row of the table, by its key.
+
+    An update that sets an ordering column may lose against the row of the table, and change nothing.
+    """
+    certain = {(clause.when, clause.action) for clause in clauses if clause.predicate is None}
+    changes = any(when is When.MATCHED for when, _ in certain)
+    set_columns = {name for clause in clauses if clause.action is RowAction.UPDATE for name in clause.values}
+    return (
+        changes
+        and (When.NOT_MATCHED, RowAction.INSERT) in certain
+        and all(name in sides.matched_on for name in sides.fixed)
+        and set_columns.isdisjoint(sides.config.ordering_fields)
+        and merger_of(sides.config).chooses_whole_records
+    )
 
 
 def bound_clauses(requested: Iterable[RequestedClause], sides: Sides) -> tuple[Clause, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -30,9 +31,10 @@ from drawstring.merge.order import wins_over
 from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import flat, ordering_fields, ordering_of
 from drawstring.query.facts import TableFacts, load_facts
-from drawstring.query.snapshot import Query, query_of, snapshot_tasks
+from drawstring.query.snapshot import Query, may_hold, query_of, snapshot_tasks
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
+from drawstring.txn.reach import Groups, Reads, anywhere
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.plan import WritePlan
@@ -108,11 +110,16 @@ def query_for_change(facts: TableFacts, columns: Iterable[str], where: Where) ->
 
 
 def slices_for_change(query: Query) -> list[ReadTask]:
-    """Return the tasks of such a query; does not use formatted partition values."""
-    if query.facts.config.path_generator is not KeyGeneratorType.TIMESTAMP:
+    """Return the tasks of such a query."""
+    if prunes_for_change(query):
         return snapshot_tasks(query)
     whole = snapshot_tasks(replace(query, where=None))
     return [replace(task, where=query.where, partition_values={}) for task in whole]
+
+
+def prunes_for_change(query: Query) -> bool:
+    """Return whether partitions are ruled out by their values: formatted ones are not used."""
+    return query.facts.config.path_generator is not KeyGeneratorType.TIMESTAMP
 
 
 def key_columns(config: TableConfig) -> tuple[str, ...]:
@@ -139,10 +146,11 @@ class BoundMatchedRows:
         """Columns of the table; no columns are added."""
         return self.query.facts.schema
 
-    @property
-    def reads_rows(self) -> bool:
-        """Return True: they are rows of the table."""
-        return True
+    def reads(self, written: Groups) -> Reads:
+        """Return the partitions and buckets that the condition does not rule out."""
+        is_pruned = prunes_for_change(self.query)
+        reach = partial(may_hold, self.query) if is_pruned else anywhere
+        return Reads(reach, reach)
 
     @property
     def sets(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from drawstring.index.location import LOCATION
 from drawstring.query.snapshot import Query
 from drawstring.schema.meta import without_meta
 from drawstring.schema.normal import normalise
+from drawstring.txn.reach import Groups, InGroups, InPartitions, Reach, Reads, anywhere
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.merge.batches import (
@@ -35,7 +36,15 @@ from drawstring.write.merge.batches import (
     ReadToMerge,
     target_columns,
 )
-from drawstring.write.merge.clauses import Clause, RequestedClause, Sides, When, bound_clauses
+from drawstring.write.merge.clauses import (
+    Clause,
+    RequestedClause,
+    Sides,
+    When,
+    bound_clauses,
+    insert_as_matched,
+    write_every_row,
+)
 from drawstring.write.merge.match_keys import MatchedOn, matched_columns
 from drawstring.write.merge.matched_rows import (
     facts_for_change,
@@ -105,6 +114,19 @@ def key_columns_of(config: TableConfig, index_type: str | None) -> tuple[str, ..
     return tuple(dict.fromkeys((*keys, *config.partition_fields)))
 
 
+@dataclass(slots=True)
+class MergeRun:
+    """What a merge keeps while it runs.
+
+    Attributes:
+        kept: persisted rows to release.
+        partitions: those that the source rows can match in; None for any.
+    """
+
+    kept: list[Rows] = field(default_factory=list)
+    partitions: frozenset[str] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class BoundMerge:
     """`MergeRows` bound to a table.
@@ -117,7 +139,7 @@ class BoundMerge:
         query: query for the rows of the target.
         is_upsert: as in `MergeRows`.
         by_record: whether rows match by record key and partition path.
-        kept: persisted rows to release.
+        run: what is known once the rows are prepared.
     """
 
     context: TableContext
@@ -127,17 +149,31 @@ class BoundMerge:
     query: Query
     is_upsert: bool = False
     by_record: bool = False
-    kept: list[Rows] = field(default_factory=list)
+    run: MergeRun = field(default_factory=MergeRun)
 
     @property
     def schema(self) -> pa.Schema:
         """Columns of the table; a merge adds none."""
         return self.sides.target
 
+    def reads(self, written: Groups) -> Reads:
+        """Return the partitions of the source rows, if the columns matched on tell them.
+
+        A merge that changes or inserts a row for every source row depends on the rows that it changes. That
+        it inserts no key that others inserted is checked as for an upsert.
+        """
+        if self.keeps_target or not insert_as_matched(self.clauses, self.sides):
+            return Reads(anywhere, anywhere)
+        partitions = self.run.partitions
+        looked_at: Reach = anywhere if partitions is None else InPartitions(partitions)
+        if write_every_row(self.clauses, self.sides):
+            return Reads(looked_at, InGroups(written))
+        return Reads(looked_at, looked_at)
+
     @property
-    def reads_rows(self) -> bool:
-        """Return True: values of updated rows, and which rows match, depend on the table."""
-        return True
+    def keeps_target(self) -> bool:
+        """Whether rows of the table that no source row matches are looked at."""
+        return any(clause.when is When.BY_SOURCE for clause in self.clauses)
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -163,14 +199,13 @@ class BoundMerge:
             )
         arrive = ArriveToMerge(self.sides, self.clauses, plan.prepare.config, self.by_record)
         source = self.rows.map_batches(arrive, arrive.schema).persist()
-        self.kept.append(source)
-        keeps = any(clause.when is When.BY_SOURCE for clause in self.clauses)
+        self.run.kept.append(source)
         slices = slices_for_change(self.query)
-        if arrive.knows_partitions and not keeps:
-            touched = set(source.distinct(TOUCHED))
+        if arrive.knows_partitions and not self.keeps_target:
+            self.run.partitions = touched = frozenset(source.distinct(TOUCHED))
             slices = [task for task in slices if task.file_slice.partition in touched]
         read = ReadToMerge(self.sides, self.clauses, self.by_record)
-        joined = source.join_keys((JOINED,), slices, read, read.schema, keep_right=keeps)
+        joined = source.join_keys((JOINED,), slices, read, read.schema, keep_right=self.keeps_target)
         is_located = plan.index.is_hashed or plan.index.is_global or not finds
         apply = ApplyClauses(
             self.clauses, self.sides, plan.prepare, LOCATION if is_located else FOUND_LOCATION
@@ -183,5 +218,5 @@ class BoundMerge:
 
     def release(self) -> None:
         """Release the persisted rows."""
-        for rows in self.kept:
+        for rows in self.run.kept:
             rows.release()

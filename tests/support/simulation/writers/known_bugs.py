@@ -30,6 +30,7 @@ from drawstring.timeline.claims import Claims
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn import write_conflicts
 from drawstring.txn.locks.table_lock import HeldLock
+from drawstring.txn.reach import NO_ROWS
 from drawstring.txn.rollback import dead_writes
 from drawstring.txn.write_conflicts import Groups, LostRaceError, OwnChanges, refuse_conflicts
 from drawstring.write import attempts, run
@@ -53,13 +54,13 @@ def _candidates_by_time(own: OwnChanges, began: Timeline, now: Timeline, *others
     refuse_conflicts(own, began, now.with_instants(tuple(kept)), *others)
 
 
-def _without(**changes: bool) -> Callable[..., Groups | None]:
+def _without(**changes: Any) -> Callable[..., Groups | None]:
     """Look for conflicts as if a write had not done something."""
 
     def shared(
         own: OwnChanges, instant: Instant, other: CommitMetadata, *, spares_logs: bool
     ) -> Groups | None:
-        changed = replace(own, **changes)  # type: ignore[arg-type]
+        changed = replace(own, **changes)
         return _shared_with_completed(changed, instant, other, spares_logs=spares_logs)
 
     return shared
@@ -106,7 +107,7 @@ BUGS: dict[str, Bug] = {
     "live_writers_rolled_back": lambda: patch.object(dead_writes, "expired", _all_dead),
     "inserts_unchecked": lambda: patch.object(write_conflicts, "_may_insert_same_key", _never),
     "readers_unchecked": lambda: patch.object(
-        write_conflicts, "_shared_with_completed", _without(reads_rows=False)
+        write_conflicts, "_shared_with_completed", _without(reads=NO_ROWS)
     ),
     "overwrites_unchecked": lambda: patch.object(
         write_conflicts, "_shared_with_completed", _without(overwrites=False, overwrites_table=False)
