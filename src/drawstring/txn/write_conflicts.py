@@ -7,8 +7,8 @@ group) and `BucketIndexConcurrentFileWritesConflictResolutionStrategy` (by bucke
 
 - Hudi finds candidates by requested times and by the instants that were pending when the write began. Here
   every instant that is completed now and was not when the write began is a candidate.
-- Two writes that insert records into one partition conflict if the index cannot tell that their keys differ:
-  otherwise a key that both insert would be in the table twice. Hudi lets both commit.
+- Two writes that insert the same key conflict, since the key would be in the table twice. Hudi lets both
+  commit. Where their keys cannot be compared (`txn.inserted_keys`), inserts into one partition conflict.
 - A write that read rows of the table (a merge, an update by condition) conflicts with every write of
   records where its condition or its keys may hold (`txn.reach`), and an overwrite with every write to its
   partitions, or in the table.
@@ -39,7 +39,9 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.inserted_keys import inserts_of, may_share_key
 from drawstring.txn.reach import NO_ROWS, Groups, Reads
+from drawstring.txn.transaction import LockedTable
 
 _SHOWN: Final = 5
 
@@ -77,21 +79,19 @@ class LostRaceError(ConflictError):
     """Another writer committed a conflicting change while a write ran; the write can run again."""
 
 
-def refuse_conflicts(
-    own: OwnChanges, began: Timeline, now: Timeline, store: TimelineStore, config: TableConfig
-) -> None:
+def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: LockedTable) -> None:
     """Check a write that is about to commit against what other writers did since it began.
 
     Args:
         own: what the write read and changed.
         began: the timeline with which the write began.
         now: the timeline under the table lock.
-        store: reads commit metadata and plans.
-        config: the table.
+        locked: the table, locked.
 
     Raises:
         LostRaceError: an instant of another writer conflicts.
     """
+    store, config = locked.store, locked.config
     for instant in _undone(began, now):
         raise _lost(instant, "was rolled back or restored", frozenset())
     for instant in _archived(began, now):
@@ -109,6 +109,8 @@ def refuse_conflicts(
         # Log files of a write that knows a compaction belong to the slice that it creates.
         spares_logs = not config.rules.names_logs_by_slice or began.find(instant.requested) is not None
         groups = _shared_with_completed(own, instant, other, spares_logs=spares_logs)
+        if groups is None and not other.compacted and _may_insert_same_key(own, other, locked):
+            groups = frozenset()
         if groups is not None:
             raise _lost(instant, "was committed", groups)
     for instant, inputs in _planned_since(began, now, store):
@@ -169,7 +171,7 @@ def _shared_with_completed(
         return frozenset()
     if own.overwrites and _partitions(own.metadata) & _partitions(other):
         return frozenset()
-    return frozenset() if _may_insert_same_key(own, other) else None
+    return None
 
 
 def _disputed(own: OwnChanges, instant: Instant, other: CommitMetadata) -> Groups:
@@ -188,7 +190,7 @@ def _has_deletes(metadata: CommitMetadata) -> bool:
     return any(stat.num_deletes for stat in metadata.stats)
 
 
-def _may_insert_same_key(own: OwnChanges, other: CommitMetadata) -> bool:
+def _may_insert_same_key(own: OwnChanges, other: CommitMetadata, locked: LockedTable) -> bool:
     if own.is_hashed:
         # An overwrite gives its partitions new buckets of consistent hashing.
         has_new_rings = not _partitions(own.metadata).isdisjoint(other.replaced)
@@ -198,8 +200,9 @@ def _may_insert_same_key(own: OwnChanges, other: CommitMetadata) -> bool:
         return has_new_rings or has_second
     if not own.tags or not other.changes_records:
         return False
-    inserted, by_other = _inserting(own.metadata), _inserting(other)
-    return bool(inserted and by_other) if own.is_global else bool(inserted & by_other)
+    inserted, by_other = (inserts_of(each, is_global=own.is_global) for each in (own.metadata, other))
+    has_keys = locked.config.populate_meta_fields
+    return may_share_key(locked.context.storage, own.requested, inserted, by_other, has_keys=has_keys)
 
 
 def _new_buckets(metadata: CommitMetadata) -> dict[tuple[str, int | str], str]:
@@ -210,10 +213,6 @@ def _new_buckets(metadata: CommitMetadata) -> dict[tuple[str, int | str], str]:
     new = (stat for stat in metadata.stats if stat.created or stat.begins_log_group)
     buckets = ((stat.partition, stat.file_id, bucket_of(stat.file_id)) for stat in new)
     return {(path, file_id if bucket is None else bucket): file_id for path, file_id, bucket in buckets}
-
-
-def _inserting(metadata: CommitMetadata) -> frozenset[str]:
-    return frozenset(stat.partition for stat in metadata.stats if stat.num_inserts)
 
 
 def _partitions(metadata: CommitMetadata) -> frozenset[str]:

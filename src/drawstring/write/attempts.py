@@ -113,7 +113,7 @@ def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:
         now = locked.store.bar_stalled(others)
     if load_config(locked.context.storage).properties != locked.config.properties:
         raise LostRaceError("The properties of the table changed while this write ran. Write again.")
-    refuse_conflicts(own, facts.timeline, now, locked.store, locked.config)
+    refuse_conflicts(own, facts.timeline, now, locked)
     return now
 
 
