@@ -120,6 +120,22 @@ def test_keys_that_are_not_compared_conflict_by_partition(without: str) -> None:
         upserting("m")(behind(table, upserting("l", city="oslo")), ONCE)
 
 
+LOG_INDEX = {"hoodie.index.type": "BLOOM", "hoodie.index.log.enable": "true"}
+
+
+@pytest.mark.parametrize("logs_first", [True, False])
+def test_a_key_that_one_of_two_writers_inserts_into_a_log_file_is_there_once(logs_first: bool) -> None:
+    table = prepared(MOR, properties=LOG_INDEX)
+    filling = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"}
+    fill: Act = lambda table, options: table.upsert(rides(("x", "rome", 3, 3.0)), options=filling)  # noqa: E731
+    first, second = (fill, upserting("x")) if logs_first else (upserting("x"), fill)
+    with pytest.raises(LostRaceError):
+        first(behind(table, second), ONCE)
+    assert [row[0] for row in held(table)] == [*"abcx"]
+    (stat,) = store_of(table).commit_metadata(table.timeline.writes()[-1]).stats
+    assert stat.is_log is not logs_first
+
+
 def delete_and_clean(table: Table, options: dict[str, str]) -> None:
     """Insert a key, and delete its file again."""
     upserting("l")(table, options)

@@ -33,16 +33,17 @@ Inserts: TypeAlias = Mapping[str, Sequence[WriteStat]]
 """The files with inserted records: by partition, or all under "" if keys are unique in the table."""
 
 
-def inserts_of(metadata: CommitMetadata, *, is_global: bool) -> Inserts:
+def inserts_of(metadata: CommitMetadata, *, is_global: bool, in_logs: bool) -> Inserts:
     """Return the files in which a write inserted records.
 
     Args:
         metadata: of the write.
         is_global: whether keys are unique in the table, rather than in their partition.
+        in_logs: whether log files may have inserted records that their statistics do not count.
     """
     inserts: dict[str, list[WriteStat]] = {}
     for stat in metadata.stats:
-        if stat.num_inserts:
+        if stat.num_inserts or (stat.is_log and in_logs):
             inserts.setdefault("" if is_global else stat.partition, []).append(stat)
     return inserts
 

@@ -55,6 +55,7 @@ class OwnChanges:
         tags: whether the write looked its keys up, so that no key may be in the table twice.
         is_hashed: whether the index finds the file group of a key by hashing.
         is_global: whether keys are unique in the whole table.
+        fills_logs: whether new records may be in log files although the index does not hash.
         reads: which rows of the table the write read.
         overwrites: whether the write replaces everything in its partitions.
         overwrites_table: whether it replaces everything in the table.
@@ -67,6 +68,7 @@ class OwnChanges:
     tags: bool = False
     is_hashed: bool = False
     is_global: bool = False
+    fills_logs: bool = False
     reads: Reads = NO_ROWS
     overwrites: bool = False
     overwrites_table: bool = False
@@ -200,7 +202,9 @@ def _may_insert_same_key(own: OwnChanges, other: CommitMetadata, locked: LockedT
         return has_new_rings or has_second
     if not own.tags or not other.changes_records:
         return False
-    inserted, by_other = (inserts_of(each, is_global=own.is_global) for each in (own.metadata, other))
+    inserted, by_other = (
+        inserts_of(each, is_global=own.is_global, in_logs=own.fills_logs) for each in (own.metadata, other)
+    )
     has_keys = locked.config.populate_meta_fields
     return may_share_key(locked.context.storage, own.requested, inserted, by_other, has_keys=has_keys)
 

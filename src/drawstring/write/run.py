@@ -202,6 +202,7 @@ def _own_changes(
         tags=verb.looks_up or plan.duplicates != "none",
         is_hashed=plan.index.is_hashed,
         is_global=plan.index.is_global,
+        fills_logs=plan.index.can_index_log_files,
         reads=reads,
         overwrites=bool(verb.replaces),
         overwrites_table=verb.replaces == "table" or (bool(verb.replaces) and plan.index.is_global),
