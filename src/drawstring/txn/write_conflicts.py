@@ -14,6 +14,9 @@ group) and `BucketIndexConcurrentFileWritesConflictResolutionStrategy` (by bucke
   partitions, or in the table.
 - A write that looked up keys conflicts with a clean together with a write to the same partitions: the clean
   may have deleted slices that the write was to find.
+- From version 8 on, a clustering that was planned since gives way under
+  `PreferWriterConflictResolutionStrategy`: it looks for writes that completed since, and for those in
+  progress, before it completes (`services.clustering.attempt`).
 - In versions 8 and 9, a compaction that was planned since does not conflict with log files: they belong to
   the file slice that it creates, by their completion time.
 
@@ -62,6 +65,7 @@ class OwnChanges:
         non_blocking: whether log files in a file group to which others wrote log files are no conflict.
         requested: requested time of the write.
         by_commit_time: whether the order of log files decides which version of a record is the newest.
+        precedes_clusterings: whether clusterings that were planned since the write began give way to it.
     """
 
     metadata: CommitMetadata
@@ -75,6 +79,7 @@ class OwnChanges:
     non_blocking: bool = False
     requested: str = ""
     by_commit_time: bool = False
+    precedes_clusterings: bool = False
 
 
 class LostRaceError(ConflictError):
@@ -98,7 +103,7 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         raise _lost(instant, "was rolled back or restored", frozenset())
     for instant in _archived(began, now):
         raise _lost(instant, "was completed and archived", frozenset())
-    for instant in _unscheduled(began, now):
+    for instant in _unscheduled(own, began, now):
         raise _lost(instant, "was unscheduled", frozenset())
     is_first = began.latest_write() is None  # nothing said which buckets or keys the table has
     is_cleaned = any(each not in began.instants for each in now.completed_of(Action.CLEAN))
@@ -116,7 +121,7 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         if groups is not None:
             raise _lost(instant, "was committed", groups)
     for instant, inputs in _planned_since(began, now, store):
-        if shared := inputs & _in_danger(own, instant, config):
+        if not _gives_way(own, instant, config) and (shared := inputs & _in_danger(own, instant, config)):
             raise _lost(instant, "was planned", shared)
 
 
@@ -134,13 +139,15 @@ def _archived(began: Timeline, now: Timeline) -> Iterator[Instant]:
             yield instant
 
 
-def _unscheduled(began: Timeline, now: Timeline) -> Iterator[Instant]:
+def _unscheduled(own: OwnChanges, began: Timeline, now: Timeline) -> Iterator[Instant]:
     """Yield the plans that were pending when the write began, and were taken off the timeline.
 
-    In version 6 a log file that is named after such a compaction belongs to no slice.
+    In version 6 a log file that is named after such a compaction belongs to no slice. The same goes for one
+    that was written for buckets that are being resized.
     """
     for instant in began.pending_of(*PLANNED_ACTIONS):
-        if now.find(instant.requested) is None:
+        is_apart = instant.action is Action.CLUSTERING and not own.is_hashed
+        if now.find(instant.requested) is None and not is_apart:
             yield instant
 
 
@@ -233,6 +240,15 @@ def _planned_since(began: Timeline, now: Timeline, store: TimelineStore) -> Iter
             yield instant, frozenset(compacted_groups(content))
         elif not is_cancelled_by_writes(plan := decode_clustering_plan(content)):
             yield instant, frozenset(plan.inputs)
+
+
+def _gives_way(own: OwnChanges, plan: Instant, config: TableConfig) -> bool:
+    """Return whether whoever runs a plan finds the write and gives up.
+
+    Without completion times it does not: the write was requested before the plan.
+    """
+    is_clustering = plan.action is Action.CLUSTERING
+    return is_clustering and own.precedes_clusterings and config.layout.has_completion_times
 
 
 def _in_danger(own: OwnChanges, plan: Instant, config: TableConfig) -> Groups:

@@ -208,6 +208,7 @@ def _own_changes(
         overwrites_table=verb.replaces == "table" or (bool(verb.replaces) and plan.index.is_global),
         non_blocking=options.is_non_blocking,
         requested=plan.settings.instant,
+        precedes_clusterings=options.concurrency.prefers_writers,
         by_commit_time=plan.settings.config.merge_mode is not MergeMode.EVENT_TIME_ORDERING,
     )
 

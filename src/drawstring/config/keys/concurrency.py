@@ -17,6 +17,12 @@ class ConcurrencyMode(StrEnum):
     NON_BLOCKING = "NON_BLOCKING_CONCURRENCY_CONTROL"
 
 
+_HUDI: Final = "org.apache.hudi.client.transaction."
+_PREFER_WRITER: Final = "PreferWriterConflictResolutionStrategy"
+_BY_FILE_GROUP: Final = "SimpleConcurrentFileWritesConflictResolutionStrategy"
+_BY_BUCKET: Final = "BucketIndexConcurrentFileWritesConflictResolutionStrategy"
+
+
 @dataclass(frozen=True, slots=True)
 class Concurrency:
     """Settings of concurrency control.
@@ -25,11 +31,18 @@ class Concurrency:
         mode: one of `ConcurrencyMode`.
         retries_max: how often a write that lost against another writer runs again.
         resolves_schemas: whether a schema that another writer changed meanwhile is a conflict.
+        conflict_strategy: Hudi's class that decides on conflicts.
     """
 
     mode: str
     retries_max: int
     resolves_schemas: bool
+    conflict_strategy: str
+
+    @property
+    def prefers_writers(self) -> bool:
+        """Whether clusterings give way to writes; otherwise a write runs again after a plan of one."""
+        return self.conflict_strategy.endswith(_PREFER_WRITER)
 
 
 CONCURRENCY_OPTIONS: Final[tuple[Option, ...]] = (
@@ -60,5 +73,19 @@ CONCURRENCY_OPTIONS: Final[tuple[Option, ...]] = (
         kind=Kind.FLAG,
         default=True,
         field="resolves_schemas",
+    ),
+    Option(
+        "hoodie.write.lock.conflict.resolution.strategy",
+        "Who gives way in a conflict. SimpleConcurrentFileWrites and BucketIndexConcurrentFileWrites mean the"
+        " same here: of two writes the one that commits second, and a write gives way to a clustering that"
+        " was planned since it began. PreferWriter: that clustering gives way (version 8 or later), and so"
+        " does one whose file groups are being written to. Give the same to all writers and services.",
+        default=f"{_HUDI}{_BY_FILE_GROUP}",
+        choices=tuple(
+            f"{package}{name}"
+            for name in (_BY_FILE_GROUP, _BY_BUCKET, _PREFER_WRITER)
+            for package in (_HUDI, "")
+        ),
+        field="conflict_strategy",
     ),
 )

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from drawstring.base.errors import ConflictError
-from drawstring.model.files import FileStatus
+from drawstring.model.files import FileStatus, parse_data_file
 from drawstring.storage.protocol import Storage
 
 MARKER_ROOT = ".hoodie/.temp"
@@ -80,6 +80,11 @@ class Markers:
         for status in self._storage.list_tree(self._folder):
             paths.update(self._named_by(status))
         return sorted(paths)
+
+    def groups(self) -> frozenset[tuple[str, str]]:
+        """Return the file groups, as partition and file id, of all data files with markers."""
+        marked = (parse_data_file(FileStatus(path, 0)) for path in self.files())
+        return frozenset((file.status.folder, file.file_id) for file in marked if file is not None)
 
     def are_there(self) -> bool:
         """Return whether the instant has markers."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.config.keys.failed_writes import FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.metadata.base_file_compaction import base_files_in, base_files_of
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
@@ -36,7 +38,7 @@ from drawstring.services.progress import Progress, watched
 from drawstring.services.service_files import file_settings
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import refuse_live_writers
+from drawstring.txn.heartbeats import alive_elsewhere, refuse_live_writers
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.planned_instants import start_plan
 from drawstring.txn.rollback.unschedule import rollback_inflight_plan, unschedule_clustering
@@ -60,6 +62,7 @@ class ClusteringAttempt:
         task: writes the base files of a group.
         schema_json: the table schema as Avro JSON.
         fence: the claim on an instant that another process tried first.
+        gives_way_to: tells the live writers, to which the clustering gives way; None if it does not.
     """
 
     instant: Instant
@@ -67,6 +70,7 @@ class ClusteringAttempt:
     task: ClusterGroup | ResizeGroup
     schema_json: str
     fence: Fence | None = None
+    gives_way_to: FailedWrites | None = None
 
     @property
     def operation(self) -> str:
@@ -88,10 +92,12 @@ class ClusteringAttempt:
         """Replace the old file groups by the new ones, unless the old ones were written to meanwhile.
 
         Raises:
-            ConflictError: they were, or another process rolled the attempt back.
+            ConflictError: they were, they are being written to and writers are preferred, or another process
+                rolled the attempt back.
         """
         storage, requested = locked.context.storage, self.instant.requested
-        if written_since(locked, timeline, requested, self.plan):
+        is_outdated = written_since(locked, timeline, requested, self.plan)
+        if is_outdated or _is_in_progress(locked, timeline, self.plan, self.gives_way_to):
             unschedule_clustering(locked.rollback_context(), self.instant)
             raise ConflictError(
                 "File groups of this clustering were written to while it ran. Cluster the table again.",
@@ -131,13 +137,18 @@ def claim_clustering(
         _log.info("Unscheduling the clustering %s: %s.", requested, reason)
         unschedule_clustering(locked.rollback_context(), instant, options.failed_writes)
         return None
+    gives_way_to = options.failed_writes if options.concurrency.prefers_writers else None
+    if _is_in_progress(locked, timeline, plan, gives_way_to):
+        _log.info("Unscheduling the clustering %s: its file groups are being written to.", requested)
+        unschedule_clustering(locked.rollback_context(), instant, options.failed_writes)
+        return None
     settings, schema_json = file_settings(locked, timeline, requested, options)
     task = _task(locked, timeline, plan, options, settings)
     fence = rollback_inflight_plan(locked.rollback_context(), instant)
     if isinstance(fence, Instant):
         return None
     inflight = start_plan(locked, Instant(requested, Action.CLUSTERING, State.REQUESTED), fence)
-    return ClusteringAttempt(inflight, plan, task, schema_json, fence)
+    return ClusteringAttempt(inflight, plan, task, schema_json, fence, gives_way_to)
 
 
 def written_since(locked: LockedTable, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
@@ -147,6 +158,23 @@ def written_since(locked: LockedTable, timeline: Timeline, time: str, plan: Clus
         writes = (locked.store.commit_metadata(each) for each in later)
         return not are_written_twice(locked.context.storage, writes, plan)
     return any(locked.store.commit_metadata(each).touched & plan.inputs for each in later)
+
+
+def groups_in_progress(
+    locked: LockedTable, timeline: Timeline, failed: FailedWrites
+) -> frozenset[tuple[str, str]]:
+    """Return the file groups that live writers have begun files for, by their markers."""
+    storage = locked.context.storage
+    alive = alive_elsewhere(storage, locked.context.clock, timeline.pending_writes(), failed)
+    return frozenset().union(*(Markers(storage, each.requested).groups() for each in alive))
+
+
+def _is_in_progress(
+    locked: LockedTable, timeline: Timeline, plan: ClusteringPlan, gives_way_to: FailedWrites | None
+) -> bool:
+    if gives_way_to is None:
+        return False
+    return not plan.inputs.isdisjoint(groups_in_progress(locked, timeline, gives_way_to))
 
 
 def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:

@@ -25,7 +25,7 @@ from drawstring.model.commit import WriteOperation
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
-from drawstring.services.clustering.attempt import claim_clustering
+from drawstring.services.clustering.attempt import claim_clustering, groups_in_progress
 from drawstring.services.clustering.checks import check_clustering
 from drawstring.services.clustering.plan import (
     parameters,
@@ -189,7 +189,9 @@ def _make_plan(
     partitions = partitions_to_cluster(clustering.partitions or lookup.partitions(), clustering, hour)
     if has_rings(locked.context.storage):
         return plan_rings(locked, lookup, timeline, partitions, options)
-    busy = lookup.view().in_services()
+    busy = set(lookup.view().in_services())
+    if options.concurrency.prefers_writers:
+        busy |= groups_in_progress(locked, timeline, options.failed_writes)
     slices = {
         partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in busy]
         for partition in partitions

@@ -1,0 +1,166 @@
+"""Conflicts of writes with clusterings, by `hoodie.write.lock.conflict.resolution.strategy`."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.model.instant import Action
+from drawstring.table import Table
+from drawstring.txn.write_conflicts import LostRaceError
+from tests.support.interleavings import OPTIMISTIC, interleave
+from tests.support.interrupted import Interrupted, on
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
+
+STRATEGY = "hoodie.write.lock.conflict.resolution.strategy"
+SIMPLE = {**OPTIMISTIC, STRATEGY: "SimpleConcurrentFileWritesConflictResolutionStrategy"}
+BUCKET = {
+    **OPTIMISTIC,
+    STRATEGY: "org.apache.hudi.client.transaction.BucketIndexConcurrentFileWritesConflictResolutionStrategy",
+}
+PREFER = {
+    **OPTIMISTIC,
+    STRATEGY: "org.apache.hudi.client.transaction.PreferWriterConflictResolutionStrategy",
+}
+ALLOW = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
+ONE_ATTEMPT = {"hoodie.write.num.retries.on.conflict.failures": "0"}
+NEWER = ("a0", "rome", 50, 50.0)
+AFTER = [NEWER, ("a1", "rome", 1, 1.0)]
+WAIT_SECONDS = 30
+kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6), (COW, 6)])
+
+
+def prepared(table_type: str = COW, version: int = 9) -> Table:
+    """Return a table with two file groups to cluster."""
+    table = create(table_type=table_type, version=version)
+    for batch in range(2):
+        table.insert(rides((f"a{batch}", "rome", batch, 1.0)), options=NEW_FILE_GROUPS)
+    return table
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 8)])
+def test_a_clustering_that_was_planned_since_gives_way_to_a_preferred_writer(
+    table_type: str, version: int
+) -> None:
+    table = prepared(table_type, version)
+    first = on(Interrupted(table, lambda other: other.schedule_clustering(options=SIMPLE)))
+    first.upsert(rides(NEWER), options={**PREFER, **ONE_ATTEMPT})
+    (planned,) = table.timeline.pending_of(Action.CLUSTERING)
+    assert not table.cluster(instant=planned.requested, options=PREFER)
+    assert held(table) == AFTER
+    assert table.timeline.pending() == ()
+    assert table.validate().findings == ()
+
+
+@pytest.mark.parametrize(("options", "version"), [(OPTIMISTIC, 9), (SIMPLE, 9), (BUCKET, 9), (PREFER, 6)])
+def test_a_write_gives_way_to_a_clustering_that_was_planned_since(
+    options: dict[str, str], version: int
+) -> None:
+    """In version 6 a clustering cannot tell that a write completed after it was planned."""
+    table = prepared(version=version)
+    first = on(Interrupted(table, lambda other: other.schedule_clustering(options=SIMPLE)))
+    with pytest.raises(LostRaceError, match="was planned"):
+        first.upsert(rides(NEWER), options={**options, **ONE_ATTEMPT})
+    assert table.cluster(options=options)
+
+
+@kinds
+def test_a_clustering_is_not_begun_where_a_preferred_writer_is_at_work(table_type: str, version: int) -> None:
+    table = prepared(table_type, version)
+    planned = table.schedule_clustering()
+    assert planned
+
+    def cluster(other: Table) -> None:
+        assert not other.cluster(instant=planned, options=PREFER)
+
+    on(Interrupted(table, cluster)).upsert(rides(NEWER), options={**PREFER, **ALLOW, **ONE_ATTEMPT})
+    assert held(table) == AFTER
+    assert table.timeline.pending() == ()
+
+
+@kinds
+def test_file_groups_that_a_preferred_writer_writes_to_are_not_planned(table_type: str, version: int) -> None:
+    table = prepared(table_type, version)
+    for batch in range(2):
+        table.insert(rides((f"o{batch}", "oslo", batch, 1.0)), options=NEW_FILE_GROUPS)
+
+    def plan(other: Table) -> None:
+        assert other.schedule_clustering(options=PREFER)
+
+    on(Interrupted(table, plan)).upsert(rides(NEWER), options={**SIMPLE, **ONE_ATTEMPT})
+    assert table.cluster(options=PREFER)
+    assert [each.partition for each in table.file_slices()].count("oslo") == 1
+    assert [row for row in held(table) if row[1] == "rome"] == AFTER
+
+
+class Standing:
+    """A writer in a thread, which stands still when it has begun a file, until it is told to go on."""
+
+    def __init__(self, table: Table, options: dict[str, str]) -> None:
+        self._table, self._options = table, options
+        self._begun, self._may_go_on = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.error: Exception | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+        assert self._begun.wait(WAIT_SECONDS)
+
+    def finish(self) -> None:
+        self._may_go_on.set()
+        self._thread.join(WAIT_SECONDS)
+
+    def _run(self) -> None:
+        def stand_still(_: Table) -> None:
+            self._begun.set()
+            self._may_go_on.wait(WAIT_SECONDS)
+
+        try:
+            on(Interrupted(self._table, stand_still)).upsert(rides(NEWER), options=self._options)
+        except Exception as error:  # looked at when the thread is over
+            self.error = error
+
+
+@kinds
+@pytest.mark.parametrize("strategy", [PREFER, SIMPLE], ids=["prefer", "simple"])
+def test_a_running_clustering_meets_a_writer_that_is_at_work(
+    table_type: str, version: int, strategy: dict[str, str]
+) -> None:
+    table = prepared(table_type, version)
+    writer = Standing(table, {**strategy, **ALLOW, **ONE_ATTEMPT})
+    clusterer = on(Interrupted(table, lambda _: writer.start()))
+    if strategy is PREFER:
+        with pytest.raises(ConflictError, match="Cluster the table again"):
+            clusterer.cluster(options=strategy)
+        writer.finish()
+        assert writer.error is None
+        assert held(table) == AFTER
+    else:
+        assert clusterer.cluster(options=strategy)
+        writer.finish()
+        assert isinstance(writer.error, LostRaceError)
+        assert held(table) == [("a0", "rome", 0, 1.0), ("a1", "rome", 1, 1.0)]
+    assert table.timeline.pending() == ()
+    assert table.validate().findings == ()
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["write", "clustering"])
+@kinds
+def test_what_a_preferred_writer_and_a_clustering_leave(
+    table_type: str, version: int, is_first: bool
+) -> None:
+    acts = [
+        lambda table, options: table.upsert(rides(NEWER), options=options),
+        lambda table, options: table.cluster(options=options),
+    ]
+    first, second = acts if is_first else acts[::-1]
+    assert interleave(prepared(table_type, version), first, second, every=9, offset=version % 9, mode=PREFER)
+
+
+def test_other_strategies_are_refused() -> None:
+    table = prepared()
+    with pytest.raises(InvalidError, match=f"{STRATEGY} is 'com.example.Mine'. Choose one of"):
+        table.upsert(rides(NEWER), options={**OPTIMISTIC, STRATEGY: "com.example.Mine"})
