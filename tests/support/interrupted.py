@@ -1,11 +1,13 @@
-"""Storages on which others act while a write is at work."""
+"""Storages and clocks with which others act while a write is at work, or waits."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from drawstring.base.clock import Clock
 from drawstring.model.files import PARTITION_METADATA, FileStatus
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
@@ -13,6 +15,7 @@ from tests.support.interleavings import OPTIMISTIC
 from tests.support.rows import rides
 
 Act = Callable[[Table], object]
+WAIT_SECONDS = 30
 
 
 def upserting(*rows: tuple[Any, ...], options: Mapping[str, str] = OPTIMISTIC) -> Act:
@@ -59,3 +62,71 @@ class Preceded(Interrupted):
 def on(storage: Interrupted) -> Table:
     """Return the table on a storage on which others act."""
     return Table(replace(storage._table._context, storage=storage))
+
+
+class Standing:
+    """A writer in a thread, which stands still when it has begun a file, until it is told to go on.
+
+    Args:
+        table: the table.
+        act: what the writer does.
+    """
+
+    def __init__(self, table: Table, act: Act) -> None:
+        self._table, self._act = table, act
+        self._begun, self._may_go_on = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.error: Exception | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+        assert self._begun.wait(WAIT_SECONDS)
+
+    def finish(self) -> None:
+        self._may_go_on.set()
+        self._thread.join(WAIT_SECONDS)
+
+    def _run(self) -> None:
+        def stand_still(_: Table) -> None:
+            self._begun.set()
+            self._may_go_on.wait(WAIT_SECONDS)
+
+        try:
+            self._act(on(Interrupted(self._table, stand_still)))
+        except Exception as error:  # looked at when the thread is over
+            self.error = error
+
+
+class ActingClock:
+    """Lets others act while somebody sleeps.
+
+    Args:
+        inner: tells the time.
+        act: what they do, once.
+        after: seconds that are slept first.
+    """
+
+    def __init__(self, inner: Clock, act: Callable[[], object], after: float = 0.3) -> None:
+        self._inner, self._act, self._after = inner, act, after
+        self.slept = 0.0
+
+    def now_ms(self) -> int:
+        return self._inner.now_ms() + int(1000 * self.slept)
+
+    def sleep(self, seconds: float) -> None:
+        is_due = self.slept < self._after <= self.slept + seconds
+        self.slept += seconds
+        if is_due:
+            self._act()
+
+
+def while_it_sleeps(table: Table, act: Callable[[Table], object], after: float = 0.3) -> Table:
+    """Return the table with a clock that lets others act on it, without waiting for the table lock."""
+    clock = ActingClock(table._context.clock, lambda: act(table), after)
+    return Table(replace(table._context, clock=clock))
+
+
+def slept(table: Table) -> float:
+    clock = table._context.clock
+    assert isinstance(clock, ActingClock)
+    return clock.slept

@@ -8,9 +8,9 @@ from unittest.mock import patch
 import pyarrow.parquet as pq
 import pytest
 
+from drawstring.base.errors import LostRaceError
 from drawstring.table import Table
 from drawstring.txn import inserted_keys
-from drawstring.txn.write_conflicts import LostRaceError
 from tests.support.interleavings import OPTIMISTIC, Act, interleave
 from tests.support.interrupted import Interrupted, on
 from tests.support.rows import held, rides

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, LostRaceError
 from drawstring.table import Table
-from drawstring.txn.write_conflicts import LostRaceError
 from tests.support.interleavings import interleave
 from tests.support.interrupted import Act, Interrupted, on, upserting
 from tests.support.rows import held, rides

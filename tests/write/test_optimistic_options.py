@@ -7,10 +7,9 @@ from contextlib import suppress
 import pyarrow as pa
 import pytest
 
-from drawstring.base.errors import ConflictError, DrawstringError, InvalidError
+from drawstring.base.errors import ConflictError, DrawstringError, InvalidError, LostRaceError
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
-from drawstring.txn.write_conflicts import LostRaceError
 from tests.support.faults import HOUR_MS, NEWER, START_MS, opened, prepared, settled_rows
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Interrupted, Preceded, on, upserting

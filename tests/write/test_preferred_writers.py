@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
-from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.base.errors import ConflictError, InvalidError, LostRaceError
 from drawstring.model.instant import Action
 from drawstring.table import Table
-from drawstring.txn.write_conflicts import LostRaceError
 from tests.support.interleavings import OPTIMISTIC, interleave
-from tests.support.interrupted import Interrupted, on
+from tests.support.interrupted import Interrupted, Standing, on, upserting
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
 
@@ -29,7 +26,6 @@ ALLOW = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
 ONE_ATTEMPT = {"hoodie.write.num.retries.on.conflict.failures": "0"}
 NEWER = ("a0", "rome", 50, 50.0)
 AFTER = [NEWER, ("a1", "rome", 1, 1.0)]
-WAIT_SECONDS = 30
 kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6), (COW, 6)])
 
 
@@ -96,41 +92,13 @@ def test_file_groups_that_a_preferred_writer_writes_to_are_not_planned(table_typ
     assert [row for row in held(table) if row[1] == "rome"] == AFTER
 
 
-class Standing:
-    """A writer in a thread, which stands still when it has begun a file, until it is told to go on."""
-
-    def __init__(self, table: Table, options: dict[str, str]) -> None:
-        self._table, self._options = table, options
-        self._begun, self._may_go_on = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.error: Exception | None = None
-
-    def start(self) -> None:
-        self._thread.start()
-        assert self._begun.wait(WAIT_SECONDS)
-
-    def finish(self) -> None:
-        self._may_go_on.set()
-        self._thread.join(WAIT_SECONDS)
-
-    def _run(self) -> None:
-        def stand_still(_: Table) -> None:
-            self._begun.set()
-            self._may_go_on.wait(WAIT_SECONDS)
-
-        try:
-            on(Interrupted(self._table, stand_still)).upsert(rides(NEWER), options=self._options)
-        except Exception as error:  # looked at when the thread is over
-            self.error = error
-
-
 @kinds
 @pytest.mark.parametrize("strategy", [PREFER, SIMPLE], ids=["prefer", "simple"])
 def test_a_running_clustering_meets_a_writer_that_is_at_work(
     table_type: str, version: int, strategy: dict[str, str]
 ) -> None:
     table = prepared(table_type, version)
-    writer = Standing(table, {**strategy, **ALLOW, **ONE_ATTEMPT})
+    writer = Standing(table, upserting(NEWER, options={**strategy, **ALLOW, **ONE_ATTEMPT}))
     clusterer = on(Interrupted(table, lambda _: writer.start()))
     if strategy is PREFER:
         with pytest.raises(ConflictError, match="Cluster the table again"):

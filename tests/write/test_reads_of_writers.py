@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from drawstring.base.errors import LostRaceError
 from drawstring.index.existing_writes import bucket_of
 from drawstring.table import Table
-from drawstring.txn.write_conflicts import LostRaceError
 from tests.support.interleavings import OPTIMISTIC, Act, interleave
 from tests.support.interrupted import Interrupted, on
 from tests.support.rows import held, rides

@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
-from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, DrawstringError, PendingClusteringError
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from tests.support.interleavings import OPTIMISTIC
+from tests.support.interrupted import ActingClock, slept, while_it_sleeps
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
 
 NEWER = ("a0", "rome", 50, 50.0)
 AT_ONCE = {**OPTIMISTIC, "hoodie.write.lock.wait_time_ms": "0"}
 kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
-
-
-class ActingClock:
-    """Lets others act while somebody sleeps.
-
-    Args:
-        inner: tells the time.
-        act: what they do, once.
-        after: seconds that are slept first.
-    """
-
-    def __init__(self, inner: Clock, act: Callable[[], object], after: float = 0.3) -> None:
-        self._inner, self._act, self._after = inner, act, after
-        self.slept = 0.0
-
-    def now_ms(self) -> int:
-        return self._inner.now_ms() + int(1000 * self.slept)
-
-    def sleep(self, seconds: float) -> None:
-        is_due = self.slept < self._after <= self.slept + seconds
-        self.slept += seconds
-        if is_due:
-            self._act()
 
 
 def planned(table_type: str = COW, version: int = 9) -> tuple[Table, str]:
@@ -53,18 +29,6 @@ def planned(table_type: str = COW, version: int = 9) -> tuple[Table, str]:
     time = table.schedule_clustering()
     assert time is not None
     return table, time
-
-
-def while_it_sleeps(table: Table, act: Callable[[Table], object], after: float = 0.3) -> Table:
-    """Return the table with a clock that lets others act on it, without waiting for the table lock."""
-    clock = ActingClock(table._context.clock, lambda: act(table), after)
-    return Table(replace(table._context, clock=clock))
-
-
-def slept(table: Table) -> float:
-    clock = table._context.clock
-    assert isinstance(clock, ActingClock)
-    return clock.slept
 
 
 @kinds

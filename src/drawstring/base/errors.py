@@ -81,6 +81,14 @@ class ConflictError(DrawstringError):
     """Another writer committed first: retry the write."""
 
 
+class LostRaceError(ConflictError):
+    """Another writer committed a conflicting change while a write ran; the write can run again."""
+
+
+class RivalError(LostRaceError):
+    """A live writer has begun a file of the same file group; the write can run again when that is done."""
+
+
 class PendingClusteringError(ConflictError):
     """A file group that a write would change waits for a clustering: write again when that is done."""
 

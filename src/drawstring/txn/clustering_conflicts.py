@@ -10,6 +10,7 @@ Buckets that are being resized are handled by `index.dual_write`.
 
 from __future__ import annotations
 
+from drawstring.base.errors import LostRaceError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.base_file_compaction import is_cancelled_by_writes
@@ -20,11 +21,15 @@ from drawstring.model.instant import Action
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.rollback.unschedule import unschedule_clustering
 from drawstring.txn.transaction import LockedTable
-from drawstring.txn.write_conflicts import LostRaceError
 
 
 def write_lookup(
-    locked: LockedTable, timeline: Timeline, options: WriteOptions, *, has_dual_write: bool = False
+    locked: LockedTable,
+    timeline: Timeline,
+    options: WriteOptions,
+    *,
+    has_dual_write: bool = False,
+    rivals: tuple[str, ...] = (),
 ) -> SliceLookup:
     """Return the file slices that a write may build on; by default those in a pending clustering are refused.
 
@@ -34,11 +39,12 @@ def write_lookup(
         options: of the write.
         has_dual_write: whether the write also puts its records into the file groups that a pending resizing
             creates (dual write), so that the slices may be used.
+        rivals: requested times of writes to whose file groups the write gives way.
     """
     storage = locked.context.storage.spec
     pending = timeline.pending_of(Action.CLUSTERING)
     if not pending:
-        return SliceLookup(storage, locked.config, timeline)
+        return SliceLookup(storage, locked.config, timeline, rivals=rivals)
     allows_updates = has_dual_write or options.clustering.allows_updates
     cancellable = frozenset(
         instant.requested
@@ -46,7 +52,12 @@ def write_lookup(
         if is_cancelled_by_writes(decode_clustering_plan(locked.store.read_requested(instant)))
     )
     return SliceLookup(
-        storage, locked.config, timeline, allows_updates=allows_updates, cancellable=cancellable
+        storage,
+        locked.config,
+        timeline,
+        allows_updates=allows_updates,
+        cancellable=cancellable,
+        rivals=rivals,
     )
 
 

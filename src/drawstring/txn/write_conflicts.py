@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import LostRaceError
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.base_file_compaction import is_cancelled_by_writes
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
@@ -80,10 +80,6 @@ class OwnChanges:
     requested: str = ""
     by_commit_time: bool = False
     precedes_clusterings: bool = False
-
-
-class LostRaceError(ConflictError):
-    """Another writer committed a conflicting change while a write ran; the write can run again."""
 
 
 def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: LockedTable) -> None:

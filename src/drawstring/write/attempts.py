@@ -14,18 +14,25 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from drawstring.base.clock import jitter
-from drawstring.base.errors import DrawstringError, MissingFileError, PendingClusteringError
+from drawstring.base.errors import (
+    DrawstringError,
+    LostRaceError,
+    MissingFileError,
+    PendingClusteringError,
+    RivalError,
+)
 from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.model.instant import Action
+from drawstring.model.instant import Action, Instant
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.heartbeats import alive_elsewhere
 from drawstring.txn.locks.service_lease import is_runner_dead
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import Transaction
-from drawstring.txn.write_conflicts import LostRaceError, OwnChanges, refuse_conflicts
+from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
 from drawstring.write.facts import WriteFacts
 
 T = TypeVar("T")
@@ -56,38 +63,64 @@ def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[b
     for number in range(retries_max):
         try:
             return attempt(False)
+        except RivalError as error:
+            _log.info("Attempt %d of a write waits for another writer: %s", number + 1, error)
+            _wait_for(context, options, error)
         except LostRaceError as error:
             _log.info("Attempt %d of a write was in conflict and runs again: %s", number + 1, error)
         except PendingClusteringError as error:
             _log.info("Attempt %d of a write waits for a clustering: %s", number + 1, error)
-            _wait_for_clustering(context, options.locking.wait_ms, error)
+            if not _wait_for(context, options, error):
+                raise
         # Writers that were in conflict with each other should not begin again at the same moment.
         context.clock.sleep(_PAUSE_SECONDS * 2**number * jitter(context.ids))
     return attempt(retries_max > 0)
 
 
-def _wait_for_clustering(context: TableContext, wait_ms: int, refused: PendingClusteringError) -> None:
-    """Wait without the table lock until a clustering has completed, was unscheduled, or its process died.
+def _wait_for(context: TableContext, options: WriteOptions, refused: DrawstringError) -> bool:
+    """Wait without the table lock until an instant has completed, is gone, or its process died.
 
     Args:
         context: the open table.
-        wait_ms: longest wait in milliseconds.
-        refused: names the clustering.
+        options: of the write, with the longest wait.
+        refused: names the instant.
 
-    Raises:
-        PendingClusteringError: it is still pending after that time.
+    Returns:
+        False if it is still pending after that time.
     """
     requested, clock = refused.instant or "", context.clock
     store = TimelineStore(context.storage, load_config(context.storage), clock)
-    deadline_ms, pause = clock.now_ms() + wait_ms, _PAUSE_SECONDS
-    while any(each.requested == requested for each in store.load().pending_of(Action.CLUSTERING)):
-        if is_runner_dead(context.storage, clock, context.ids, requested):
-            return  # the next attempt unschedules it
+    deadline_ms, pause = clock.now_ms() + options.locking.wait_ms, _PAUSE_SECONDS
+    while (instant := store.load().find(requested)) is not None and not instant.is_completed:
+        if _is_abandoned(context, options, instant):
+            break  # the next attempt unschedules it, or need not care
         remaining_ms = deadline_ms - clock.now_ms()
         if remaining_ms <= 0:
-            raise refused
+            return False
         clock.sleep(min(pause * jitter(context.ids), remaining_ms / 1000))
         pause = min(2 * pause, _PAUSE_SECONDS_MAX)
+    return True
+
+
+def _is_abandoned(context: TableContext, options: WriteOptions, instant: Instant) -> bool:
+    storage, clock = context.storage, context.clock
+    if instant.action is Action.CLUSTERING:
+        return is_runner_dead(storage, clock, context.ids, instant.requested)
+    return not alive_elsewhere(storage, clock, (instant,), options.failed_writes)
+
+
+def rivals_of(facts: WriteFacts, options: WriteOptions) -> tuple[str, ...]:
+    """Return the requested times of the live writes that began before; none without early detection.
+
+    Args:
+        facts: the table when the write began.
+        options: of the write.
+    """
+    if options.is_non_blocking or not options.concurrency.detects_early:
+        return ()
+    context, pending = facts.locked.context, facts.timeline.pending_writes()
+    alive = alive_elsewhere(context.storage, context.clock, pending, options.failed_writes)
+    return tuple(each.requested for each in alive)
 
 
 def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:

@@ -35,7 +35,7 @@ from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, flush_files, lock_table, recover
 from drawstring.txn.write_conflicts import OwnChanges
-from drawstring.write.attempts import attempted, beside_others, checked_timeline, schema_to_commit
+from drawstring.write.attempts import attempted, beside_others, checked_timeline, rivals_of, schema_to_commit
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
 from drawstring.write.facts import WriteFacts
@@ -160,7 +160,10 @@ class _Write:
         failed = options.failed_writes
         with begin(locked, action, facts.time, plan_content, failed, is_flushed=keeps_lock) as transaction:
             has_dual_write = plan.dual_write is not None
-            lookup = write_lookup(locked, facts.timeline, options, has_dual_write=has_dual_write)
+            rivals = () if keeps_lock else rivals_of(facts, options)
+            lookup = write_lookup(
+                locked, facts.timeline, options, has_dual_write=has_dual_write, rivals=rivals
+            )
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             with nullcontext() if keeps_lock else beside_others(transaction, facts):
                 stats = placed(bound, plan, verb, sizer)

@@ -32,12 +32,14 @@ class Concurrency:
         retries_max: how often a write that lost against another writer runs again.
         resolves_schemas: whether a schema that another writer changed meanwhile is a conflict.
         conflict_strategy: Hudi's class that decides on conflicts.
+        detects_early: whether a write gives way to live writers before it writes a file.
     """
 
     mode: str
     retries_max: int
     resolves_schemas: bool
     conflict_strategy: str
+    detects_early: bool
 
     @property
     def prefers_writers(self) -> bool:
@@ -87,5 +89,14 @@ CONCURRENCY_OPTIONS: Final[tuple[Option, ...]] = (
             for package in (_HUDI, "")
         ),
         field="conflict_strategy",
+    ),
+    Option(
+        "hoodie.write.concurrency.early.conflict.detection.enable",
+        "Whether a write looks, before it writes to a file group, at the markers of live writers that were"
+        " pending when it began, and gives way to one that has begun a file of this file group: it runs again"
+        " when that one is done. Otherwise conflicts show at the commit only.",
+        kind=Kind.FLAG,
+        default=False,
+        field="detects_early",
     ),
 )

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import PendingClusteringError
+from drawstring.base.errors import PendingClusteringError, RivalError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
+from drawstring.filegroups.write.markers import Markers
 from drawstring.model.files import FileSlice
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
@@ -30,6 +31,7 @@ class SliceLookup:
         timeline: the committed instants.
         allows_updates: whether a write may update file groups in a pending clustering.
         cancellable: requested times of clusterings whose file groups a write may always update.
+        rivals: requested times of pending writes to whose file groups a write gives way.
 
     Attributes:
         timeline: the committed instants.
@@ -43,7 +45,9 @@ class SliceLookup:
         *,
         allows_updates: bool = False,
         cancellable: frozenset[str] = frozenset(),
+        rivals: tuple[str, ...] = (),
     ) -> None:
+        self._rivals = rivals
         self._storage = storage
         self._cancellable = cancellable
         self._allows_updates = allows_updates
@@ -53,11 +57,12 @@ class SliceLookup:
         self._known: dict[str, Sequence[FileSlice]] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self._storage, self._config, self.timeline, self._allows_updates, self._cancellable
+        plain = (self._storage, self._config, self.timeline)
+        return *plain, self._allows_updates, self._cancellable, self._rivals
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        *plain, allows_updates, cancellable = state
-        self.__init__(*plain, allows_updates=allows_updates, cancellable=cancellable)  # type: ignore[misc]
+        *plain, allows_updates, cancellable, rivals = state
+        self.__init__(*plain, allows_updates=allows_updates, cancellable=cancellable, rivals=rivals)  # type: ignore[misc]
 
     def partitions(self) -> list[str]:
         """Return all partition paths, sorted."""
@@ -110,6 +115,26 @@ class SliceLookup:
                 instant=clustering,
                 path=partition,
             )
+
+    def refuse_rivals(self, partition: str, file_id: str) -> None:
+        """Check that no rival has begun a file of a file group, by its markers.
+
+        Args:
+            partition: partition path.
+            file_id: the file group.
+
+        Raises:
+            RivalError: one has.
+        """
+        storage = open_spec(self._storage)
+        for rival in self._rivals:
+            if (partition, file_id) in Markers(storage, rival).groups():
+                raise RivalError(
+                    f"Another writer is at work on file group {file_id} and was first. Nothing of this write"
+                    " was committed. Write again when the other one is done.",
+                    instant=rival,
+                    path=partition,
+                )
 
     def view(self) -> FileGroupView:
         """Return the view of file groups that the lookup reads."""

@@ -251,6 +251,7 @@ class _GroupWork:
         target = self._task.index.slice_for(location, lookup.slices(partition))
         if target is not None:
             lookup.refuse_pending_clustering(target.partition, target.file_id)
+            lookup.refuse_rivals(target.partition, target.file_id)
         return target
 
     def _extend(self, target: FileSlice, rows: Iterator[pa.RecordBatch]) -> WriteStat:

@@ -24,6 +24,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+from drawstring.base.errors import LostRaceError
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Instant
 from drawstring.timeline.claims import Claims
@@ -32,7 +33,7 @@ from drawstring.txn import write_conflicts
 from drawstring.txn.locks.table_lock import HeldLock
 from drawstring.txn.reach import NO_ROWS
 from drawstring.txn.rollback import dead_writes
-from drawstring.txn.write_conflicts import Groups, LostRaceError, OwnChanges, refuse_conflicts
+from drawstring.txn.write_conflicts import Groups, OwnChanges, refuse_conflicts
 from drawstring.write import attempts, run
 
 Bug = Callable[[], AbstractContextManager[Any]]

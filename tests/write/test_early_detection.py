@@ -1,0 +1,124 @@
+"""Writers that give way to others before they write a file, by the markers of these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from drawstring.base.errors import LostRaceError, RivalError
+from drawstring.filegroups.write.markers import MARKER_ROOT
+from drawstring.table import Table
+from tests.support.interleavings import OPTIMISTIC, interleave
+from tests.support.interrupted import ActingClock, Standing, slept, upserting, while_it_sleeps
+from tests.support.rows import held, rides
+from tests.support.tables import BUCKETS, COW, MOR, filled
+
+EARLY = {**OPTIMISTIC, "hoodie.write.concurrency.early.conflict.detection.enable": "true"}
+NON_BLOCKING = {**EARLY, "hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}
+ONE_ATTEMPT = {"hoodie.write.num.retries.on.conflict.failures": "0"}
+FIRST, SECOND = ("a", "rome", 5, 5.0), ("b", "rome", 7, 7.0)
+kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
+
+
+def standing(table: Table) -> Standing:
+    """Return a writer that has begun a file of the file group in Rome."""
+    writer = Standing(table, upserting(FIRST, options={**OPTIMISTIC, **ONE_ATTEMPT}))
+    writer.start()
+    return writer
+
+
+def in_text_files(table: Table) -> None:
+    """Replace the markers of the pending write by those of Hudi's timeline server."""
+    storage = table._context.storage
+    (pending,) = table.timeline.pending_writes()
+    folder = f"{MARKER_ROOT}/{pending.requested}"
+    marked = [status.path for status in storage.list_tree(folder)]
+    storage.put(f"{folder}/MARKERS.type", b"TIMELINE_SERVER_BASED")
+    lines = "".join(f"{path.removeprefix(folder + '/')}\n" for path in marked)
+    storage.put(f"{folder}/MARKERS0", lines.encode())
+    storage.delete(marked)
+
+
+@pytest.mark.parametrize("in_text", [False, True], ids=["direct", "text"])
+@kinds
+def test_a_write_gives_way_before_it_writes_a_file(table_type: str, version: int, in_text: bool) -> None:
+    table = filled(table_type=table_type, version=version)
+    first = standing(table)
+    if in_text:
+        in_text_files(table)
+    storage = table._context.storage
+    before = {status.path for status in storage.list_tree("rome")}
+    with pytest.raises(RivalError) as caught:
+        table.upsert(rides(SECOND), options={**EARLY, **ONE_ATTEMPT})
+    (pending,) = table.timeline.pending_writes()
+    assert (caught.value.instant, caught.value.path) == (pending.requested, "rome")
+    assert {status.path for status in storage.list_tree("rome")} == before
+    table.upsert(rides(("x", "lima", 1, 1.0)), options={**EARLY, **ONE_ATTEMPT})
+    first.finish()
+    if not in_text:  # its own markers are gone otherwise
+        assert first.error is None
+        assert FIRST in held(table)
+
+
+@kinds
+def test_it_runs_again_when_the_other_one_is_done(table_type: str, version: int) -> None:
+    table = filled(table_type=table_type, version=version)
+    first = standing(table)
+    second = while_it_sleeps(table, lambda _: first.finish())
+    second.upsert(rides(SECOND), options={**EARLY, "hoodie.write.num.retries.on.conflict.failures": "1"})
+    assert first.error is None
+    assert {FIRST, SECOND} <= set(held(table))
+    assert len(table.timeline.rolled_back) <= 1
+    assert slept(second) < 2
+
+
+def test_the_last_attempt_wins_against_a_writer_that_takes_too_long() -> None:
+    table = filled()
+    first = standing(table)
+    second = while_it_sleeps(table, lambda _: None)
+    waits = {"hoodie.write.num.retries.on.conflict.failures": "1", "hoodie.write.lock.wait_time_ms": "5000"}
+    second.upsert(rides(SECOND), options={**EARLY, **waits})
+    assert 4 < slept(second) < 7
+    first.finish()
+    assert isinstance(first.error, LostRaceError)
+    assert SECOND in held(table)
+
+
+def test_nobody_gives_way_to_a_dead_writer() -> None:
+    table = filled()
+    first = standing(table)
+    clock = ActingClock(table._context.clock, lambda: None)
+    clock.slept = 3600
+    later = Table(replace(table._context, clock=clock))
+    later.upsert(rides(SECOND), options={**EARLY, **ONE_ATTEMPT})
+    first.finish()
+    assert SECOND in held(table)
+
+
+@pytest.mark.parametrize(
+    ("options", "properties"),
+    [
+        (OPTIMISTIC, {}),
+        (NON_BLOCKING, BUCKETS),
+    ],
+    ids=["by default", "non-blocking"],
+)
+def test_conflicts_show_at_the_commit(options: dict[str, str], properties: dict[str, str]) -> None:
+    table = filled(table_type=MOR, properties=properties)
+    first = standing(table)
+    table.upsert(rides(("a", "rome", 7, 7.0)), options={**options, **ONE_ATTEMPT})
+    first.finish()
+    assert ("a", "rome", 7, 7.0) in held(table)
+
+
+@kinds
+def test_what_two_writers_leave_is_what_one_after_the_other_leaves(table_type: str, version: int) -> None:
+    def first(table: Table, options: dict[str, str]) -> object:
+        return table.upsert(rides(FIRST, ("new", "rome", 1, 1.0)), options=options)
+
+    def second(table: Table, options: dict[str, str]) -> object:
+        return table.upsert(rides(("a", "rome", 6, 6.0), ("new", "rome", 2, 2.0)), options=options)
+
+    table = filled(table_type=table_type, version=version)
+    assert interleave(table, first, second, every=9, offset=version % 9, mode=EARLY)
