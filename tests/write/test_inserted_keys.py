@@ -12,9 +12,9 @@ from drawstring.base.errors import LostRaceError
 from drawstring.table import Table
 from drawstring.txn import inserted_keys
 from tests.support.interleavings import OPTIMISTIC, Act, interleave
-from tests.support.interrupted import Interrupted, on
+from tests.support.interrupted import Interrupted, Standing, on
 from tests.support.rows import held, rides
-from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create, store_of
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_COMPACTION, create, store_of
 
 APART = {**OPTIMISTIC, **NEW_FILE_GROUPS}
 """New rows go to new file groups, so that writers do not meet in small ones."""
@@ -134,6 +134,30 @@ def test_a_key_that_one_of_two_writers_inserts_into_a_log_file_is_there_once(log
     assert [row[0] for row in held(table)] == [*"abcx"]
     (stat,) = store_of(table).commit_metadata(table.timeline.writes()[-1]).stats
     assert stat.is_log is not logs_first
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_record_that_an_update_brings_back_is_there_once(version: int) -> None:
+    """One writer finds the deletion in a log file, the other one begins after a compaction dropped it."""
+    table = prepared(MOR, version)
+    table.delete(rides(("a", "rome", 1, 0.0)), options=WITHOUT_COMPACTION)
+    planned = table.schedule_compaction()
+    late: list[Exception] = []
+
+    def come_back(other: Table) -> None:
+        """Compact the table, and let a second writer insert the key before the first one commits."""
+        other.compact(planned, options=OPTIMISTIC)
+        second = on(Interrupted(other, lambda _: writer.finish()))
+        try:
+            upserting("a", "x", value=3)(second, ONCE)
+        except LostRaceError as error:
+            late.append(error)
+
+    writer = Standing(table, lambda other: upserting("a", value=2)(other, {**ONCE, **WITHOUT_COMPACTION}))
+    writer.start()
+    come_back(table)
+    assert (writer.error is None) == bool(late)
+    assert [row[0] for row in held(table)].count("a") == 1
 
 
 def delete_and_clean(table: Table, options: dict[str, str]) -> None:

@@ -42,7 +42,7 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.inserted_keys import inserts_of, may_share_key
+from drawstring.txn.inserted_keys import Inserts, KeyRules, may_share_key
 from drawstring.txn.reach import NO_ROWS, Groups, Reads
 from drawstring.txn.transaction import LockedTable
 
@@ -112,7 +112,7 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         # Log files of a write that knows a compaction belong to the slice that it creates.
         spares_logs = not config.rules.names_logs_by_slice or began.find(instant.requested) is not None
         groups = _shared_with_completed(own, instant, other, spares_logs=spares_logs)
-        if groups is None and not other.compacted and _may_insert_same_key(own, other, locked):
+        if groups is None and not other.compacted and _may_insert_same_key(own, instant, other, locked):
             groups = frozenset()
         if groups is not None:
             raise _lost(instant, "was committed", groups)
@@ -195,7 +195,9 @@ def _has_deletes(metadata: CommitMetadata) -> bool:
     return any(stat.num_deletes for stat in metadata.stats)
 
 
-def _may_insert_same_key(own: OwnChanges, other: CommitMetadata, locked: LockedTable) -> bool:
+def _may_insert_same_key(
+    own: OwnChanges, instant: Instant, other: CommitMetadata, locked: LockedTable
+) -> bool:
     if own.is_hashed:
         # An overwrite gives its partitions new buckets of consistent hashing.
         has_new_rings = not _partitions(own.metadata).isdisjoint(other.replaced)
@@ -205,11 +207,9 @@ def _may_insert_same_key(own: OwnChanges, other: CommitMetadata, locked: LockedT
         return has_new_rings or has_second
     if not own.tags or not other.changes_records:
         return False
-    inserted, by_other = (
-        inserts_of(each, is_global=own.is_global, in_logs=own.fills_logs) for each in (own.metadata, other)
-    )
-    has_keys = locked.config.populate_meta_fields
-    return may_share_key(locked.context.storage, own.requested, inserted, by_other, has_keys=has_keys)
+    inserts, by_other = Inserts(own.requested, own.metadata), Inserts(instant.requested, other)
+    rules = KeyRules(own.is_global, own.fills_logs)
+    return may_share_key(locked.context.storage, locked.config, inserts, by_other, rules)
 
 
 def _new_buckets(metadata: CommitMetadata) -> dict[tuple[str, int | str], str]:
