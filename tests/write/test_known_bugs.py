@@ -11,22 +11,22 @@ import pytest
 from tests.support.simulation.writers.known_bugs import BUGS
 from tests.support.simulation.writers.simulation import KINDS, Kind, Plan, simulate
 
-COW9, MOR9, MOR6, MOR9_BUCKETS, COW6_BUCKETS = KINDS
+COW9, MOR9, MOR6, _, COW6_BUCKETS = KINDS
 SEEDS_MAX = 40
 """Of so many seeds one has to notice a bug."""
 
 FOUND: dict[str, tuple[Kind, int, bool]] = {
-    "candidates_by_time": (COW9, 0, True),
+    "candidates_by_time": (COW9, 1, True),
     "no_check": (COW9, 0, False),
-    "stalled_writers_commit": (MOR9, 4, True),
+    "stalled_writers_commit": (COW9, 1, True),
     "live_writers_rolled_back": (COW9, 0, False),
-    "inserts_unchecked": (MOR6, 1, True),
+    "inserts_unchecked": (COW9, 30, True),
     "readers_unchecked": (COW6_BUCKETS, 0, False),
-    "overwrites_unchecked": (COW6_BUCKETS, 1, False),
+    "overwrites_unchecked": (COW9, 6, False),
     "plans_unchecked": (MOR6, 0, False),
-    "cleans_unchecked": (MOR6, 3, False),
-    "no_lock_at_commit": (COW9, 0, True),
-    "dead_writers_stay": (COW9, 0, True),
+    "cleans_unchecked": (MOR9, 62, False),
+    "no_lock_at_commit": (COW9, 5, True),
+    "dead_writers_stay": (COW9, 2, True),
     "retries_unchecked": (COW9, 0, False),
 }
 """The kind of table, the first seed, and whether there are faults."""

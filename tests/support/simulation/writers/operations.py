@@ -75,10 +75,12 @@ class Operations:
         return service(name)
 
     def upsert(self) -> Operation:
+        """Write keys, half of the time the new ones among them into new file groups."""
         new = self._values()
+        more = NEW_GROUPS if self.draw.random() < 0.5 else {}
 
         def act(table: Table, options: dict[str, str]) -> Any:
-            return table.upsert(batch(new), options=options)
+            return table.upsert(batch(new), options={**options, **more})
 
         return Operation(f"upsert {new}", act, lambda rows: rows | new)
 
@@ -116,6 +118,21 @@ class Operations:
             return {at: value + (city in ("", at[0])) for at, value in rows.items()}
 
         return Operation(f"update where {where}", act, apply)
+
+    def merge(self) -> Operation:
+        """Add to the values of some keys; insert those that are not there, half of the time."""
+        more, inserts = self._values(), self.draw.random() < 0.5
+
+        def act(table: Table, options: dict[str, str]) -> Any:
+            merge = table.merge(batch(more), options=options)
+            merge = merge.when_matched_update({"value": "target.value + source.value"})
+            return (merge.when_not_matched_insert_all() if inserts else merge).execute()
+
+        def apply(rows: Rows) -> Rows:
+            sums = {at: rows[at] + value for at, value in more.items() if at in rows}
+            return rows | (more if inserts else {}) | sums
+
+        return Operation(f"merge {more}{' with inserts' if inserts else ''}", act, apply)
 
     def delete_where(self) -> Operation:
         """Delete the rows that are odd."""
@@ -164,6 +181,7 @@ _WRITES: dict[str, tuple[Callable[[Operations], Operation], int]] = {
     "insert": (Operations.insert, 3),
     "delete": (Operations.delete, 2),
     "update": (Operations.update, 2),
+    "merge": (Operations.merge, 3),
     "delete_where": (Operations.delete_where, 1),
     "overwrite": (Operations.overwrite, 1),
     "drop": (Operations.drop, 1),
