@@ -12,9 +12,18 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from tests.support.faults import HOUR_MS, NEWER, START_MS, opened, prepared, settled_rows
 from tests.support.interleavings import OPTIMISTIC
-from tests.support.interrupted import Interrupted, Preceded, on, upserting
+from tests.support.interrupted import Interrupted, Preceded, Standing, on, upserting
 from tests.support.rows import SCHEMA, held, rides
-from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, filled, table_types
+from tests.support.tables import (
+    BUCKETS,
+    COW,
+    MOR,
+    WITHOUT_COMPACTION,
+    WITHOUT_SERVICES,
+    create,
+    filled,
+    table_types,
+)
 
 ONCE = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"}
 LATE = ("z", "rome", 9, 9.0)
@@ -203,6 +212,32 @@ def test_two_inserts_make_one_bucket(table_type: str, version: int) -> None:
     first.insert(rides(("y", "rome", 1, 1.0)), options=OPTIMISTIC)
     assert [row[0] for row in held(table)] == ["o", "x", "y"]
     assert len([each for each in table.file_slices() if each.partition == "rome"]) == 1
+
+
+@pytest.mark.parametrize("ends_first", [True, False])
+@pytest.mark.parametrize("version", [6, 9])
+def test_what_was_compacted_while_it_was_overwritten_is_not_missed_after_archiving(
+    version: int, ends_first: bool
+) -> None:
+    """The compaction begins after the overwrite, and ends before it or after it."""
+    table = filled(table_type=MOR, version=version)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_COMPACTION)
+    options = {**OPTIMISTIC, **WITHOUT_SERVICES}
+    writer = Standing(
+        table, lambda each: each.insert_overwrite(rides(("o", "rome", 7, 7.0)), options=options)
+    )
+    writer.start()
+    compactor = table if ends_first else on(Interrupted(table, lambda _: writer.finish()))
+    compactor.compact(options=OPTIMISTIC)
+    writer.finish()
+    assert writer.error is None
+    table.clean(retain_versions=1)
+    for number in range(3):
+        table.upsert(rides(("p", "oslo", number, 1.0)), options=WITHOUT_SERVICES)
+    keeps = {"hoodie.clean.commits.retained": "1"}
+    assert table.archive(min_commits=4, max_commits=5, options=keeps)
+    assert [row for row in held(table) if row[1] == "rome"] == [("o", "rome", 7, 7.0)]
+    assert table.validate().findings == ()
 
 
 def test_a_table_overwrite_and_an_upsert_leave_no_key_twice() -> None:

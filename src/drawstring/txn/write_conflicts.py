@@ -169,7 +169,10 @@ def _shared_with_completed(
         spares_logs: whether a compaction leaves the log files of the write valid.
     """
     if other.compacted and spares_logs:
-        return (other.touched & own.metadata.based) or None
+        # Once the overwrite is archived, a later compaction of what it replaced would look like a loss.
+        is_later = instant.requested > own.requested
+        replaced = own.metadata.superseded if is_later else frozenset()
+        return (other.touched & (own.metadata.based | replaced)) or None
     if shared := _disputed(own, instant, other):
         return shared
     if other.changes_records and (own.overwrites_table or own.reads.depends_on(other.touched)):
@@ -248,10 +251,10 @@ def _gives_way(own: OwnChanges, plan: Instant, config: TableConfig) -> bool:
 
 
 def _in_danger(own: OwnChanges, plan: Instant, config: TableConfig) -> Groups:
-    """Return the file groups of a write whose changes would be lost when a plan is run."""
+    """Return the file groups of a write that must not be in a plan that was made since it began."""
     if plan.action is Action.CLUSTERING or config.rules.names_logs_by_slice:
         return own.metadata.touched
-    return own.metadata.based
+    return own.metadata.based | own.metadata.superseded
 
 
 def _lost(other: Instant, what: str, groups: Groups) -> LostRaceError:
