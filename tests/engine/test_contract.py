@@ -10,7 +10,8 @@ import pytest
 
 from drawstring.base.errors import InvalidError
 from drawstring.engine.grouping import contiguous_groups
-from drawstring.engine.protocol import Engine, Rows, TaskContext
+from drawstring.engine.protocol import Engine, Rows
+from drawstring.model.files import TaskContext
 
 Started = tuple[Engine, Callable[[pa.Table], Rows]]
 Batches = Iterator[pa.RecordBatch]

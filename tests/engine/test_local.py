@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from drawstring.engine.grouping import contiguous_groups, split_by
 from drawstring.engine.local import LocalEngine, ordered_map
-from drawstring.engine.protocol import TaskContext
 from drawstring.engine.spill import SpillingGroups
+from drawstring.model.files import TaskContext
 
 SCHEMA = pa.schema([("city", pa.string()), ("number", pa.int64())])
 KEPT_IN_MEMORY = 1 << 30

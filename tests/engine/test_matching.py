@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.engine.matching import left_pairs
-from drawstring.engine.protocol import Engine, Rows, TaskContext
+from drawstring.engine.protocol import Engine, Rows
+from drawstring.model.files import TaskContext
 
 Started = tuple[Engine, Callable[[pa.Table], Rows]]
 FOUND = pa.schema([("key", pa.string()), ("city", pa.string()), ("file_id", pa.string())])

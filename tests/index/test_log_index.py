@@ -39,7 +39,7 @@ class Step:
             case "schedule":
                 table.schedule()
             case "fail":
-                table.fail(self.keys, self.ts, changes=4 + self.ts % 3)
+                table.fail(self.keys, self.ts, changes=6 + self.ts % 3)
             case _:
                 table.write(self.verb, self.keys, self.ts, **options)
 
@@ -216,7 +216,7 @@ def test_an_index_in_log_files_is_refused_where_it_cannot_be(how: dict[str, obje
 
 def test_a_rollback_in_a_log_file_is_always_read() -> None:
     table = filled(6, 2)
-    table.fail(["b40"], ts=3, changes=5)
+    table.fail(["b40"], ts=3, changes=8)
     table.write("upsert", ["b41"], ts=4)
     (file_slice,) = table.slices()
     dead, rollback = file_slice.logs[2:4]

@@ -15,7 +15,6 @@ from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig, TableType
 from drawstring.engine.local import LocalEngine
-from drawstring.engine.protocol import TaskContext
 from drawstring.index.bloom_pruning import BloomPruning
 from drawstring.index.bucket.simple_bucket import BucketIndex
 from drawstring.index.choose import choose_index
@@ -24,7 +23,7 @@ from drawstring.index.location import LOCATION, UNKNOWN, Location
 from drawstring.index.protocol import LOCATION_SCHEMA, Index
 from drawstring.index.simple import SimpleIndex, one_location_per_key
 from drawstring.index.tag_context import TagContext
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, TaskContext
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline

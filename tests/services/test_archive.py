@@ -317,7 +317,8 @@ def test_a_late_delta_commit_is_archived_once_its_log_files_are_gone(monkeypatch
         yield from rides(("a", "rome", 2, 2.0)).to_batches()
 
     reader = pa.RecordBatchReader.from_batches(rides().schema, compacted_meanwhile())
-    late = table.upsert(reader, options=NEVER).instant
+    alone = {**NEVER, "hoodie.write.concurrency.mode": "SINGLE_WRITER"}
+    late = table.upsert(reader, options=alone).instant
     assert [each.requested for each in overlapping(table.timeline)] == [late]
     upserted(table, range(3, 8), **NEVER)
     assert table.archive(options=SHORT)

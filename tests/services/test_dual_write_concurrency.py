@@ -39,6 +39,11 @@ from tests.support.writer_process import writer
 WHILE_IT_WRITES = 6
 """Changes after which a runner is at work on its first base file, and the table lock is free."""
 
+LEFT_TO_CLEANS = {
+    "hoodie.write.concurrency.mode": "SINGLE_WRITER",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+}
+
 
 def on_disk(folder: Path) -> tuple[Table, str]:
     """A table on disk whose resizing is pending."""
@@ -107,7 +112,7 @@ def test_a_process_that_is_killed_while_it_writes_twice_leaves_nothing_in_either
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_dead_write_that_is_left_for_a_clean_does_not_count_in_new_buckets_either(version: int) -> None:
     table, resizing, before = written_during_resizing(version)
-    storage, lazy = table._context.storage, {"hoodie.clean.failed.writes.policy": "LAZY", **WITHOUT_SERVICES}
+    storage, lazy = table._context.storage, {**LEFT_TO_CLEANS, **WITHOUT_SERVICES}
     steps = 6
     while not table.timeline.pending_writes():
         with suppress(DrawstringError):

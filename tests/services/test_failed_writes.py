@@ -34,7 +34,12 @@ from tests.support.storages import data_files
 from tests.support.tables import COW, MOR, create
 
 POLICY = "hoodie.clean.failed.writes.policy"
-UNCLEANED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+MODE = "hoodie.write.concurrency.mode"
+UNCLEANED = {
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    MODE: "SINGLE_WRITER",
+}
 LAZY = {POLICY: "LAZY", **UNCLEANED}
 NEVER = {"hoodie.cleaner.policy.failed.writes": "never", **UNCLEANED}
 NOW_MS = START_MS + HOUR_MS
@@ -159,8 +164,10 @@ def test_nobody_writes_beside_a_live_writer_of_another_engine(policy: str) -> No
     (theirs,) = table.timeline.pending_writes()
     beat(storage, theirs.requested, NOW_MS - 60_000, b"")
     with pytest.raises(ConflictError, match="Another process or engine"):
-        table.upsert(NEXT, options={POLICY: policy})
-    table.upsert(NEXT, options={POLICY: policy, "hoodie.client.heartbeat.tolerable.misses": "1"})
+        table.upsert(NEXT, options={POLICY: policy, MODE: "SINGLE_WRITER"})
+    table.upsert(
+        NEXT, options={POLICY: policy, MODE: "SINGLE_WRITER", "hoodie.client.heartbeat.tolerable.misses": "1"}
+    )
 
 
 def test_a_writer_that_was_only_slow_cannot_complete_beside_later_writes() -> None:

@@ -21,7 +21,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH
 from tests.support.compaction import FIRST, NEWER, logged
-from tests.support.faults import HOUR_MS, START_MS, opened, prepared
+from tests.support.faults import HOUR_MS, START_MS, is_decided, opened, prepared
 from tests.support.rows import held, rides
 from tests.support.tables import BUCKETS, COW, MOR, create, store_of, versions
 
@@ -132,6 +132,8 @@ def test_what_dead_writers_leave_is_told_and_taken_back(version: int) -> None:
         copy = start.copy()
         with suppress(DrawstringError):
             opened(FaultyStorage(copy, steps), START_MS).upsert(rides(*NEWER))
+        if is_decided(copy):
+            continue  # the repair completes it
         table = opened(copy, START_MS + HOUR_MS)
         rows = held(table)
         assert table.validate().is_sound, steps

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import drawstring.spark
-from drawstring.engine.protocol import TaskContext
+from drawstring.model.files import TaskContext
 from drawstring.spark import SparkEngine
 from tests.spark.dying import die_once
 from tests.support.spark import JVM, spark_session

@@ -314,7 +314,10 @@ def test_a_dead_write_is_passed_over_until_a_clean_takes_it_back(
     session: SparkSession, tmp_path: Path
 ) -> None:
     path = tmp_path / "rides"
-    lazy = {"hoodie.clean.failed.writes.policy": "LAZY"}
+    lazy = {
+        "hoodie.write.concurrency.mode": "SINGLE_WRITER",
+        "hoodie.clean.failed.writes.policy": "LAZY",
+    }
     save(rides(session, 1, 2), path, "upsert", **MOR)
     save(rides(session, 2, 3, ts=5), path, "upsert")
     table = drawstring.open(path)

@@ -16,7 +16,7 @@ from drawstring.model.table_version import VERSION_RULES, TimelineLayout
 from drawstring.storage.local import LocalStorage
 from drawstring.timeline.completion import Completion
 from drawstring.timeline.instants import parse_instant
-from drawstring.txn.metadata_table_switch import MetadataTableGuard
+from drawstring.txn.foreign_features import MetadataTableGuard
 from drawstring.txn.transaction import Transaction
 
 PUTS = ("put", "put_if_absent", "put_if_match", "create")

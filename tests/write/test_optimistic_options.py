@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import ConflictError, DrawstringError, InvalidError, LostRaceError
+from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from tests.support.faults import HOUR_MS, NEWER, START_MS, opened, prepared, settled_rows
@@ -49,6 +50,36 @@ def test_a_stream_of_rows_is_kept_for_a_second_attempt() -> None:
     stream = pa.RecordBatchReader.from_batches(SCHEMA, rides(("a", "rome", 7, 7.0)).to_batches())
     behind(table, ("a", "rome", 5, 5.0)).upsert(stream, options=OPTIMISTIC)
     assert ("a", "rome", 7, 7.0) in held(table)
+
+
+def stream(rows: pa.Table) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(rows.schema, iter(rows.to_batches()))
+
+
+def test_a_stream_that_goes_to_new_file_groups_is_written_beside_others() -> None:
+    table = filled()
+    first = on(Interrupted(table, upserting(("a", "rome", 7, 7.0)), times=2))
+    first.append(stream(rides(("x", "rome", 7, 7.0))))
+    first.bulk_insert(stream(rides(("y", "rome", 7, 7.0))))
+    assert [row[0] for row in held(table) if row[0] in "axy"] == ["a", "x", "y"]
+
+
+def test_a_stream_that_was_not_stored_cannot_run_again() -> None:
+    table = filled()
+    by_others, own = (
+        rides(("n", "rome", 5, 5.0)).append_column(name, pa.array(["x"])) for name in ("note", "remark")
+    )
+    with pytest.raises(LostRaceError, match=r"changed the schema.*Write again"):
+        on(Interrupted(table, lambda other: other.upsert(by_others))).append(stream(own))
+    assert "remark" not in table.schema.names
+    assert table.timeline.pending_writes() == ()
+
+
+def test_a_policy_that_leaves_no_room_for_others_makes_a_single_writer() -> None:
+    eager = WriteOptions.parse({"hoodie.cleaner.policy.failed.writes": "EAGER"})
+    assert eager.concurrency.mode == "SINGLE_WRITER" and not eager.failed_writes.spares_writers
+    assert WriteOptions.parse({}).concurrency.mode == "OPTIMISTIC_CONCURRENCY_CONTROL"
+    assert WriteOptions.parse({}).failed_writes.policy == "LAZY"
 
 
 def test_the_last_attempt_keeps_the_lock() -> None:
@@ -94,7 +125,7 @@ def test_a_column_that_another_writer_added_stays() -> None:
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6), (MOR, 9)])
-def test_what_a_killed_writer_left_goes_with_a_later_clean_unless_it_had_decided_to_commit(
+def test_what_a_killed_writer_left_goes_with_the_next_write_unless_it_had_decided_to_commit(
     table_type: str, version: int
 ) -> None:
     start = prepared(table_type, version, "upsert")
@@ -105,8 +136,7 @@ def test_what_a_killed_writer_left_goes_with_a_later_clean_unless_it_had_decided
         table = opened(storage, START_MS + HOUR_MS)
         before = settled_rows(storage, start, held(table))
         assert before in (start.before, start.after), changes
-        table.upsert(rides(("next", "rome", 9, 9.0)), options=OPTIMISTIC)
-        table.clean(options=OPTIMISTIC)
+        table.upsert(rides(("next", "rome", 9, 9.0)))
         assert held(table) == sorted([*before, ("next", "rome", 9, 9.0)]), changes
         assert table.timeline.pending_writes() == (), changes
         assert table.validate().findings == (), changes
@@ -117,7 +147,7 @@ def test_a_single_writer_is_refused_beside_a_live_one() -> None:
 
     def write_alone(other: Table) -> None:
         with pytest.raises(ConflictError, match="OPTIMISTIC_CONCURRENCY_CONTROL"):
-            other.upsert(rides(LATE))
+            other.upsert(rides(LATE), options={"hoodie.write.concurrency.mode": "SINGLE_WRITER"})
 
     first = on(Interrupted(table, write_alone))
     first.upsert(rides(("a", "rome", 7, 7.0)), options=OPTIMISTIC)

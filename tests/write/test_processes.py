@@ -17,6 +17,7 @@ from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, create
 from tests.support.writer_process import writer
 
+SINGLE = "SINGLE_WRITER"
 NO_WAIT = {"hoodie.write.lock.wait_time_ms": "50"}
 OLD = [("a", "oslo", 1, 1.0), ("a", "rome", 1, 1.0)]
 OWN = ("own", "rome", 1, 1.0)
@@ -35,8 +36,8 @@ def rollbacks(table: Table) -> list[Any]:
 @pytest.mark.parametrize(
     ("table_type", "version", "step", "place"),
     [
-        (COW, 9, 1, r"\.hoodie/timeline/\d+\.inflight"),
-        (COW, 9, 8, r"\.hoodie/\.locks/\d+\.claim"),
+        (COW, 9, 2, r"\.hoodie/timeline/\d+\.inflight"),
+        (COW, 9, 9, r"\.hoodie/\.locks/\d+\.claim"),
         (COW, 6, 5, r"(\.hoodie/\.temp/\d+/)?(oslo|rome)/.*"),
         (MOR, 6, 5, r".*\.log\.\d.*"),
     ],
@@ -57,7 +58,7 @@ def test_a_writer_killed_in_the_middle_leaves_the_table_as_it_was(
 
 def test_a_writer_killed_when_it_had_decided_to_commit_is_completed_by_the_next(tmp_path: Path) -> None:
     table = table_at(tmp_path, COW, 9)
-    with writer(str(tmp_path), "a", 2, 9) as other:
+    with writer(str(tmp_path), "a", 2, 11) as other:
         assert re.fullmatch(r"\.hoodie/timeline/\d+_\d+\.commit", other.says())
         other.kill()
     assert held(table) == OLD
@@ -66,9 +67,23 @@ def test_a_writer_killed_when_it_had_decided_to_commit_is_completed_by_the_next(
     assert (rollbacks(table), orphans(table), leftovers(table)) == ([], [], [])
 
 
-def test_a_second_writer_gives_up_or_waits_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_second_writer_goes_on_beside_one_that_stands_still(tmp_path: Path) -> None:
+    table = table_at(tmp_path, MOR)
+    with writer(str(tmp_path), "a", 2, 5) as other:
+        other.says()
+        table.upsert(rides(("own", "bern", 1, 1.0)), options=NO_WAIT)
+        table.clean(options=NO_WAIT)
+        assert (len(table.timeline.pending_writes()), rollbacks(table)) == (1, [])
+        other.go_on()
+        assert other.says() == "done"
+    new = [("a", city, 2, 2.0) for city in ("oslo", "rome")]
+    assert held(table) == sorted([*new, ("own", "bern", 1, 1.0)])
+    assert (rollbacks(table), orphans(table)) == ([], [])
+
+
+def test_a_second_single_writer_gives_up_or_waits_and_nothing_is_lost(tmp_path: Path) -> None:
     table = table_at(tmp_path)
-    with writer(str(tmp_path), "b", 2, 5) as other:
+    with writer(str(tmp_path), "b", 2, 5, SINGLE) as other:
         other.says()
         with pytest.raises(
             ConflictError, match=r"Another writer holds the table \(process \d+ on .*wait_time_ms"
@@ -78,7 +93,7 @@ def test_a_second_writer_gives_up_or_waits_and_nothing_is_lost(tmp_path: Path) -
         with pytest.raises(ConflictError):
             table.clean(options=NO_WAIT)
         assert held(table) == OLD
-        with writer(str(tmp_path), "c", 3) as third:
+        with writer(str(tmp_path), "c", 3, mode=SINGLE) as third:
             other.go_on()
             assert (other.says(), third.says()) == ("done", "done")
     table.upsert(rides(OWN), options=NO_WAIT)

@@ -23,10 +23,11 @@ from drawstring.engine.counting import Tally
 from drawstring.engine.grouping import GroupKey, split_by
 from drawstring.engine.key_sets import KeySet, KeySets
 from drawstring.engine.matching import WantedKeys, left_pairs, with_null_left
-from drawstring.engine.protocol import BatchFunction, TaskContext, TaskFunction
+from drawstring.engine.protocol import BatchFunction, TaskFunction
 from drawstring.engine.ranges import SortedRanges
 from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.streams import stream
+from drawstring.model.files import TaskContext
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -109,6 +110,11 @@ class LocalRows:
                 yield from batches
 
         return LocalRows(self._engine, schema, mapped, self._origin, is_stream=self._is_stream)
+
+    @property
+    def reads_once(self) -> bool:
+        """Whether the rows are a stream that can be read only once."""
+        return self._is_stream
 
     def repeatable(self) -> LocalRows:
         """Return these rows, or stored ones if they are a stream that can be read once."""

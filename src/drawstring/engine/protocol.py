@@ -8,30 +8,16 @@ batches of bounded size.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
 from drawstring.engine.counting import Tally
 from drawstring.engine.key_sets import KeySets
+from drawstring.model.files import TaskContext
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class TaskContext:
-    """The task, stage and attempt that run, which make the write token `<task>-<stage>-<attempt>`."""
-
-    task: int
-    stage: int
-    attempt: int
-
-    @property
-    def write_token(self) -> str:
-        """The token in the names of files that this attempt writes."""
-        return f"{self.task}-{self.stage}-{self.attempt}"
 
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -56,6 +42,11 @@ class Rows(Protocol):
 
         After an exchange a part has one group or several, each of them complete and contiguous.
         """
+        ...
+
+    @property
+    def reads_once(self) -> bool:
+        """Whether the rows are a stream that can be read only once."""
         ...
 
     def repeatable(self) -> Rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -37,20 +37,11 @@ class HashingIndex(NoIndexFiles):
 
     __slots__ = ()
 
-    @property
-    def is_hashed(self) -> bool:
-        """Return True."""
-        return True
-
-    @property
-    def is_global(self) -> bool:
-        """Return False: every partition has its own buckets."""
-        return False
-
-    @property
-    def can_index_log_files(self) -> bool:
-        """Return True: a bucket takes new records in log files too."""
-        return True
+    is_hashed: ClassVar = True
+    is_global: ClassVar = False
+    """Every partition has its own buckets."""
+    can_index_log_files: ClassVar = True
+    """A bucket takes new records in log files too."""
 
     def shared_file_id(self, location: Location) -> str | None:
         """Return None: each writer makes an id of its own."""

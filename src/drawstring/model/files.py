@@ -52,6 +52,20 @@ def prefix_of(file_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskContext:
+    """The task, stage and attempt that run, which make the write token `<task>-<stage>-<attempt>`."""
+
+    task: int
+    stage: int
+    attempt: int
+
+    @property
+    def write_token(self) -> str:
+        """The token in the names of files that this attempt writes."""
+        return f"{self.task}-{self.stage}-{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
 class FileStatus:
     """A file as listed: its path relative to the table's root, and its size in bytes."""
 

@@ -27,9 +27,9 @@ from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.clustering_conflicts import write_lookup
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import lock_table, recover_and_load
+from drawstring.txn.write_conflicts import write_lookup
 from drawstring.write.delete_partition import drop_listed
 from drawstring.write.write_outcome import WriteOutcome
 

@@ -111,9 +111,8 @@ class TimelineStore:
         self._check_folders()
         layout = self._config.layout
         names = self._storage.list_names(self._config.timeline_folder)
-        for name in names:
-            if name not in self._instants:
-                self._instants[name] = parse_instant(name, layout)
+        for name in set(names) - self._instants.keys():
+            self._instants[name] = parse_instant(name, layout)
         timeline = Timeline.of(
             (instant for name in names if (instant := self._instants[name]) is not None),
             noted_in(names),
@@ -136,9 +135,8 @@ class TimelineStore:
         folder = self._config.timeline_folder
         if self._storage.local_path(folder) is None:
             return
-        layout = self._config.layout
         for path in self._storage.list_folders(folder):
-            if parse_instant(path.rpartition("/")[2], layout) is not None:
+            if parse_instant(path.rpartition("/")[2], self._config.layout) is not None:
                 raise CorruptTableError(
                     "A folder has the name of a timeline file. Restore the file from a backup.",
                     path=path,

@@ -1,11 +1,14 @@
 """Heartbeats of writers: a file for each pending write, touched while the write goes on.
 
-    .hoodie/.heartbeat/<T>      empty; of a single writer of drawstring its name
+    .hoodie/.heartbeat/<T>       empty; of a single writer of drawstring its name
+    .hoodie/.locks/<T>.service   on local files, locked by a process of drawstring that writes beside others
 
 A write of another engine is alive while its heartbeat is young, and so is a write of drawstring that runs
 beside other writers. A single writer of drawstring is dead as soon as another process holds the table lock,
 because a live one would still hold it. Under the LAZY policy (failed writes are left to the cleaner) it
 writes heartbeats for Hudi, which takes a write without one for dead.
+
+The lock ends with its process, so that the next writer need not wait for the heartbeat to expire.
 
 An empty file is not flushed to the disk, which would take longer than all else that a write does under the
 table lock when it begins. A power cut may lose it; it ends the writer as well.
@@ -15,15 +18,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
+from drawstring.base.threads import Renewal
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.model.instant import Instant
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.renewal import Renewal
+from drawstring.txn.locks.file_lock import FileLock
+from drawstring.txn.locks.service_lease import LEASE_SUFFIX
+from drawstring.txn.locks.table_lock import LOCK_FOLDER
 
 HEARTBEAT_FOLDER: Final = ".hoodie/.heartbeat"
 _LOCKED: Final = b"drawstring"
@@ -101,11 +107,17 @@ class Heartbeat:
         self._requested = requested
         self._failed = failed
         self._last_ms = 0
+        self._lock_path = f"{LOCK_FOLDER}/{requested}{LEASE_SUFFIX}"
+        local = storage.local_path(self._lock_path)
+        self._lock = FileLock(local) if failed.spares_writers and local is not None else None
         failure = f"The heartbeat of {requested} could not be written"
         self._renewal = Renewal(self._beat, failed.interval_ms / 1000, failure)
 
     def start(self) -> None:
-        """Write the heartbeat once, and repeat it in a daemon thread."""
+        """Write the heartbeat once, and repeat it in a daemon thread; lock the file of this process."""
+        if self._lock is not None:
+            with suppress(UnavailableError):  # a file system without locks: the heartbeat has to do
+                self._lock.try_acquire()
         self._beat()
         self._renewal.start()
 
@@ -122,14 +134,17 @@ class Heartbeat:
             )
 
     def stop(self) -> None:
-        """Stop beating and delete the file; if the file cannot be deleted, it expires."""
+        """Stop beating and delete the files; a heartbeat that cannot be deleted expires."""
         self._renewal.stop()
         try:
-            self._storage.delete([self._path])
+            self._storage.delete([self._path, *([] if self._lock is None else [self._lock_path])])
         except (DrawstringError, OSError) as error:
             _log.warning(
                 "The heartbeat of %s could not be deleted and expires by itself: %s", self._requested, error
             )
+        finally:
+            if self._lock is not None:
+                self._lock.release()
 
     @property
     def _path(self) -> str:

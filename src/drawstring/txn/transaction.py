@@ -4,7 +4,7 @@
     recover    finish interrupted restores, roll failed writes back or leave them to the cleaner
     begin      put the instant on the timeline: requested, then inflight
     commit     delete files of failed task attempts -> put the completed file if absent -> remove the markers
-               (a foreign metadata table is switched off just before the put: `txn.metadata_table_switch`)
+               (a foreign metadata table is switched off just before the put: `txn.foreign_features`)
     abort      remove the instant: without a trace if no data file was begun, else by a rollback
 
 A single writer holds the lock from `lock_table` to the end of the write. Under optimistic concurrency
@@ -34,15 +34,14 @@ from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
 from drawstring.txn.heartbeats import Heartbeat, beating
 from drawstring.txn.locks.protocol import Held
 from drawstring.txn.locks.table_lock import HeldLock, table_lock
-from drawstring.txn.metadata_table_switch import MetadataTableGuard
 from drawstring.txn.rollback.dead_writes import delete_late_files, rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext, rollback_failed_write
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.writable import check_writable
 
 _log = logging.getLogger("drawstring")
 
@@ -132,7 +131,7 @@ class Transaction:
 
     def abandon(self) -> None:
         """Remove the instant from the timeline: there is nothing to commit."""
-        _undo(self.locked, self.instant)
+        _undo(self.locked, self.instant, beside_others=self.is_beside_others)
 
 
 @contextmanager
@@ -270,7 +269,7 @@ def begin(
             started = locked.store.start(instant, is_flushed=is_flushed)
             yield Transaction(locked, started, heartbeat, failed.spares_writers)
         except BaseException:
-            _undo(locked, instant)
+            _undo(locked, instant, beside_others=failed.spares_writers)
             raise
 
 
@@ -316,9 +315,18 @@ def _locked_table(context: TableContext, config: TableConfig, lock: HeldLock) ->
     )
 
 
-def _undo(locked: LockedTable, instant: Instant) -> None:
-    """Roll this process's own instant back; if that fails, the next writer does it."""
+def _undo(locked: LockedTable, instant: Instant, *, beside_others: bool) -> None:
+    """Roll this process's own instant back; if that fails, another writer does it.
+
+    Args:
+        locked: the table; the lock may be lost.
+        instant: begun by this process.
+        beside_others: whether others leave the instant alone until its heartbeat expires; then the lock is
+            taken again if it is lost.
+    """
     try:
+        if beside_others and not _holds_lock(locked):
+            locked.lock.regain()
         if not _holds_lock(locked):
             _discard_rolled_back(locked, instant)
             return

@@ -27,10 +27,10 @@ from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, write_lookup
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
+from drawstring.txn.write_conflicts import cancel_conflicting_clusterings, write_lookup
 from drawstring.write.attempts import attempted
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import plan_write

@@ -29,12 +29,11 @@ from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.clustering_conflicts import cancel_conflicting_clusterings, write_lookup
 from drawstring.txn.events import emit_commit
 from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, flush_files, lock_table, recover
-from drawstring.txn.write_conflicts import OwnChanges
+from drawstring.txn.write_conflicts import OwnChanges, cancel_conflicting_clusterings, write_lookup
 from drawstring.write.attempts import attempted, beside_others, checked_timeline, rivals_of, schema_to_commit
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
@@ -97,7 +96,11 @@ def write_source(
         extra: extra metadata of the commit.
     """
     write = _Write(context, source, requested, options, extra or {}, Stopwatch())
-    if options.concurrency.mode != ConcurrencyMode.SINGLE_WRITER:
+    is_beside_others = options.concurrency.mode != ConcurrencyMode.SINGLE_WRITER
+    if is_beside_others and requested.keeps_apart and source.reads_once:
+        # Hardly anything conflicts with new file groups: storing the rows for it would not pay.
+        return write.attempt(keeps_lock=False)
+    if is_beside_others:
         write = replace(write, source=source.repeatable())
     return attempted(context, options, lambda keeps: write.attempt(keeps_lock=keeps))
 

@@ -44,6 +44,11 @@ class Verb:
         """Name for the caller."""
         return self.called or self.operation.lower()
 
+    @property
+    def keeps_apart(self) -> bool:
+        """Whether its rows go to new file groups, whatever the table has."""
+        return not (self.looks_up or self.fills_files or self.replaces)
+
     def action(self, config: TableConfig) -> Action:
         """The action of its instant."""
         if self.replaces:

@@ -126,6 +126,11 @@ def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
 class WriteSource(Protocol):
     """Rows to write, not yet bound to the table."""
 
+    @property
+    def reads_once(self) -> bool:
+        """Whether the rows can be read only once."""
+        ...
+
     def repeatable(self) -> WriteSource:
         """Return the source for several attempts of the write."""
         ...
@@ -196,6 +201,11 @@ class InputRows:
     def sets(self) -> tuple[str, ...]:
         """Empty: the rows are whole."""
         return ()
+
+    @property
+    def reads_once(self) -> bool:
+        """Whether the rows can be read only once."""
+        return self.rows.reads_once
 
     def repeatable(self) -> InputRows:
         """Return the source with rows that can be read several times."""

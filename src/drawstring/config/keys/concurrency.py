@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -28,23 +28,24 @@ class Concurrency:
     """Settings of concurrency control.
 
     Attributes:
-        mode: one of `ConcurrencyMode`.
+        mode: one of `ConcurrencyMode`; None where the options do not say.
         retries_max: how often a write that lost against another writer runs again.
         resolves_schemas: whether a schema that another writer changed meanwhile is a conflict.
         conflict_strategy: Hudi's class that decides on conflicts.
         detects_early: whether a write gives way to live writers before it writes a file.
+        prefers_writers: whether clusterings give way to writes; otherwise a write runs again after a plan of
+            one.
     """
 
-    mode: str
+    mode: str | None
     retries_max: int
     resolves_schemas: bool
     conflict_strategy: str
     detects_early: bool
+    prefers_writers: bool = field(init=False)
 
-    @property
-    def prefers_writers(self) -> bool:
-        """Whether clusterings give way to writes; otherwise a write runs again after a plan of one."""
-        return self.conflict_strategy.endswith(_PREFER_WRITER)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prefers_writers", self.conflict_strategy.endswith(_PREFER_WRITER))
 
 
 CONCURRENCY_OPTIONS: Final[tuple[Option, ...]] = (
@@ -54,8 +55,8 @@ CONCURRENCY_OPTIONS: Final[tuple[Option, ...]] = (
         " OPTIMISTIC_CONCURRENCY_CONTROL: writers work side by side and hold the lock only to begin and to"
         " commit; a write that conflicts with another one runs again; NON_BLOCKING_CONCURRENCY_CONTROL: the"
         " same, but log files of several writers in one bucket are no conflict (MERGE_ON_READ tables with a"
-        " simple bucket index, version 8 or later).",
-        default=ConcurrencyMode.SINGLE_WRITER.value,
+        " simple bucket index, version 8 or later). By default OPTIMISTIC_CONCURRENCY_CONTROL;"
+        " SINGLE_WRITER where hoodie.clean.failed.writes.policy=EAGER is given.",
         choices=tuple(ConcurrencyMode),
         field="mode",
     ),

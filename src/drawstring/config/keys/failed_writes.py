@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -29,40 +29,47 @@ class FailedWrites:
         misses: intervals without a heartbeat after which a writer counts as dead.
         spares_writers: whether writers with a live heartbeat are left to go on (several writers); otherwise
             an operation that meets one is refused.
+        alive_ms: milliseconds after which a heartbeat expires.
     """
 
     policy: str | None
     interval_ms: int
     misses: int
     spares_writers: bool = False
+    alive_ms: int = field(init=False)
 
-    @property
-    def alive_ms(self) -> int:
-        """Milliseconds after which a heartbeat expires."""
-        return self.interval_ms * self.misses
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alive_ms", self.interval_ms * self.misses)
 
-    def under(self, concurrency: Concurrency) -> FailedWrites:
-        """Return the settings under a concurrency mode; several writers need the policy LAZY or NEVER.
+    def beside_others(self, concurrency: Concurrency) -> tuple[Concurrency, FailedWrites]:
+        """Return both settings with their defaults, which depend on each other.
 
         Raises:
-            InvalidError: the policy EAGER, which would roll live writers back.
+            InvalidError: the policy EAGER, which would roll live writers back, with a mode of several.
         """
-        if concurrency.mode == ConcurrencyMode.SINGLE_WRITER:
-            return replace(self, policy=self.policy or FailedWritesPolicy.EAGER.value)
-        if self.policy == FailedWritesPolicy.EAGER:
+        is_eager = self.policy == FailedWritesPolicy.EAGER
+        mode = concurrency.mode or (
+            ConcurrencyMode.SINGLE_WRITER.value if is_eager else ConcurrencyMode.OPTIMISTIC.value
+        )
+        settled = replace(concurrency, mode=mode)
+        if mode == ConcurrencyMode.SINGLE_WRITER:
+            return settled, replace(self, policy=self.policy or FailedWritesPolicy.EAGER.value)
+        if is_eager:
             raise InvalidError(
-                "hoodie.clean.failed.writes.policy=EAGER would roll back the other writers of"
-                f" {concurrency.mode}. Drop the option, or set it to LAZY."
+                f"hoodie.clean.failed.writes.policy=EAGER would roll back the other writers of {mode}. Drop"
+                " the option, or set it to LAZY."
             )
-        return replace(self, policy=self.policy or FailedWritesPolicy.LAZY.value, spares_writers=True)
+        lazy = replace(self, policy=self.policy or FailedWritesPolicy.LAZY.value, spares_writers=True)
+        return settled, lazy
 
 
 FAILED_WRITES_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.clean.failed.writes.policy",
         "Which process rolls back failed writes: EAGER: the next write or table service; LAZY: a clean, once"
-        " the heartbeat of the writer has expired; NEVER: none, so that cleaning and archiving stop before a"
-        " failed write. By default EAGER with a single writer, otherwise LAZY.",
+        " the heartbeat of the writer has expired, and beside other writers also the next write; NEVER: none,"
+        " so that cleaning and archiving stop before a failed write. By default LAZY, with SINGLE_WRITER"
+        " EAGER. On local files LAZY does not wait for the heartbeat of a process of drawstring that died.",
         choices=tuple(FailedWritesPolicy),
         alternatives=("hoodie.cleaner.policy.failed.writes",),
         field="policy",

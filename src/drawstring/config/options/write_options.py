@@ -195,13 +195,14 @@ class WriteOptions:
         parsed = parse_options(given, Scope.WRITE)
         fields = fields_of(_SINGLE, parsed)
         fields |= {name: group(**fields_of(options, parsed)) for name, (group, options) in _GROUPS.items()}
-        table_type = fields["table_type"]
+        concurrency, failed = fields["failed_writes"].beside_others(fields["concurrency"])
         fields |= {
             "compaction": CompactionSettings.take(fields),
             "locking": LockSettings.take(fields_of(LOCK_OPTIONS, parsed), given),
             "clustering": Clustering.take(fields),
-            "failed_writes": fields["failed_writes"].under(fields["concurrency"]),
-            "table_type": TableType(table_type) if table_type else None,
+            "concurrency": concurrency,
+            "failed_writes": failed,
+            "table_type": fields["table_type"] and TableType(fields["table_type"]),
             "key_generator": _key_generator(parsed),
             "key_settings": {
                 option.stored_as: text_of(parsed[option][1]) for option in KEY_SETTINGS if option in parsed
@@ -327,8 +328,7 @@ _NOT_OF_TABLES: Final = frozenset(option for option in WRITE_OPTIONS if not opti
 
 
 def _given_text(parsed: Mapping[Option, tuple[str, Value]], key: str) -> str | None:
-    entry = parsed.get(OPTION_OF_KEY[key])
-    return text_of(entry[1]) or None if entry else None
+    return (text_of(entry[1]) or None) if (entry := parsed.get(OPTION_OF_KEY[key])) else None
 
 
 def _key_generator(parsed: Mapping[Option, tuple[str, Value]]) -> KeyGeneratorType | None:

@@ -7,14 +7,20 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from drawstring.base.clock import Ids, Stopwatch
-from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_footer import BaseFooter
 from drawstring.formats.parquet import ParquetSink
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import PARTITION_METADATA, BaseFile, FileSlice, join_path, random_file_id
+from drawstring.model.files import (
+    PARTITION_METADATA,
+    BaseFile,
+    FileSlice,
+    TaskContext,
+    join_path,
+    random_file_id,
+)
 from drawstring.storage.protocol import Storage
 
 

@@ -18,12 +18,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block
-from drawstring.model.files import FileSlice, LogFile, join_path
+from drawstring.model.files import FileSlice, LogFile, TaskContext, join_path
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import META_COLUMNS, RECORD_KEY

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import Stopwatch
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
-from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.write.changes import ACTION, Changes, RowAction
 from drawstring.filegroups.write.cliques import next_index
 from drawstring.filegroups.write.markers import Markers
@@ -25,7 +24,7 @@ from drawstring.formats.log_inline.deletes import encode_deletes
 from drawstring.formats.parquet import encode_parquet_block
 from drawstring.merge.versions import flat
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice, LogFile, join_path
+from drawstring.model.files import FileSlice, LogFile, TaskContext, join_path
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.instants import noted_in

@@ -25,7 +25,6 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.config.table.config import TableConfig
-from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
 from drawstring.filegroups.write.base_writer import BaseFileWriter
 from drawstring.filegroups.write.change_log import ChangeLog, taken
@@ -41,7 +40,7 @@ from drawstring.merge.order import wins_over
 from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import comparable, ordering_fields, ordering_of
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, TaskContext
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import FILE_NAME, RECORD_KEY
 from drawstring.storage.protocol import Storage

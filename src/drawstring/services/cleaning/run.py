@@ -104,7 +104,8 @@ def _finds_work(written: WriteOutcome) -> bool:
     facts = planner.facts()
     if facts is None or not is_due(facts, options.cleaning):
         return False
-    return planner.plan(facts, planner.needed()) is not None
+    needed = planner.needed()
+    return planner.has_to_list(facts, needed) or planner.plan(facts, needed) is not None
 
 
 def plan_clean(context: TableContext, options: WriteOptions) -> CleanPlan | None:
@@ -277,6 +278,10 @@ class _CleanPlanner:
         partitions = changed_partitions(facts, self.cleaning, earliest)
         plan = self._plan(facts, earliest, partitions)
         return plan if plan.files or self._is_worth_noting(facts, earliest, partitions) else None
+
+    def has_to_list(self, facts: CleanFacts, needed: ReaderNeeds) -> bool:
+        """Return whether a plan lists the whole table."""
+        return changed_partitions(facts, self.cleaning, self._earliest(needed.first)) is None
 
     def _earliest(self, needed: str | None = None) -> Instant | None:
         cutoff = cutoff_of(self.cleaning, self.context.clock, self.config)

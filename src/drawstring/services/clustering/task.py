@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from drawstring.base.clock import Ids
-from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
 from drawstring.filegroups.write.base_writer import BaseFileWriter
@@ -16,7 +15,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored
 from drawstring.model.clustering import ClusteringGroup
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice, random_file_id
+from drawstring.model.files import FileSlice, TaskContext, random_file_id
 from drawstring.services.clustering.row_group_copy import stitched
 from drawstring.services.clustering.row_order import RowOrder
 from drawstring.storage import open_spec

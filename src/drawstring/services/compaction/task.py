@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from drawstring.base.clock import Ids
-from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.filegroups.write.base_writer import BaseFileWriter
@@ -13,7 +12,7 @@ from drawstring.filegroups.write.log_compaction import rewrite_logs
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, join_path
+from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, TaskContext, join_path
 from drawstring.model.plans import CompactionOperation
 from drawstring.storage import open_spec
 

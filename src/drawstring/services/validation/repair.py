@@ -23,7 +23,7 @@ from drawstring.services.validation.inventory import Inventory, take_inventory
 from drawstring.services.validation.run import leftover_findings, properties_findings
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.properties_store import load_config, renew_properties
-from drawstring.txn.metadata_table_switch import switch_off_metadata_table
+from drawstring.txn.foreign_features import switch_off_metadata_table
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 

@@ -53,10 +53,9 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.timeline.version_change import begin_change, end_change
 from drawstring.txn.events import emit_version_change
-from drawstring.txn.metadata_table_switch import MetadataTableGuard, without_metadata_table
+from drawstring.txn.foreign_features import MetadataTableGuard, check_writable, without_metadata_table
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
-from drawstring.txn.writable import check_writable
 
 _COMPACTIONS_MAX: Final = 3
 _COMPACTION_ACTIONS: Final = (Action.COMPACTION, Action.LOG_COMPACTION)

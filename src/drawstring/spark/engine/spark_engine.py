@@ -160,6 +160,11 @@ class SparkRows:
         """Apply a function to the batches of every part; lazy."""
         return SparkRows(self._df, schema, (*self._steps, function))
 
+    @property
+    def reads_once(self) -> bool:
+        """Return False: Spark computes the rows again from their source."""
+        return False
+
     def repeatable(self) -> SparkRows:
         """Return these rows: Spark computes them again from their source."""
         return self

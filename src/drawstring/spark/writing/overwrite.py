@@ -20,7 +20,7 @@ import pyarrow as pa
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import DrawstringError, UnavailableError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.engine.protocol import TaskContext
+from drawstring.model.files import TaskContext
 from drawstring.model.result import CommitResult
 from drawstring.spark.engine.spark_engine import SparkRows
 from drawstring.storage import open_storage

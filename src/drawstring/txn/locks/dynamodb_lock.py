@@ -24,11 +24,11 @@ from typing import Any, Final
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
+from drawstring.base.threads import Renewal
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
 from drawstring.txn.locks.path_hash import address_hash
-from drawstring.txn.locks.renewal import Renewal
 
 LEASE_MS_MIN: Final = 20_000
 _HEARTBEATS: Final = 3

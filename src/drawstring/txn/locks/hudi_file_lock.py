@@ -23,9 +23,9 @@ from typing import Final
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
+from drawstring.base.threads import Renewal
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.renewal import Renewal
 
 FILE_NAME: Final = "lock"
 _FOLDER: Final = ".hoodie"

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError
+from drawstring.base.threads import Renewal
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.renewal import Renewal
 
 LEASE_PATH = ".hoodie/.locks/table_lock.json"
 LEASE_MS = 60_000

@@ -357,6 +357,15 @@ class HeldLock:
             raise ConflictError("The table lock was lost. Retry the write.")
         self._lock.check()
 
+    def regain(self) -> None:
+        """Acquire the lock again after it was lost.
+
+        Raises:
+            ConflictError: another writer held the lock for too long.
+        """
+        self._release()
+        self._acquire()
+
     @contextmanager
     def released(self) -> Iterator[None]:
         """Give the lock up for a block of code, and acquire it again behind the block.

@@ -1,7 +1,8 @@
 """Recovery from failed writes, by the policy `hoodie.clean.failed.writes.policy`.
 
     EAGER   the next writer that gets the table lock rolls them back
-    LAZY    they stay pending until a clean finds their heartbeat expired
+    LAZY    they stay pending until a clean, or the next of several writers, finds their heartbeat expired or
+            their process dead
     NEVER   they stay pending
 
 A write that stays pending does not count: readers, writers and services ignore its files and blocks.
@@ -64,14 +65,15 @@ def rollback_pending(
     timeline = timeline or context.store.load()
     _refuse_restore(timeline)
     if (writes := timeline.pending_writes()) and not failed.spares_writers:
-        refuse_live_writers(context.storage, context.clock, writes, failed)
+        may_live = [each for each in writes if not _has_died(context, each)]
+        refuse_live_writers(context.storage, context.clock, may_live, failed)
     for savepoint in timeline.pending_of(Action.SAVEPOINT):
         context.store.complete_decided(savepoint)
     unfinished = timeline.pending_of(Action.ROLLBACK)
     done = [target for each in unfinished if (target := resume_rollback(context, timeline, each)) is not None]
     if unfinished:
         timeline = context.store.load()
-    dead = timeline.pending_writes() if failed.policy == FailedWritesPolicy.EAGER else ()
+    dead = _dead_writes(context, timeline, failed)
     written_to = {path.rpartition("/")[0] for each in dead for path in _marked(context, each)}
     for instant in reversed(dead):
         rollback_instant(context, instant)
@@ -83,6 +85,22 @@ def rollback_pending(
     done += _unschedule_plans(context, timeline, failed)
     _sweep(context, context.store.load() if done else timeline)
     return done
+
+
+def _dead_writes(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> Sequence[Instant]:
+    """Return the failed writes that this process rolls back before it goes on."""
+    pending = timeline.pending_writes()
+    if failed.policy == FailedWritesPolicy.EAGER or not pending:
+        return pending
+    if failed.policy == FailedWritesPolicy.NEVER or not failed.spares_writers:
+        return ()
+    late = expired(context.storage, context.clock, pending, failed)
+    return [each for each in pending if each in late or _has_died(context, each)]
+
+
+def _has_died(context: RollbackContext, instant: Instant) -> bool:
+    """Return whether the process of a write or service is known to be dead, by the lease that it held."""
+    return is_runner_dead(context.storage, context.clock, context.ids, instant.requested)
 
 
 def _settle_others(
@@ -126,7 +144,7 @@ def _clusterings_of_dead_runners(
     return [
         instant
         for instant in timeline.pending_of(Action.CLUSTERING)
-        if is_runner_dead(context.storage, context.clock, context.ids, instant.requested)
+        if _has_died(context, instant)
         and not alive_elsewhere(context.storage, context.clock, (instant,), failed)
     ]
 

@@ -29,8 +29,8 @@ from drawstring.timeline.archive.writer import StateFile, state_files
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.foreign_features import switch_off_metadata_table
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
-from drawstring.txn.metadata_table_switch import switch_off_metadata_table
 from drawstring.txn.rollback.dual_writes import copies_of
 from drawstring.txn.rollback.file_owners import appended_logs, data_files
 from drawstring.txn.rollback.rollback import (

@@ -20,7 +20,6 @@ from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.keys.bootstrap import BootstrapMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
-from drawstring.engine.protocol import TaskContext
 from drawstring.filegroups.read.bootstrap_reader import with_values
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.base_writer import BaseFileWriter
@@ -29,7 +28,14 @@ from drawstring.formats.bootstrap_index import BY_FILE_ID, BY_PARTITION, SourceF
 from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
-from drawstring.model.files import FULL_BOOTSTRAP, METADATA_BOOTSTRAP, FileStatus, join_path, random_file_id
+from drawstring.model.files import (
+    FULL_BOOTSTRAP,
+    METADATA_BOOTSTRAP,
+    FileStatus,
+    TaskContext,
+    join_path,
+    random_file_id,
+)
 from drawstring.model.result import CommitResult
 from drawstring.schema.avro import arrow_to_avro, record_name
 from drawstring.schema.evolve import conform

@@ -53,6 +53,11 @@ class MatchedRows:
     where: Where
     changes: Mapping[str, Any] | None = None
 
+    @property
+    def reads_once(self) -> bool:
+        """Return False: the rows are those of the table."""
+        return False
+
     def repeatable(self) -> MatchedRows:
         """Return the source: every attempt reads the rows of the table again."""
         return self

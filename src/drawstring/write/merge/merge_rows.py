@@ -77,6 +77,11 @@ class MergeRows:
     is_upsert: bool = False
     index_type: str | None = None
 
+    @property
+    def reads_once(self) -> bool:
+        """Whether the rows of the source can be read only once."""
+        return self.rows.reads_once
+
     def repeatable(self) -> MergeRows:
         """Return the source with rows that can be read several times."""
         return replace(self, rows=self.rows.repeatable())

@@ -38,6 +38,11 @@ class PartialRows:
 
     rows: Rows
 
+    @property
+    def reads_once(self) -> bool:
+        """Whether the rows can be read only once."""
+        return self.rows.reads_once
+
     def repeatable(self) -> PartialRows:
         """Return the source with rows that can be read several times."""
         return PartialRows(self.rows.repeatable())

@@ -28,7 +28,6 @@ from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Ids
 from drawstring.config.table.config import TableConfig, TableType
 from drawstring.engine.grouping import coalesced, contiguous_groups, split_by
-from drawstring.engine.protocol import TaskContext
 from drawstring.engine.ranges import sorted_order
 from drawstring.engine.spill import SpillingGroups
 from drawstring.filegroups.view.lookup import SliceLookup
@@ -51,7 +50,7 @@ from drawstring.index.location import LOCATION, UNKNOWN, Location
 from drawstring.index.protocol import Index
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, TaskContext
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec

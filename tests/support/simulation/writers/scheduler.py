@@ -19,9 +19,10 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from drawstring.base import threads as base_threads
 from drawstring.base.clock import SeededIds
 from drawstring.engine import local
-from drawstring.txn.locks import lease_lock, renewal
+from drawstring.txn.locks import lease_lock
 
 NOW_MS = 1_900_000_000_000
 NEVER = 1 << 62
@@ -295,7 +296,7 @@ def simulated_threads(scheduler: Scheduler) -> Iterator[None]:
 
     with ExitStack() as stack:
         for module, name, replacement in (
-            (renewal, "threading", threads(Event=_Event, Thread=_Thread)),
+            (base_threads, "threading", threads(Event=_Event, Thread=_Thread)),
             (lease_lock, "threading", threads(Lock=_Mutex)),
             (lease_lock, "_ended_owners", _EndedOwners(scheduler)),
             (local, "ThreadPoolExecutor", _AtOnce),

@@ -77,12 +77,14 @@ class Plan:
         seed: draws everything.
         operations: of each actor.
         has_faults: whether anything fails.
+        lingers_at: part of a storage call; processes often stand still for long before it.
     """
 
     kind: Kind
     seed: int
     operations: int = 5
     has_faults: bool = True
+    lingers_at: str = ""
 
 
 @dataclass
@@ -115,6 +117,7 @@ class Simulation:
         self.plan = plan
         self.scheduler = Scheduler(plan.seed)
         self.weather = _weather(self.scheduler.draw) if plan.has_faults else Weather()
+        self.weather.lingers_at = plan.lingers_at
         self.trace = Trace()
         self.report = Report(faults=self.weather.count)
         self._lives = 0

@@ -27,6 +27,8 @@ from tests.support.simulation.writers.scheduler import Crash, Process, Scheduler
 T = TypeVar("T")
 NO_LIMIT = 1 << 60
 PAUSES_MS = (70_000, 400_000)
+LINGERS = 0.3
+LINGERS_MS = (1_000, 90_000)
 JUMPS_MS = (-5_000, 90_000, 200_000)
 
 
@@ -41,6 +43,8 @@ class Weather:
     Attributes:
         before, after, crash, pause, jump: probabilities.
         slow: probability that a call takes seconds rather than milliseconds.
+        lingers_at: part of the calls ("list_files rome") before which processes often stand still; empty for
+            none.
         count: how many faults there were, by name.
     """
 
@@ -50,11 +54,13 @@ class Weather:
     pause: float = 0.0
     jump: float = 0.0
     slow: float = 0.03
+    lingers_at: str = ""
     count: dict[str, int] = field(default_factory=dict)
 
     def end(self) -> None:
         """Let nothing fail or take long from now on."""
         self.before = self.after = self.crash = self.pause = self.jump = self.slow = 0.0
+        self.lingers_at = ""
 
     def fault(self, chance: float) -> str | None:
         """Return the fault that a number between 0 and 1 stands for."""
@@ -167,6 +173,9 @@ class SharedStorage(FaultyStorage):
         draw = self._scheduler.draw
         is_slow = draw.random() < self._weather.slow
         self._scheduler.wait(draw.randint(200, 6_000) if is_slow else draw.randint(1, 30))
+        lingers_at = self._weather.lingers_at
+        if lingers_at and lingers_at in f"{name} {path}" and draw.random() < LINGERS:
+            self._scheduler.wait(draw.randint(*LINGERS_MS))
         fault = self._weather.fault(draw.random())
         if fault is not None and (changes or fault != "after"):
             self._meet(fault, path)
