@@ -14,7 +14,16 @@ OPERATIONS = 8
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
+@pytest.mark.parametrize("merges", [False, True], ids=["plain", "merging"])
 def test_writers_beside_each_other_leave_what_one_after_the_other_leaves(
-    kind: Kind, seed: int, has_faults: bool
+    kind: Kind, seed: int, has_faults: bool, merges: bool
 ) -> None:
-    assert simulate(Plan(kind, seed, OPERATIONS, has_faults=has_faults)).commits > 0
+    plan = Plan(kind, seed, OPERATIONS, has_faults=has_faults, merges=merges)
+    assert simulate(plan).commits > 0
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("lingers_at", ["put_if_match .hoodie/.locks/2", "list_files .hoodie/.heartbeat"])
+def test_writers_that_stand_still_where_it_matters_do_no_harm(kind: Kind, seed: int, lingers_at: str) -> None:
+    assert simulate(Plan(kind, seed, OPERATIONS, lingers_at=lingers_at)).commits > 0

@@ -11,22 +11,24 @@ import pytest
 from tests.support.simulation.writers.known_bugs import BUGS
 from tests.support.simulation.writers.simulation import KINDS, Kind, Plan, simulate
 
-COW9, MOR9, MOR6, _, COW6_BUCKETS = KINDS
+COW9, MOR9, MOR6, MOR9_BUCKETS, COW6_BUCKETS = KINDS
 SEEDS_MAX = 40
 """Of so many seeds one has to notice a bug."""
 
+LINGERS = {"stalled_writers_commit": "put_if_match .hoodie/.locks/2"}
+"""The calls before which processes often stand still, for bugs that hardly anything else shows."""
+
 FOUND: dict[str, tuple[Kind, int, bool]] = {
-    "candidates_by_time": (COW9, 1, True),
+    "candidates_by_time": (COW9, 0, True),
     "no_check": (COW9, 0, False),
-    "stalled_writers_commit": (COW9, 1, True),
+    "stalled_writers_commit": (COW9, 17, True),
     "live_writers_rolled_back": (COW9, 0, False),
-    "inserts_unchecked": (COW9, 30, True),
+    "inserts_unchecked": (MOR9, 1, True),
     "readers_unchecked": (COW6_BUCKETS, 0, False),
-    "overwrites_unchecked": (COW9, 6, False),
+    "overwrites_unchecked": (COW6_BUCKETS, 1, False),
     "plans_unchecked": (MOR6, 0, False),
-    "cleans_unchecked": (MOR9, 62, False),
-    "no_lock_at_commit": (COW9, 5, True),
-    "dead_writers_stay": (COW9, 2, True),
+    "no_lock_at_commit": (COW9, 0, True),
+    "dead_writers_stay": (COW9, 0, True),
     "retries_unchecked": (COW9, 0, False),
 }
 """The kind of table, the first seed, and whether there are faults."""
@@ -50,7 +52,10 @@ def is_noticed(bug: str, plan: Plan) -> bool:
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_bug_that_is_put_back_is_noticed(bug: str) -> None:
     kind, first, has_faults = FOUND[bug]
-    plans = (Plan(kind, seed, has_faults=has_faults) for seed in range(first, first + SEEDS_MAX))
+    plans = (
+        Plan(kind, seed, has_faults=has_faults, lingers_at=LINGERS.get(bug, ""))
+        for seed in range(first, first + SEEDS_MAX)
+    )
     found = next((plan for plan in plans if is_noticed(bug, plan)), None)
     assert found is not None
     assert simulate(found).commits > 0, "without the bug all is well"

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
-from drawstring.base.errors import ConflictError, DrawstringError, MissingFileError
+from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.config.keys.locks import LockSettings
 from drawstring.config.table.config import TableConfig
@@ -160,17 +160,17 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
 
 @contextmanager
 def conflict_if_lost(lock: Held) -> Iterator[None]:
-    """Blame missing files on others if a lock or lease was lost: they may have cleaned and archived since.
+    """Blame a damaged table on others if a lock or lease was lost: they may have written and cleaned since.
 
     Args:
         lock: held at the begin of the block.
 
     Raises:
-        ConflictError: files were missing, and the lock is lost.
+        ConflictError: the table seemed to be damaged, and the lock is lost.
     """
     try:
         yield
-    except (MissingFileError, FileNotFoundError) as error:
+    except (CorruptTableError, FileNotFoundError) as error:
         try:
             lock.check()
         except ConflictError as lost:

@@ -94,8 +94,14 @@ def _dead_writes(context: RollbackContext, timeline: Timeline, failed: FailedWri
         return pending
     if failed.policy == FailedWritesPolicy.NEVER or not failed.spares_writers:
         return ()
-    late = expired(context.storage, context.clock, pending, failed)
+    late = _expired(context, pending, failed)
     return [each for each in pending if each in late or _has_died(context, each)]
+
+
+def _expired(context: RollbackContext, pending: Sequence[Instant], failed: FailedWrites) -> list[Instant]:
+    late = expired(context.storage, context.clock, pending, failed)
+    context.check()  # a write that completed since the timeline was read has no heartbeat either
+    return late
 
 
 def _has_died(context: RollbackContext, instant: Instant) -> bool:
@@ -163,7 +169,7 @@ def rollback_expired(context: RollbackContext, timeline: Timeline, failed: Faile
     if failed.policy != FailedWritesPolicy.LAZY:
         return []
     pending = timeline.pending_writes()
-    dead = expired(context.storage, context.clock, pending, failed) if pending else []
+    dead = _expired(context, pending, failed) if pending else []
     for instant in reversed(dead):
         rollback_instant(context, instant)
     forget_heartbeats(context.storage, context.clock, timeline.pending_writes(), failed)

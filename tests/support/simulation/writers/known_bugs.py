@@ -10,7 +10,6 @@ What the simulation has to notice of them, each at a seed that passes without it
     readers_unchecked        an update by condition misses rows that were inserted meanwhile
     overwrites_unchecked     an overwrite leaves rows of its partition that were inserted meanwhile
     plans_unchecked          a clustering loses rows that were written between its plan and its commit
-    cleans_unchecked         a key is in the table twice, as a clean removed its file before it was looked up
     no_lock_at_commit        two writers check for conflicts at once, and both commit
     dead_writers_stay        pending writes of dead processes are never rolled back
     retries_unchecked        a write that runs again after a conflict loses rows of other writers
@@ -114,7 +113,6 @@ BUGS: dict[str, Bug] = {
         write_conflicts, "_shared_with_completed", _without(overwrites=False, overwrites_table=False)
     ),
     "plans_unchecked": lambda: patch.object(write_conflicts, "_planned_since", _none),
-    "cleans_unchecked": lambda: patch.object(write_conflicts, "_may_have_missed_slices", _never),
     "no_lock_at_commit": lambda: patch.object(HeldLock, "released", _released_for_good),
     "dead_writers_stay": lambda: patch.object(dead_writes, "expired", lambda *arguments: []),
     "retries_unchecked": lambda: patch.object(run, "attempted", _attempted),

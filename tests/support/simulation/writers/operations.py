@@ -46,6 +46,7 @@ class Operations:
         is_mor: whether the table has log files to compact.
         is_hashed: whether keys say which file group they are in.
         number: of the last operation; its rows carry it.
+        merges: whether writers also merge, and upsert into new file groups.
         due: the service that runs what was planned last.
     """
 
@@ -53,13 +54,15 @@ class Operations:
     is_mor: bool
     is_hashed: bool
     number: int
+    merges: bool = False
     due: str = ""
 
     def write(self) -> Operation:
         """Return the next operation of a writer."""
         self.number += 1
-        chosen = self.draw.choices(list(_WRITES), weights=[weight for _, weight in _WRITES.values()])[0]
-        return _WRITES[chosen][0](self)
+        writes = _WRITES | (_MERGES if self.merges else {})
+        chosen = self.draw.choices(list(writes), weights=[weight for _, weight in writes.values()])[0]
+        return writes[chosen][0](self)
 
     def service(self, *, plans: bool) -> Operation:
         """Return the next operation of a process that looks after the table.
@@ -75,9 +78,9 @@ class Operations:
         return service(name)
 
     def upsert(self) -> Operation:
-        """Write keys, half of the time the new ones among them into new file groups."""
+        """Write keys, with merges half of the time the new ones among them into new file groups."""
         new = self._values()
-        more = NEW_GROUPS if self.draw.random() < 0.5 else {}
+        more = NEW_GROUPS if self.merges and self.draw.random() < 0.5 else {}
 
         def act(table: Table, options: dict[str, str]) -> Any:
             return table.upsert(batch(new), options={**options, **more})
@@ -181,11 +184,11 @@ _WRITES: dict[str, tuple[Callable[[Operations], Operation], int]] = {
     "insert": (Operations.insert, 3),
     "delete": (Operations.delete, 2),
     "update": (Operations.update, 2),
-    "merge": (Operations.merge, 3),
     "delete_where": (Operations.delete_where, 1),
     "overwrite": (Operations.overwrite, 1),
     "drop": (Operations.drop, 1),
 }
+_MERGES: dict[str, tuple[Callable[[Operations], Operation], int]] = {"merge": (Operations.merge, 3)}
 
 
 def service(name: str) -> Operation:

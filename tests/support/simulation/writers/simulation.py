@@ -78,6 +78,7 @@ class Plan:
         operations: of each actor.
         has_faults: whether anything fails.
         lingers_at: part of a storage call; processes often stand still for long before it.
+        merges: whether writers also merge, and upsert into new file groups.
     """
 
     kind: Kind
@@ -85,6 +86,7 @@ class Plan:
     operations: int = 5
     has_faults: bool = True
     lingers_at: str = ""
+    merges: bool = False
 
 
 @dataclass
@@ -195,6 +197,7 @@ class Simulation:
                 is_mor=self.plan.kind.table_type == MOR,
                 is_hashed=bool(self.plan.kind.properties),
                 number=100 * (1 + number + WRITERS * is_last),
+                merges=self.plan.merges,
             )
             actor = _Actor(self, process, drawn, draw, is_last=is_last)
             self.scheduler.spawn(process, lambda actor=actor: actor.live(operations))  # type: ignore[misc]
