@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -47,6 +48,12 @@ def test_a_table_lives_in_a_store(store: StoreServer, table_type: str, version: 
     assert (orphans(again), leftovers(again)) == ([], [])
 
 
+ALIVE_FOR_A_SECOND = {
+    "hoodie.client.heartbeat.interval_in_ms": "1000",
+    "hoodie.client.heartbeat.tolerable.misses": "1",
+}
+
+
 @pytest.mark.parametrize("fail_after", [1, 4, 8])
 def test_what_a_dead_writer_left_in_a_store_is_rolled_back(store: StoreServer, fail_after: int) -> None:
     table = table_in(store, MOR, 9)
@@ -54,7 +61,8 @@ def test_what_a_dead_writer_left_in_a_store_is_rolled_back(store: StoreServer, f
     dying = Table(replace(table._context, storage=FaultyStorage(table._context.storage, fail_after)))
     with pytest.raises(InjectedFault):
         dying.upsert(rides(("a", "rome", 2, 2.0), ("b", "oslo", 2, 2.0)))
-    table.upsert(rides(("c", "rome", 1, 1.0)))
+    time.sleep(1.1)
+    table.upsert(rides(("c", "rome", 1, 1.0)), options=ALIVE_FOR_A_SECOND)
     ts = {row[0]: row[2] for row in held(table)}
     assert ts in ({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 2, "c": 1})
     assert (orphans(table), leftovers(table)) == ([], [])

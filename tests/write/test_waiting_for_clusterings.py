@@ -93,7 +93,11 @@ def test_a_clustering_that_nobody_runs_is_an_error_after_the_wait() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"}]
+    "options",
+    [
+        {"hoodie.write.concurrency.mode": "SINGLE_WRITER"},
+        {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"},
+    ],
 )
 def test_a_write_that_may_not_run_again_is_refused_at_once(options: dict[str, str]) -> None:
     table, time = planned()
