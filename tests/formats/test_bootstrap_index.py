@@ -25,7 +25,7 @@ def test_entries_come_back_in_the_order_of_their_keys(entries: dict[str, bytes])
     found = [
         pair
         for each in reader(data).scan()
-        for pair in zip(each.keys.to_pylist(), each.values(), strict=True)
+        for pair in zip(each.keys.to_pylist(), each.values().to_pylist(), strict=True)
     ]
     assert found == sorted(entries.items(), key=lambda entry: entry[0].encode())
     assert reader(data).info[b"about"] == b"tests"
@@ -38,7 +38,7 @@ def test_a_key_is_found_in_whichever_block_it_is() -> None:
     for number in (0, 1, 1_048, 1_500, 2_999):
         key = f"part={number:05}"
         (found,) = reader(data).seek([key, "part=none"])
-        assert (found.keys.to_pylist(), found.values()) == ([key], [entries[key]])
+        assert (found.keys.to_pylist(), found.values().to_pylist()) == ([key], [entries[key]])
 
 
 def test_the_index_tells_the_source_of_every_file_by_partition() -> None:

@@ -7,21 +7,23 @@ import json
 import struct
 import tracemalloc
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import fastavro
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro.container import encode_long
 from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
-from drawstring.formats.hfile import read_hfile_records
+from drawstring.formats.hfile import encode_hfile, read_hfile_records, writer
 from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec
+from drawstring.formats.hfile.entries import HFileEntries
 from drawstring.formats.hfile.index import IndexEntry, data_blocks
 from drawstring.formats.log_inline import BlockType
 from tests.support.hfiles import GZ, NONE, Form, block, hfile, reader
@@ -31,8 +33,15 @@ GOLDEN = Path(__file__).parents[1] / "golden/tables"
 
 
 def pairs_of(data: bytes, keys: list[str] | None = None) -> list[tuple[str, bytes]]:
-    entries = reader(data).scan() if keys is None else reader(data).seek(keys)
-    return [pair for each in entries for pair in zip(each.keys.to_pylist(), each.values(), strict=True)]
+    return pairs_in(reader(data).scan() if keys is None else reader(data).seek(keys))
+
+
+def pairs_in(entries: Iterable[HFileEntries]) -> list[tuple[str, bytes]]:
+    return [
+        pair
+        for each in entries
+        for pair in zip(each.keys.to_pylist(), each.values().to_pylist(), strict=True)
+    ]
 
 
 def real_hfiles() -> Iterator[tuple[str, bytes, str | None]]:
@@ -74,7 +83,7 @@ def test_every_hfile_of_the_golden_tables_is_read_in_full() -> None:
         expected: list[Any] = [
             fastavro.schemaless_reader(io.BytesIO(value), schema, None) | {"key": key}
             for each in found
-            for key, value in zip(each.keys.to_pylist(), each.values(), strict=True)
+            for key, value in zip(each.keys.to_pylist(), each.values().to_pylist(), strict=True)
         ]
         empty: dict[str, Any] = {}
         assert [plain(row) for row in rows] == [
@@ -139,6 +148,65 @@ def test_equal_keys_in_two_blocks_are_all_found() -> None:
     for size in (1, 2, 3):
         found = pairs_of(hfile(pairs, Form(block_entries=size)), ["b"])
         assert [value for _, value in found] == [b"2", b"3", b"4"]
+
+
+@given(
+    st.dictionaries(st.text("ab\0ä", max_size=5), st.binary(max_size=40), max_size=40),
+    st.integers(1, 5),
+    st.lists(st.text("ab\0ä", max_size=4), max_size=4),
+)
+def test_any_prefixes_are_found(held: dict[str, bytes], size: int, prefixes: list[str]) -> None:
+    pairs = sorted(held.items(), key=lambda pair: pair[0].encode())
+    data = hfile(pairs, Form(block_entries=size))
+
+    assert pairs_in(reader(data).seek_prefixes(prefixes)) == [
+        pair for pair in pairs if pair[0].startswith(tuple(prefixes))
+    ]
+
+
+@given(st.dictionaries(st.text(max_size=20), st.binary(max_size=200), max_size=60), st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_drawstring_writes_is_read_back(
+    monkeypatch: pytest.MonkeyPatch, held: dict[str, bytes], drawn: st.DataObject
+) -> None:
+    monkeypatch.setattr(writer, "BLOCK_BYTES_MAX", drawn.draw(st.integers(1, 3000)))
+    data = encode_hfile(held.items(), {}, 0)
+
+    ordered = sorted(held.items(), key=lambda pair: pair[0].encode())
+    assert pairs_of(data) == ordered
+    some = drawn.draw(st.lists(st.sampled_from(sorted(held)), max_size=9)) if held else []
+    assert pairs_of(data, some) == [pair for pair in ordered if pair[0] in some]
+    begins = tuple(key[:2] for key in some)
+    assert pairs_in(reader(data).seek_prefixes(begins)) == [p for p in ordered if p[0].startswith(begins)]
+
+
+def test_a_lookup_of_many_keys_reads_each_block_at_most_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = reader(hfile(PAIRS, Form(block_entries=10)))
+    read: list[int] = []
+    block_of = BlockSource.block
+    monkeypatch.setattr(
+        BlockSource, "block", lambda self, at, *magics: read.append(at) or block_of(self, at, *magics)
+    )
+
+    wanted = [f"k{at:03d}" for at in range(199, 50, -1)]
+    assert [key for key, _ in pairs_in(opened.seek(wanted))] == wanted[::-1]
+    assert len(read) == len(set(read)) <= 16
+    read.clear()
+    assert [key for key, _ in pairs_in(opened.seek(["k125"]))] == ["k125"]
+    assert len(read) == 1
+    read.clear()
+    assert len(pairs_in(opened.seek_prefixes(["k12", "k19", "k0000"]))) == 20
+    assert len(read) <= 6
+
+
+@given(st.binary(max_size=30), st.data())
+def test_any_changed_byte_is_read_or_refused(value: bytes, drawn: st.DataObject) -> None:
+    data = bytearray(encode_hfile([(f"k{at}", value) for at in range(9)], {}, 0))
+    place = drawn.draw(st.integers(0, len(data) - 1))
+    data[place] = drawn.draw(st.integers(0, 255))
+
+    with suppress(CorruptTableError, UnsupportedError):
+        pairs_of(bytes(data))
 
 
 def test_an_empty_file_has_no_entries() -> None:

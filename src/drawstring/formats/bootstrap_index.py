@@ -92,7 +92,7 @@ def read_bootstrap_index(file: pa.NativeFile, size: int) -> dict[str, bytes]:
     return {
         key.removeprefix(_PARTITION_KEY): value
         for entries in HFileReader(file, size).scan()
-        for key, value in zip(entries.keys.to_pylist(), entries.values(), strict=True)
+        for key, value in zip(entries.keys.to_pylist(), entries.values().to_pylist(), strict=True)
     }
 
 

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,14 +22,16 @@ from drawstring.formats.avro.datums import Array, Datums
 from drawstring.formats.hfile.trailer import vint
 
 _LENGTHS = struct.Struct(">ii")
+_KEY_LENGTH_BYTES = 4
 _ROW_BYTES = 2
 _AFTER_ROW_BYTES = 10
 _PUT = 4
+_VINT_BYTE_MAX = 127
 
 
 @dataclass(frozen=True, slots=True)
 class HFileEntries:
-    """Entries of one data block.
+    """Entries of one data block, sorted by key.
 
     Attributes:
         keys: their keys.
@@ -44,13 +47,24 @@ class HFileEntries:
 
     def of(self, keys: pa.Array) -> HFileEntries:
         """Return the entries with some keys."""
-        rows = np.flatnonzero(pc.is_in(self.keys, keys).to_numpy(zero_copy_only=False))
-        return HFileEntries(self.keys.take(pa.array(rows)), self.block, self.starts[rows], self.ends[rows])
+        return self._at(np.flatnonzero(pc.is_in(self.keys, keys).to_numpy(zero_copy_only=False)))
 
-    def values(self) -> list[bytes]:
+    def with_prefixes(self, prefixes: Sequence[bytes]) -> HFileEntries:
+        """Return the entries whose keys begin with any of the given bytes."""
+        keys, found = self.keys.cast(pa.binary()), np.zeros(len(self.keys), np.bool_)
+        for size in {len(prefix) for prefix in prefixes}:
+            wanted = pa.array([prefix for prefix in prefixes if len(prefix) == size], pa.binary())
+            found |= pc.is_in(pc.binary_slice(keys, 0, size), wanted).to_numpy(zero_copy_only=False)
+        return self._at(np.flatnonzero(found))
+
+    def values(self) -> pa.BinaryArray:
         """Return the values."""
-        spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        return [self.block[start:end] for start, end in spans]
+        return Datums(self.block, 0, len(self.block)).texts_of(
+            self.starts.copy(), self.ends - self.starts, pa.binary()
+        )
+
+    def _at(self, rows: Array) -> HFileEntries:
+        return HFileEntries(self.keys.take(pa.array(rows)), self.block, self.starts[rows], self.ends[rows])
 
 
 def decode_entries(block: bytes, with_timestamps: bool) -> HFileEntries:
@@ -61,25 +75,48 @@ def decode_entries(block: bytes, with_timestamps: bool) -> HFileEntries:
         with_timestamps: whether memory store timestamps follow the values.
 
     Raises:
-        ValueError or struct.error: the block is damaged.
+        ValueError, IndexError or struct.error: the block is damaged.
         UnsupportedError: an entry is not a put, or has a column family; Hudi writes no such entries.
     """
-    positions: list[int] = []
-    at = 0
-    while at < len(block):
-        key_bytes, value_bytes = _LENGTHS.unpack_from(block, at)
-        start = at + _LENGTHS.size + key_bytes
-        end = start + value_bytes
-        if key_bytes < _ROW_BYTES + _AFTER_ROW_BYTES or value_bytes < 0 or end > len(block):
-            raise ValueError(f"an entry claims {key_bytes} and {value_bytes} bytes at {at} of {len(block)}")
-        positions += at, start, end
-        at = vint(block, end)[1] if with_timestamps else end
-    bounds = np.array(positions, np.int64).reshape(-1, 3)
-    return HFileEntries(_keys(block, bounds[:, 0], bounds[:, 1]), block, bounds[:, 1], bounds[:, 2])
-
-
-def _keys(block: bytes, entries: Array, values: Array) -> pa.StringArray:
+    at = _starts(block, with_timestamps)
     datums = Datums(block, 0, len(block))
+    values = at + _LENGTHS.size + datums.words(">i4", at).astype(np.int64)
+    ends = values + datums.words(">i4", at + _KEY_LENGTH_BYTES).astype(np.int64)
+    return HFileEntries(_keys(datums, at, values), block, values, ends)
+
+
+def _starts(block: bytes, with_timestamps: bool) -> Array:
+    """Return where the entries of a block start.
+
+    Only the entries before it tell where an entry starts, so this is the one loop over entries. Few pairs of
+    lengths occur in a block; each is decoded once.
+    """
+    starts: list[int] = []
+    steps: dict[bytes, int] = {}
+    at, size = 0, len(block)
+    while at < size:
+        starts.append(at)
+        lengths = block[at : at + _LENGTHS.size]
+        step = steps.get(lengths)
+        if step is None:
+            step = steps[lengths] = _step(lengths)
+        at += step
+        if with_timestamps:
+            at = at + 1 if block[at] <= _VINT_BYTE_MAX else vint(block, at)[1]
+    if at != size:
+        raise ValueError(f"the entry at byte {starts[-1]} is longer than the block")
+    return np.array(starts, np.int64)
+
+
+def _step(lengths: bytes) -> int:
+    """Return the number of bytes of an entry without its timestamp, from its two lengths."""
+    key_bytes, value_bytes = _LENGTHS.unpack(lengths)
+    if key_bytes < _ROW_BYTES + _AFTER_ROW_BYTES or value_bytes < 0:
+        raise ValueError(f"an entry claims {key_bytes} and {value_bytes} bytes")
+    return int(_LENGTHS.size + key_bytes + value_bytes)
+
+
+def _keys(datums: Datums, entries: Array, values: Array) -> pa.StringArray:
     at = entries + _LENGTHS.size
     sizes = datums.words(">i2", at).astype(np.int64)
     at += _ROW_BYTES

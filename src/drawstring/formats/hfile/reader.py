@@ -1,4 +1,4 @@
-"""The HFile reader: scans of all entries, and lookups of keys.
+"""The HFile reader: scans of all entries, and lookups of keys and of prefixes of keys.
 
 data blocks | meta blocks | root index, index of meta blocks, file information | trailer
 
@@ -11,6 +11,7 @@ import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Final
 
 import pyarrow as pa
@@ -91,7 +92,7 @@ class HFileReader:
             raise _corrupt(f"it has {count} entries instead of {self.entry_count}")
 
     def seek(self, keys: Iterable[str]) -> Iterator[HFileEntries]:
-        """Yield the entries with some keys, reading only blocks that may have one of them.
+        """Yield the entries with some keys, block by block; each block that may have one is read once.
 
         Args:
             keys: the keys, in any order; those that the file lacks are skipped.
@@ -99,24 +100,51 @@ class HFileReader:
         Raises:
             CorruptTableError: a block is damaged.
         """
-        keys_of_block: dict[int, list[str]] = {}
-        for key in set(keys):
-            for number in self._block_numbers(key.encode()):
-                keys_of_block.setdefault(number, []).append(key)
-        for number in sorted(keys_of_block):
-            entries = self._entries(self._blocks[number]).of(pa.array(keys_of_block[number], pa.string()))
-            if len(entries.keys):
-                yield entries
+        ordered = sorted({key.encode(): key for key in keys}.items())
+        rows = [row for row, _ in ordered]
+        for block, after in self._blocks_and_next_keys():
+            wanted = _between(rows, block.key, after)
+            if wanted.start < wanted.stop:
+                found = self._entries(block).of(pa.array([key for _, key in ordered[wanted]], pa.string()))
+                if len(found.keys):
+                    yield found
 
-    def _block_numbers(self, key: bytes) -> range:
-        """Return the numbers of the blocks that may have a key; equal keys may continue in the next block."""
-        first = max(0, bisect_left(self._first_keys, key) - 1)
-        return range(first, bisect_right(self._first_keys, key))
+    def seek_prefixes(self, prefixes: Iterable[str]) -> Iterator[HFileEntries]:
+        """Yield the entries whose keys begin with any of some texts, block by block.
+
+        Args:
+            prefixes: the texts, in any order.
+
+        Raises:
+            CorruptTableError: a block is damaged.
+        """
+        wanted = sorted({prefix.encode() for prefix in prefixes})
+        sizes = {len(prefix) for prefix in wanted}
+        for block, after in self._blocks_and_next_keys():
+            begun = {block.key[:size] for size in sizes}.intersection(wanted)
+            within = sorted(begun.union(wanted[_between(wanted, block.key, after)]))
+            if within:
+                found = self._entries(block).with_prefixes(within)
+                if len(found.keys):
+                    yield found
+
+    def _blocks_and_next_keys(self) -> Iterator[tuple[IndexEntry, bytes | None]]:
+        """Yield each block with the first key of the next, which may continue keys of the block.
+
+        A key of a block is not less than the block's first key and not greater than the next block's, None
+        after the last block.
+        """
+        return zip_longest(self._blocks, self._first_keys[1:])
 
     def _entries(self, block: IndexEntry) -> HFileEntries:
         with _damage():
             _, payload, _ = self._source.block(block.offset, DATA)
             return decode_entries(payload, self.info.get(_KEY_VALUE_VERSION) == _WITH_TIMESTAMPS)
+
+
+def _between(rows: list[bytes], first: bytes, last: bytes | None) -> slice:
+    """Return which of sorted rows are not less than one key and not greater than another."""
+    return slice(bisect_left(rows, first), len(rows) if last is None else bisect_right(rows, last))
 
 
 @contextmanager
