@@ -24,6 +24,8 @@ from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import WriteOptions, check_call, options_of
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
+from drawstring.metadata.contents import contents, summary
+from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.model.clean import CleanPlan
 from drawstring.model.files import FileSlice
 from drawstring.model.hold import Hold
@@ -760,6 +762,39 @@ class Table:
         """
         with self._errors():
             return latest_slices(self._facts())
+
+    def metadata(self, partition: str | None = None) -> pa.Table:
+        """Return what the table's metadata table holds: file names, statistics, bloom filters and indexes.
+
+        Apache Hudi keeps it in `.hoodie/metadata`; drawstring reads it and does not write it yet.
+
+        Args:
+            partition: the partition to read, such as `files`, `column_stats`, `record_index` or
+                `secondary_index_<name>`. A list of all partitions by default.
+
+        Returns:
+            One row for each partition, with its number of file groups, base and log files and its size in
+            bytes; or the decoded records of one partition: a file, the statistics of a column, a bloom
+            filter, or a key and its place in each row. Smallest and greatest values are text.
+
+        Raises:
+            InvalidError: the table has no metadata table, or the metadata table has no such partition.
+            CorruptTableError: the metadata table is damaged; rows of the table are not affected.
+            UnsupportedError: this release does not know the kind of the partition.
+
+        Example:
+            >>> try:
+            ...     table.metadata("files")
+            ... except drawstring.InvalidError as error:
+            ...     print(error.message.partition(".")[0])
+            The table has no metadata table
+        """
+        with self._errors():
+            facts = self._facts()
+            opened = open_metadata_table(facts.storage, facts.config, facts.timeline, self._context.clock)
+            return (
+                summary(opened) if partition is None else contents(opened, partition, facts.config.timezone)
+            )
 
     # -------------------- holds
 

@@ -12,6 +12,7 @@ import pytest
 
 from drawstring.cli import app
 from drawstring.cli.arguments import open_table
+from tests.support.golden import unpack
 from tests.support.histories import Case, History, create, row, table_of, write
 
 MOR = Case(9, "MERGE_ON_READ")
@@ -80,6 +81,36 @@ def test_files_of_one_partition(text: Any, rides: History) -> None:
     shown = json.loads(text("files", rides.path, "--partition", "lima", "--json"))
     assert {part["partition"] for part in shown} == {"lima"}
     assert f"{len(shown)} file groups, " in text("files", rides.path, "--partition", "lima")
+
+
+def test_metadata_lists_the_partitions_of_the_metadata_table(text: Any, tmp_path: Path) -> None:
+    root = str(unpack("v9_idx_secondary", tmp_path))
+    lines = text("metadata", root).splitlines()
+    assert lines[0].split() == [
+        "partition",
+        "file",
+        "groups",
+        "base",
+        "files",
+        "log",
+        "files",
+        "size",
+        "bytes",
+    ]
+    assert lines[-1] == "5 partitions"
+    found = json.loads(text("metadata", root, "record_index", "--json"))
+    assert found[0] == {
+        "key": "10",
+        "partition": "part=p1",
+        "file_id": "574baeb8-7863-47bf-b17e-9a124575a539-0",
+        "instant": "20261121092531364",
+        "position": None,
+    }
+    assert "name-2-v1" in text("metadata", root, "secondary_index_idx_sec")
+
+
+def test_a_table_without_a_metadata_table_is_told(complaint: Any, rides: History) -> None:
+    assert "has no metadata table" in complaint("metadata", rides.path)
 
 
 def test_head_prints_as_many_rows_as_asked_for(text: Any, rides: History) -> None:

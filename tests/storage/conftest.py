@@ -6,18 +6,21 @@ from pathlib import Path
 import pytest
 
 from drawstring.storage import Storage, open_storage
+from drawstring.storage.subfolder import Subfolder
 from tests.support.store_server import StoreServer
 
 _numbers = itertools.count()
 
 
-@pytest.fixture(params=["local", "memory", "s3", "gcs", "azure"])
+@pytest.fixture(params=["local", "memory", "subfolder", "s3", "gcs", "azure"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     """Every storage, at a root that is empty and holds characters that need care."""
     if request.param == "local":
         return open_storage(tmp_path / "my täble")
     if request.param == "memory":
         return open_storage(f"memory://{request.node.name}/{next(_numbers)}")
+    if request.param == "subfolder":
+        return Subfolder(open_storage(tmp_path / "table"), "my täble/inside")
     server: StoreServer = request.getfixturevalue(request.param)
     return open_storage(server.address(f"my täble/{next(_numbers)}"), server.options)
 

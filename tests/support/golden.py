@@ -135,6 +135,10 @@ def expected(table: str) -> dict[str, Any]:
     return content
 
 
+WITH_METADATA = [name for name in NAMES if "metadata_table" in expected(name)]
+"""Tables with a metadata table."""
+
+
 def cases_of(table: str) -> list[Case]:
     """Return all queries that were run on a table."""
     golden = expected(table)

@@ -114,6 +114,10 @@ class MissingFileError(CorruptTableError):
     """
 
 
+class MetadataTableError(CorruptTableError):
+    """The metadata table is damaged, though the table itself may be whole: switch the metadata table off."""
+
+
 class FilesCleanedError(UnavailableError):
     """A clean, an archiving or another action deleted files that a reader had planned to read: read again."""
 

@@ -25,6 +25,7 @@ from drawstring.cli.commands.expire import expire_partitions
 from drawstring.cli.commands.files import files
 from drawstring.cli.commands.head import head
 from drawstring.cli.commands.holds import holds
+from drawstring.cli.commands.metadata import metadata
 from drawstring.cli.commands.restore import restore
 from drawstring.cli.commands.rollback import rollback
 from drawstring.cli.commands.savepoint import savepoint
@@ -42,6 +43,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     show,
     timeline,
     files,
+    metadata,
     head,
     compact,
     log_compact,

@@ -29,12 +29,12 @@ from drawstring.base.errors import DrawstringError, UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
+from drawstring.metadata.partitions import METADATA_FOLDER
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config, save_properties
 
 SCHEMA_HISTORY: Final = ".hoodie/.schema"
-METADATA_FOLDER: Final = ".hoodie/metadata"
 _TIMELINES: Final = (f"{METADATA_FOLDER}/.hoodie", f"{METADATA_FOLDER}/.hoodie/timeline")
 _INITIAL: Final = "00000000000000"
 """Prefix of the instant times that initialised a metadata table."""

@@ -15,8 +15,12 @@ def load(name: str) -> dict[str, Any]:
     Args:
         name: `commit`, `replace_commit`, `requested_replace`, `compaction_plan`, `rollback_plan`,
             `rollback`, `clean_plan`, `clean`, `savepoint`, `restore_plan`, `restore`,
-            `archived_entry` or `delete_list`.
+            `archived_entry`, `delete_list` or `metadata_record`.
     """
-    text = resources.files(__package__).joinpath(f"{name}.avsc").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
+    schema: dict[str, Any] = json.loads(text(name))
     return schema
+
+
+def text(name: str) -> str:
+    """Return the JSON text of a schema; see `load`."""
+    return resources.files(__package__).joinpath(f"{name}.avsc").read_text(encoding="utf-8")

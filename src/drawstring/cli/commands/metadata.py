@@ -1,0 +1,33 @@
+"""`drawstring metadata`: what the metadata table of a table holds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from drawstring.base.counted import counted
+from drawstring.cli import output
+from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+
+OnePartition = Annotated[
+    str | None, Parameter(help="Partition of the metadata table; all are listed without.")
+]
+
+
+def metadata(
+    path: TablePath,
+    partition: OnePartition = None,
+    /,
+    *,
+    as_json: AsJson = False,
+    storage_option: StorageOptions = (),
+) -> None:
+    """Show the partitions of the metadata table, or the records of one: files, statistics, keys."""
+    rows = open_table(path, storage_option).metadata(partition)
+    if as_json:
+        output.print_json(rows.to_pylist())
+        return
+    titles = [name.replace("_", " ") for name in rows.column_names]
+    output.print_grid(titles, (list(row.values()) for row in rows.to_pylist()))
+    output.print_line(counted(rows.num_rows, "partition" if partition is None else "record"))

@@ -1,0 +1,260 @@
+"""The contents of the metadata table as tables for people and programs.
+
+    partition kind                     columns
+    files                              partition, file, size_bytes
+    column_stats, partition_stats      partition, file, column, type, min, max, values, nulls, ...
+    bloom_filters                      partition, file, type, instant, filter_bytes
+    record_index                       key, partition, file_id, instant, position
+    secondary_index_<name>             value, key
+    expr_index_<name>                  those of statistics or of bloom filters
+
+Keys hold hashes of partitions and file names; `files` tells which these are. A hash of one that is gone is
+shown as null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.merge.versions import flat
+from drawstring.metadata.keys import NAME_HASH_CHARS, decode_secondary_key, file_hash, partition_hash
+from drawstring.metadata.merging import listed_files, newest
+from drawstring.metadata.metadata_table import MetadataTable, about_metadata
+from drawstring.metadata.partitions import (
+    ALL_PARTITIONS,
+    BLOOM,
+    FILES,
+    KEY,
+    LOCATION,
+    NAME,
+    PARTITION_STATISTICS,
+    ROOT_PARTITION,
+    SECONDARY,
+    SIZE,
+    STATISTICS,
+    TYPE,
+    Kind,
+    kind_of,
+)
+from drawstring.metadata.rows import no_rows, read_rows
+from drawstring.metadata.statistics import MAX, MIN, bounds_as_text, combined, type_names
+from drawstring.timeline.instants import instant_time
+
+_MERGE: Final[Mapping[Kind, Callable[[pa.Table], pa.Table]]] = {
+    Kind.FILES: listed_files,
+    Kind.STATISTICS: combined,
+    Kind.EXPRESSION_INDEX: combined,
+}
+
+
+def summary(table: MetadataTable) -> pa.Table:
+    """Return the partitions of the metadata table with their file groups, files and sizes."""
+    rows = []
+    for partition in table.ready:
+        slices = table.slices(partition)
+        rows.append(
+            {
+                "partition": partition,
+                "file_groups": len(slices),
+                "base_files": sum(each.base is not None for each in slices),
+                "log_files": sum(len(each.logs) for each in slices),
+                "size_bytes": sum(each.size_bytes for each in slices),
+            }
+        )
+    names = pa.schema(
+        [
+            ("partition", pa.string()),
+            *((name, pa.int64()) for name in ("file_groups", "base_files", "log_files", "size_bytes")),
+        ]
+    )
+    return pa.Table.from_pylist(rows, names)
+
+
+def records(table: MetadataTable, partition: str) -> pa.Table:
+    """Return the merged records of a partition as they are stored; of `files`, the files that they list.
+
+    Raises:
+        CorruptTableError: a file is missing or damaged.
+        InvalidError: the metadata table does not have the partition.
+        UnsupportedError: this release does not know the partition.
+    """
+    slices, kind = table.slices(partition), kind_of(partition)
+    merge = _MERGE.get(kind, newest)
+    with about_metadata(table.storage):
+        groups = [merge(read_rows(table, each, kind)) for each in slices]
+        return pa.concat_tables([merge(no_rows(kind)), *groups])
+
+
+def contents(table: MetadataTable, partition: str, timezone: str) -> pa.Table:
+    """Return the live records of a partition, decoded.
+
+    Args:
+        table: the metadata table.
+        partition: one of its partitions.
+        timezone: of the instant times of the table, `UTC` or `LOCAL`.
+
+    Raises:
+        CorruptTableError: a file is missing or damaged.
+        InvalidError: the metadata table does not have the partition.
+        UnsupportedError: this release does not know the partition.
+    """
+    rows = records(table, partition)
+    with about_metadata(table.storage):
+        decoded = _decoded(table, kind_of(partition), rows, timezone)
+        return decoded.sort_by([(name, "ascending") for name in decoded.schema.names[:3]])
+
+
+def _decoded(table: MetadataTable, kind: Kind, rows: pa.Table, timezone: str) -> pa.Table:
+    match kind:
+        case Kind.FILES:
+            return _files(rows)
+        case Kind.RECORD_INDEX:
+            return _locations(rows, timezone)
+        case Kind.SECONDARY_INDEX:
+            return _secondary(rows)
+        case Kind.BLOOM_FILTERS:
+            return _bloom_filters(rows, KnownNames(table))
+        case Kind.EXPRESSION_INDEX if _struct(rows, BLOOM).null_count < rows.num_rows:
+            return _bloom_filters(rows, KnownNames(table))
+        case _:
+            return _statistics(rows, KnownNames(table))
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """The partitions and files that `files` lists, by their hashes."""
+
+    table: MetadataTable
+
+    def partitions(self, hashes: pa.Array) -> pa.Array:
+        """Return the partition paths with some hashes."""
+        known = self._files.filter(pc.equal(self._files.column(KEY), ALL_PARTITIONS)).column(NAME)
+        return _looked_up(hashes, {partition_hash(_path(name)): _path(name) for name in known.to_pylist()})
+
+    def files(self, hashes: pa.Array) -> pa.Array:
+        """Return the file names with some hashes."""
+        known = self._files.filter(pc.not_equal(self._files.column(KEY), ALL_PARTITIONS)).column(NAME)
+        return _looked_up(hashes, {file_hash(name): name for name in known.to_pylist()})
+
+    @cached_property
+    def _files(self) -> pa.Table:
+        return records(self.table, FILES)
+
+
+def _looked_up(hashes: pa.Array, known: Mapping[str, str]) -> pa.Array:
+    places = pc.index_in(hashes, pa.array(list(known), pa.string()))
+    return pa.array(list(known.values()), pa.string()).take(places)
+
+
+def _path(partition: str) -> str:
+    return "" if partition == ROOT_PARTITION else partition
+
+
+def _struct(rows: pa.Table, name: str) -> pa.StructArray:
+    return flat(rows.column(name))
+
+
+def _live(rows: pa.Table, name: str) -> pa.Table:
+    """Return the rows that have a content and are not tombstones."""
+    content = _struct(rows, name)
+    is_live = pc.and_(content.is_valid(), pc.invert(content.field("isDeleted").fill_null(False)))
+    return rows.filter(is_live)
+
+
+def _files(rows: pa.Table) -> pa.Table:
+    files = rows.filter(pc.not_equal(rows.column(KEY), ALL_PARTITIONS))
+    partitions = flat(files.column(KEY))
+    is_root = pc.equal(partitions, ROOT_PARTITION)
+    return pa.table(
+        {
+            "partition": pc.if_else(is_root, "", partitions),
+            "file": files.column(NAME),
+            "size_bytes": files.column(SIZE),
+        }
+    )
+
+
+def _statistics(rows: pa.Table, known: KnownNames) -> pa.Table:
+    rows = _live(rows, STATISTICS)
+    statistics, keys = _struct(rows, STATISTICS), flat(rows.column(KEY))
+    is_partition = pc.equal(flat(rows.column(TYPE)), PARTITION_STATISTICS)
+    names = statistics.field("fileName")
+    hashes = pc.utf8_slice_codeunits(keys, NAME_HASH_CHARS, 2 * NAME_HASH_CHARS)
+    return pa.table(
+        {
+            "partition": pc.if_else(is_partition, names, known.partitions(hashes)),
+            "file": pc.if_else(is_partition, pa.scalar(None, pa.string()), names),
+            "column": statistics.field("columnName"),
+            "type": type_names(statistics),
+            "min": bounds_as_text(statistics, MIN),
+            "max": bounds_as_text(statistics, MAX),
+            "values": statistics.field("valueCount"),
+            "nulls": statistics.field("nullCount"),
+            "size_bytes": statistics.field("totalSize"),
+            "plain_bytes": statistics.field("totalUncompressedSize"),
+            "is_tight": statistics.field("isTightBound"),
+        }
+    )
+
+
+def _bloom_filters(rows: pa.Table, known: KnownNames) -> pa.Table:
+    rows = _live(rows, BLOOM)
+    filters, keys = _struct(rows, BLOOM), flat(rows.column(KEY))
+    return pa.table(
+        {
+            "partition": known.partitions(pc.utf8_slice_codeunits(keys, 0, NAME_HASH_CHARS)),
+            "file": known.files(pc.utf8_slice_codeunits(keys, NAME_HASH_CHARS)),
+            "type": filters.field("type"),
+            "instant": filters.field("timestamp"),
+            "filter_bytes": pc.binary_length(filters.field("bloomFilter")).cast(pa.int64()),
+        }
+    )
+
+
+def _locations(rows: pa.Table, timezone: str) -> pa.Table:
+    locations = _struct(rows, LOCATION)
+    return pa.table(
+        {
+            "key": rows.column(KEY),
+            "partition": locations.field("partitionName"),
+            "file_id": _file_ids(locations),
+            "instant": _instants(locations.field("instantTime"), timezone),
+            "position": locations.field("position"),
+        }
+    )
+
+
+def _file_ids(locations: pa.StructArray) -> pa.Array:
+    """Return file ids: a text, or the two halves of a UUID and a number, -1 if the id has no number."""
+    parts = ("fileIdHighBits", "fileIdLowBits", "fileIndex")
+    numbers = [locations.field(name).fill_null(-1).to_numpy(zero_copy_only=False) for name in parts]
+    ids, codes = np.unique(np.stack(numbers, axis=1), axis=0, return_inverse=True)
+    texts = pa.array([_file_id(*each) for each in ids.tolist()], pa.string())
+    is_text = pc.equal(locations.field("fileIdEncoding"), 1)
+    return pc.if_else(is_text, locations.field("fileId"), texts.take(pa.array(codes.ravel())))
+
+
+def _file_id(high: int, low: int, number: int) -> str:
+    digits = f"{high % (1 << 64):016x}{low % (1 << 64):016x}"
+    uuid = "-".join(digits[start:stop] for start, stop in pairwise((0, 8, 12, 16, 20, 32)))
+    return uuid if number < 0 else f"{uuid}-{number}"
+
+
+def _instants(epochs_ms: pa.Array, timezone: str) -> pa.Array:
+    encoded = epochs_ms.dictionary_encode()
+    texts: Sequence[Any] = [instant_time(each, timezone) for each in encoded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def _secondary(rows: pa.Table) -> pa.Table:
+    pairs = [decode_secondary_key(key) for key in _live(rows, SECONDARY).column(KEY).to_pylist()]
+    columns = {"value": [value for value, _ in pairs], "key": [key for _, key in pairs]}
+    return pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})

@@ -1,0 +1,182 @@
+"""The metadata table of a table: its own timeline, file groups, and the instants that count in it.
+
+A write adds to the metadata table first and then completes its instant in the table. In between, and after a
+crash there, the metadata table knows files of a write that is not committed. So of its delta commits those do
+not count whose instant is pending in the table:
+
+    metadata table    deltacommit 10     deltacommit 20     deltacommit 30
+    table             commit 10          inflight 20        (archived, or a service of the metadata table)
+    counts            yes                no                 yes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import pyarrow as pa
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import (
+    REPAIR,
+    CorruptTableError,
+    DrawstringError,
+    InvalidError,
+    MetadataTableError,
+)
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.view.file_groups import FileGroupView, table_view
+from drawstring.metadata.partitions import METADATA_FOLDER
+from drawstring.model.files import FileSlice
+from drawstring.model.instant import Instant, State
+from drawstring.storage.protocol import Storage
+from drawstring.storage.subfolder import Subfolder
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+
+_TO_REPAIR: Final = "To repair the table, "
+_BUILDING: Final = "hoodie.table.metadata.partitions.inflight"
+
+
+@dataclass(frozen=True)
+class MetadataTable:
+    """A metadata table as one load sees it.
+
+    Attributes:
+        storage: its files.
+        config: its settings.
+        own_timeline: its timeline as stored.
+        timeline: its timeline, where delta commits that do not count are pending.
+        view: its file groups.
+        ready: the partitions that are complete.
+        building: the partitions that are being built.
+    """
+
+    storage: Storage
+    config: TableConfig
+    own_timeline: Timeline
+    timeline: Timeline
+    view: FileGroupView
+    ready: tuple[str, ...]
+    building: tuple[str, ...]
+
+    @cached_property
+    def instants(self) -> InstantRange:
+        """The instants whose log blocks count."""
+        return InstantRange.of(self.timeline)
+
+    def slices(self, partition: str) -> list[FileSlice]:
+        """Return the latest slice of each file group of a partition, by file id.
+
+        Raises:
+            CorruptTableError: a file of the partition is missing.
+            InvalidError: the metadata table does not have the partition.
+        """
+        self.check_has(partition)
+        with about_metadata(self.storage):
+            return self.view.slices(partition)
+
+    def check_has(self, partition: str) -> None:
+        """Check that a partition of the metadata table is complete.
+
+        Raises:
+            InvalidError: it is not.
+        """
+        if partition in self.ready:
+            return
+        if partition in self.building:
+            message = (
+                f"The partition {partition!r} of the metadata table is still being built. Wait for that."
+            )
+        else:
+            message = (
+                f"The metadata table has no partition {partition!r}. Use one of {', '.join(self.ready)}."
+            )
+        raise InvalidError(message, table=self.storage.spec.uri)
+
+
+def open_metadata_table(
+    storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock
+) -> MetadataTable:
+    """Open the metadata table of a table.
+
+    Args:
+        storage: the table's files.
+        config: the table's settings.
+        timeline: the table's timeline; what is pending in it does not count in the metadata table.
+        clock: for the timeline of the metadata table.
+
+    Raises:
+        InvalidError: the table has no metadata table.
+        MetadataTableError: its properties or its timeline are missing or damaged.
+    """
+    building = tuple(filter(None, config.properties.get(_BUILDING, "").split(",")))
+    if not (config.metadata_partitions or building):
+        raise InvalidError(
+            "The table has no metadata table. Apache Hudi creates one when it writes with"
+            " hoodie.metadata.enable=true; drawstring switches it off with its first write.",
+            table=storage.spec.uri,
+        )
+    own_storage = Subfolder(storage, METADATA_FOLDER)
+    with about_metadata(own_storage):
+        own_config = load_config(own_storage)
+        store = TimelineStore(own_storage, own_config, clock)
+        own_timeline = store.load()
+    if not own_timeline.writes():
+        raise damaged(own_storage, "its timeline has no completed write")
+    counted = _counted(own_timeline, timeline)
+    view = table_view(own_storage, own_config, counted, store)
+    ready = tuple(sorted(config.metadata_partitions))
+    return MetadataTable(own_storage, own_config, own_timeline, counted, view, ready, building)
+
+
+@contextmanager
+def about_metadata(storage: Storage) -> Iterator[None]:
+    """Say of errors in files of the metadata table that they are there, and what to do.
+
+    Args:
+        storage: files of the metadata table.
+    """
+    try:
+        yield
+    except MetadataTableError:
+        raise
+    except (CorruptTableError, InvalidError) as error:
+        reason = error.message.partition(REPAIR)[0].removesuffix(_TO_REPAIR).rstrip(" .:")
+        raise damaged(storage, reason).at(instant=error.instant, path=error.path) from error
+    except (ValueError, LookupError, pa.ArrowException) as error:
+        raise damaged(storage, str(error)) from error
+
+
+def damaged(storage: Storage, reason: str) -> DrawstringError:
+    """Return the error for a damaged metadata table.
+
+    Args:
+        storage: files of the metadata table.
+        reason: what is wrong, without a full stop.
+    """
+    message = (
+        f"The metadata table is damaged ({reason}). Switch it off, as any write by drawstring does; Apache"
+        " Hudi builds a new one with its next write."
+    )
+    return MetadataTableError(message, table=storage.spec.uri)
+
+
+def _counted(own: Timeline, timeline: Timeline) -> Timeline:
+    """Return the timeline of the metadata table without completions that are pending in the table."""
+    pending = {instant.requested for instant in timeline.pending()}
+    return own.with_instants(
+        tuple(
+            _reopened(instant) if instant.is_write and instant.requested in pending else instant
+            for instant in own.instants
+        )
+    )
+
+
+def _reopened(instant: Instant) -> Instant:
+    return replace(instant, state=State.INFLIGHT, completed=None)
