@@ -14,6 +14,7 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
+from drawstring.config.options.read_options import uses_metadata
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, table_scope
 from drawstring.config.table.config import KeyGeneratorType, TableType, table_config
 from drawstring.config.table.creation import new_table_properties
@@ -53,6 +54,7 @@ def open(
     uri: str | os.PathLike[str],
     *,
     storage_options: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
     engine: Engine | None = None,
 ) -> Table:
     """Open a Hudi table.
@@ -62,6 +64,9 @@ def open(
             `abfss://` or `az://`, or `memory://`, which exists as long as the process.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; names of other
             clients are accepted too, for example `aws_region` or `fs.s3a.endpoint`.
+        options: options of all queries by Hudi's keys; there is one, `hoodie.metadata.enable`: whether they
+            take the names of files from the metadata table of another engine, as in
+            `{"hoodie.metadata.enable": True}`. False by default: they list the storage.
         engine: runs the table's tasks; the embedded one by default.
 
     Returns:
@@ -78,9 +83,10 @@ def open(
         >>> table.scan(columns=["id"], where="fare > 15").to_arrow().num_rows
         2
     """
+    by_metadata = uses_metadata(options or {})
     storage = open_storage(uri, storage_options)
     try:
-        return Table(TableContext(storage, engine or LocalEngine()))
+        return Table(TableContext(storage, engine or LocalEngine(), uses_metadata=by_metadata))
     except DrawstringError as error:
         raise error.at(table=os.fspath(uri)) from error.__cause__
 

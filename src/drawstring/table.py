@@ -1764,7 +1764,7 @@ class Table:
         return done or CommitResult.nothing(operation)
 
     def _facts(self) -> TableFacts:
-        return load_facts(self._context.storage, self._context.clock)
+        return load_facts(self._context.storage, self._context.clock, self._context.uses_metadata)
 
     @property
     def _holds(self) -> Holds:

@@ -55,6 +55,7 @@ def read_hfile(data: bytes, schema_json: str | None = None) -> None:
     reader = HFileReader(pa.BufferReader(data), len(data))
     reader.meta("bloomFilter")
     list(reader.seek(["a", "k050", "__all_partitions__"]))
+    list(reader.seek_prefixes(["k05", "__"]))
     entries = list(reader.scan())
     schema = schema_json or reader.schema_json
     if schema:

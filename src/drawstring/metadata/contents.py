@@ -137,7 +137,9 @@ class KnownNames:
     def partitions(self, hashes: pa.Array) -> pa.Array:
         """Return the partition paths with some hashes."""
         known = self._files.filter(pc.equal(self._files.column(KEY), ALL_PARTITIONS)).column(NAME)
-        return _looked_up(hashes, {partition_hash(_path(name)): _path(name) for name in known.to_pylist()})
+        return _looked_up(
+            hashes, {partition_hash(path_of(name)): path_of(name) for name in known.to_pylist()}
+        )
 
     def files(self, hashes: pa.Array) -> pa.Array:
         """Return the file names with some hashes."""
@@ -154,7 +156,8 @@ def _looked_up(hashes: pa.Array, known: Mapping[str, str]) -> pa.Array:
     return pa.array(list(known.values()), pa.string()).take(places)
 
 
-def _path(partition: str) -> str:
+def path_of(partition: str) -> str:
+    """Return the partition path for the name of a partition in `files`."""
     return "" if partition == ROOT_PARTITION else partition
 
 

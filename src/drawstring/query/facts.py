@@ -18,6 +18,8 @@ from drawstring.base.errors import (
 )
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
+from drawstring.metadata.listing import MetadataListing
+from drawstring.metadata.partitions import FILES
 from drawstring.schema.meta import with_meta
 from drawstring.schema.schema_on_read import SchemaColumn, SchemaHistory, decode_history
 from drawstring.storage.protocol import Storage
@@ -39,6 +41,7 @@ class TableFacts:
         store: reads and changes the timeline.
         view: the file groups.
         schema: the columns without meta columns.
+        uses_metadata: whether the file groups come from the metadata table, if there is one.
     """
 
     storage: Storage
@@ -47,6 +50,7 @@ class TableFacts:
     store: TimelineStore
     view: FileGroupView
     schema: pa.Schema
+    uses_metadata: bool = False
 
     @property
     def full_schema(self) -> pa.Schema:
@@ -59,12 +63,13 @@ class TableFacts:
         return replace(self, schema=schema)
 
 
-def load_facts(storage: Storage, clock: Clock) -> TableFacts:
+def load_facts(storage: Storage, clock: Clock, uses_metadata: bool = False) -> TableFacts:
     """Load the state of a table.
 
     Args:
         storage: storage of the table.
         clock: generates instant times for later actions.
+        uses_metadata: whether to list files by the metadata table, if there is one, instead of the storage.
 
     Raises:
         InvalidError: there is no table.
@@ -72,12 +77,12 @@ def load_facts(storage: Storage, clock: Clock) -> TableFacts:
         UnavailableError: the table changed during every attempt to load it.
     """
     try:
-        return _load(storage, clock)
+        return _load(storage, clock, uses_metadata)
     except DrawstringError as error:
         raise error.at(table=storage.spec.uri) from error
 
 
-def _load(storage: Storage, clock: Clock) -> TableFacts:
+def _load(storage: Storage, clock: Clock, uses_metadata: bool) -> TableFacts:
     """Load a table; load it again if a timeline file was archived meanwhile."""
     missing: str | None = None
     for _ in range(ATTEMPTS_MAX):
@@ -92,7 +97,10 @@ def _load(storage: Storage, clock: Clock) -> TableFacts:
             missing = error.path
             continue
         view = table_view(storage, config, timeline, store)
-        return TableFacts(storage, config, timeline, store, view, schema)
+        if uses_metadata and FILES in config.metadata_partitions:
+            listing = MetadataListing(storage, config, timeline, clock, view.listing)
+            view = FileGroupView(timeline, config, listing, store)
+        return TableFacts(storage, config, timeline, store, view, schema, uses_metadata)
     raise UnavailableError("The table changed during every attempt to load it. Try again.")
 
 

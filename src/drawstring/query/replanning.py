@@ -147,7 +147,7 @@ def retry_on_change(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[
 
 def reload_facts(facts: TableFacts) -> TableFacts:
     """Load a table again."""
-    reloaded = load_facts(facts.storage, SystemClock())
+    reloaded = load_facts(facts.storage, SystemClock(), facts.uses_metadata)
     reloaded.store.recall(facts.store)
     return reloaded
 

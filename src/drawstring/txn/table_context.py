@@ -19,9 +19,11 @@ class TableContext:
         engine: runs tasks.
         clock: the source of instant times.
         ids: the source of unique ids, as for file groups.
+        uses_metadata: whether queries list files by the metadata table, if there is one.
     """
 
     storage: Storage
     engine: Engine = field(default_factory=LocalEngine)
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
+    uses_metadata: bool = False

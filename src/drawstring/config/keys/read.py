@@ -6,6 +6,8 @@ from typing import Final
 
 from drawstring.config.options.option import Kind, Option, Scope
 
+METADATA_ENABLE: Final = "hoodie.metadata.enable"
+
 READ_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.datasource.query.type",
@@ -117,6 +119,15 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         Kind.NUMBER,
         default=24,
         field="hold_hours",
+    ),
+    Option(
+        METADATA_ENABLE,
+        "Whether queries take the names of files from the metadata table of another engine, instead of"
+        " listing the storage. If it is damaged or lacks a write, the storage is listed, with a warning.",
+        Scope.READ,
+        Kind.FLAG,
+        default=False,
+        field="uses_metadata",
     ),
     Option(
         "drawstring.columns",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.read import READ_OPTIONS
+from drawstring.config.keys.read import METADATA_ENABLE, READ_OPTIONS
 from drawstring.config.options.option import Given, Scope
 from drawstring.config.options.registry import fields_of, parse_options
 
@@ -29,6 +30,7 @@ class ReadOptions:
         hold, hold_hours: name of a stream's hold, None for none, and hours until it expires.
         columns: columns to read, None for all.
         where: SQL predicate, None for all rows.
+        uses_metadata: whether the metadata table is read instead of listing the storage.
     """
 
     query_type: str
@@ -47,6 +49,12 @@ class ReadOptions:
     hold_hours: int
     columns: tuple[str, ...] | None
     where: str | None
+    uses_metadata: bool
+
+    @property
+    def of_table(self) -> Mapping[str, bool]:
+        """The options with which the table is opened; see `uses_metadata`."""
+        return {METADATA_ENABLE: self.uses_metadata}
 
     @property
     def is_cdc(self) -> bool:
@@ -67,6 +75,25 @@ class ReadOptions:
         options = cls(**fields_of(READ_OPTIONS, parse_options(given, Scope.READ)))
         _check_read(options)
         return options
+
+
+def uses_metadata(given: Given) -> bool:
+    """Return whether the options of an open table ask for its metadata table to be read.
+
+    Args:
+        given: texts or Python values by key.
+
+    Raises:
+        InvalidError: an option is unknown, or belongs to single queries.
+    """
+    parsed = parse_options(given, Scope.READ)
+    others = [key for option, (key, _) in parsed.items() if option.key != METADATA_ENABLE]
+    if others:
+        raise InvalidError(
+            f"{others[0]} cannot be given when a table is opened, only {METADATA_ENABLE} can. Give it to the"
+            " query."
+        )
+    return bool(fields_of(READ_OPTIONS, parsed)["uses_metadata"])
 
 
 def _check_read(options: ReadOptions) -> None:

@@ -21,6 +21,7 @@ from drawstring.services.progress import Progress
 from drawstring.services.validation import table_checks
 from drawstring.services.validation.content_checks import ReadContent, check_contents
 from drawstring.services.validation.inventory import Inventory, take_inventory
+from drawstring.services.validation.metadata_checks import metadata_findings
 from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, problem_of_properties
 from drawstring.timeline.store import TimelineStore
@@ -86,6 +87,7 @@ def _validate(
     for check in table_checks.ALL:
         findings += check(inventory)
     findings += leftover_findings(context, inventory)
+    findings += metadata_findings(inventory, context.clock)
     slices: Sequence[FileSlice] = ()
     records = None
     try:

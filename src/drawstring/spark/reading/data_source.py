@@ -28,7 +28,7 @@ from drawstring.spark.engine.failures import carried
 from drawstring.spark.engine.types import arrow_schema, spark_schema
 from drawstring.spark.engine.worker import shares
 from drawstring.spark.locations import is_storage_option
-from drawstring.spark.reading.read_options import scan_of, schema_of
+from drawstring.spark.reading.read_options import scan_at, schema_of
 from drawstring.spark.reading.streaming import CommitStream, stream_reader
 
 _PARALLELISM: Final = 16
@@ -73,7 +73,7 @@ class HudiSource(D.DataSource):
 
     def _scan(self) -> Scan:
         path, stored, read_options = self._parsed_options()
-        return scan_of(open_table(path, storage_options=stored), read_options)
+        return scan_at(path, stored, read_options)
 
     def _parsed_options(self) -> tuple[str, dict[str, str], ReadOptions]:
         """Return the table's root, its storage options and the read options."""

@@ -62,7 +62,8 @@ def scan_at(path: str, storage_options: Mapping[str, str], read_options: ReadOpt
         storage_options: options of the object store.
         read_options: the options.
     """
-    return scan_of(open_table(path, storage_options=storage_options), read_options)
+    table = open_table(path, storage_options=storage_options, options=read_options.of_table)
+    return scan_of(table, read_options)
 
 
 def schema_of(table: Table, read_options: ReadOptions) -> pa.Schema:

@@ -1,0 +1,148 @@
+"""Partitions and files of a table from its metadata table, instead of from storage.
+
+    read `files` ── all completed writes in it? ── yes ──> partitions and files
+         │                        │
+         └── damaged              └── no ──> a warning, and the storage is listed
+
+The metadata table of a table that others also write without it would hide their files, so every completed
+write and clean of the active timeline has to be in it. What was completed before it was built is in what it
+began with.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import DrawstringError, MetadataTableError, UnsupportedError
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.view.listing import Listing
+from drawstring.merge.versions import flat
+from drawstring.metadata.contents import path_of, records
+from drawstring.metadata.metadata_table import MetadataTable, damaged, open_metadata_table
+from drawstring.metadata.partitions import ALL_PARTITIONS, FILES, KEY, NAME, ROOT_PARTITION, SIZE
+from drawstring.model.files import FileStatus, join_path
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.timeline import Timeline
+
+_ATTEMPTS = 2
+"""Its own services may delete files of the metadata table while it is read."""
+
+_log = logging.getLogger("drawstring")
+
+
+class NamedFiles:
+    """The partitions and files that the metadata table names.
+
+    Args:
+        files: columns `key`, `name` and `size_bytes`, sorted by key.
+    """
+
+    is_complete = True
+
+    def __init__(self, files: pa.Table) -> None:
+        self._files = files
+        encoded = flat(files.column(KEY)).dictionary_encode()
+        ends = pc.value_counts(encoded.indices).field("counts").to_numpy().cumsum().tolist()
+        keys = encoded.dictionary.to_pylist()
+        self._ranges = {key: (end, start) for key, end, start in zip(keys, ends, [0, *ends], strict=False)}
+
+    def partitions(self) -> list[str]:
+        """Return all partition paths, sorted."""
+        return sorted(path_of(name) for name in self._rows(ALL_PARTITIONS).column(NAME).to_pylist())
+
+    def files(self, partition: str) -> list[FileStatus]:
+        """Return the files of a partition."""
+        rows = self._rows(partition or ROOT_PARTITION)
+        pairs = zip(rows.column(NAME).to_pylist(), rows.column(SIZE).to_pylist(), strict=True)
+        return [FileStatus(join_path(partition, name), size) for name, size in pairs]
+
+    def _rows(self, key: str) -> pa.Table:
+        end, start = self._ranges.get(key, (0, 0))
+        return self._files.slice(start, end - start)
+
+
+class MetadataListing:
+    """Lists a table by its metadata table, or if that is damaged or behind, in another way.
+
+    Args:
+        storage: the table's files.
+        config: the table.
+        timeline: the table's timeline.
+        clock: for the timeline of the metadata table.
+        fallback: the other way.
+    """
+
+    is_complete = True
+
+    def __init__(
+        self, storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock, fallback: Listing
+    ) -> None:
+        self._table = storage, config, timeline, clock
+        self._fallback = fallback
+
+    def partitions(self) -> list[str]:
+        """Return all partition paths, sorted."""
+        return self._source.partitions()
+
+    def files(self, partition: str) -> list[FileStatus]:
+        """Return the files of a partition."""
+        return self._source.files(partition)
+
+    @cached_property
+    def _source(self) -> Listing:
+        for attempt in range(_ATTEMPTS):
+            try:
+                return named_files(*self._table)
+            except (MetadataTableError, UnsupportedError) as error:
+                if attempt + 1 == _ATTEMPTS:
+                    _log.warning("The storage is listed instead of the metadata table: %s", error)
+        return self._fallback
+
+
+def named_files(storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock) -> NamedFiles:
+    """Return the files that the metadata table of a table names.
+
+    Args:
+        storage: the table's files.
+        config: the table, which has a metadata table.
+        timeline: the table's timeline.
+        clock: for the timeline of the metadata table.
+
+    Raises:
+        MetadataTableError: the metadata table is damaged, or lacks a completed write.
+    """
+    table = open_metadata_table(storage, config, timeline, clock)
+    missing = next(missing_instants(table, timeline), None)
+    if missing is not None:
+        error: DrawstringError = damaged(table.storage, f"it lacks the {missing.action} {missing.requested}")
+        raise error.at(instant=missing.requested)
+    return NamedFiles(records(table, FILES))
+
+
+def missing_instants(table: MetadataTable, timeline: Timeline) -> Iterator[Instant]:
+    """Yield the completed writes and cleans of a table that its metadata table lacks.
+
+    Args:
+        table: the metadata table.
+        timeline: the timeline of the table.
+    """
+    own = table.own_timeline
+    first = own.writes()[0]
+    for instant in timeline.completed_of(*WRITE_ACTIONS, Action.CLEAN):
+        is_known = own.has_completed(instant.requested) or instant.requested < first.requested
+        if not is_known and not _before(instant, first):
+            yield instant
+
+
+def _before(instant: Instant, first: Instant) -> bool:
+    """Return whether an instant completed before the first of the metadata table, which listed all files."""
+    if instant.completed is None or first.completed is None:
+        return False
+    return instant.completed <= first.completed

@@ -1,0 +1,66 @@
+"""Checks of the metadata table of another engine against what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import DrawstringError
+from drawstring.metadata.listing import NamedFiles, named_files
+from drawstring.metadata.partitions import FILES
+from drawstring.model.files import FileSlice, FileStatus
+from drawstring.model.instant import Action
+from drawstring.model.validation import Finding, Severity
+from drawstring.services.validation.inventory import Inventory
+
+_SWITCH_OFF = "Switch the metadata table off, as any write by drawstring does."
+
+
+def metadata_findings(inventory: Inventory, clock: Clock) -> list[Finding]:
+    """Check that the metadata table names the files that are stored, with their sizes.
+
+    Args:
+        inventory: the table as it is on storage.
+        clock: for the timeline of the metadata table.
+    """
+    if FILES not in inventory.config.metadata_partitions:
+        return []
+    try:
+        named = named_files(inventory.storage, inventory.config, inventory.timeline, clock)
+        return [*_unnamed(inventory, named), *_gone(inventory, named)]
+    except DrawstringError as error:
+        return [Finding(Severity.ERROR, "metadata", error.message, error.path, error.instant)]
+
+
+def _unnamed(inventory: Inventory, named: NamedFiles) -> Iterator[Finding]:
+    """Find files of completed writes that the metadata table does not name, or with another size."""
+    view = inventory.view()
+    for partition in view.partitions():
+        sizes = {status.path: status.size_bytes for status in named.files(partition)}
+        for status in _files_of(each for group in view.stored_groups(partition) for each in group.slices):
+            size = sizes.get(status.path)
+            if size is None:
+                text = f"The metadata table lacks this file: engines that read it miss rows. {_SWITCH_OFF}"
+                yield Finding(Severity.ERROR, "metadata", text, status.path)
+            elif size != status.size_bytes:
+                text = f"This file has {status.size_bytes} bytes, in the metadata table {size}. {_SWITCH_OFF}"
+                yield Finding(Severity.ERROR, "metadata", text, status.path)
+
+
+def _files_of(slices: Iterator[FileSlice]) -> Iterator[FileStatus]:
+    for each in slices:
+        if each.base is not None:
+            yield each.base.status
+        yield from (log.status for log in each.logs)
+
+
+def _gone(inventory: Inventory, named: NamedFiles) -> Iterator[Finding]:
+    """Find files that the metadata table names but do not exist; a pending clean may have deleted them."""
+    if inventory.timeline.pending_of(Action.CLEAN):
+        return
+    for partition in named.partitions():
+        stored = {status.path for status in inventory.files.get(partition, ())}
+        for status in named.files(partition):
+            if status.path not in stored:
+                text = f"The metadata table has this file, which does not exist. {_SWITCH_OFF}"
+                yield Finding(Severity.ERROR, "metadata", text, status.path)
