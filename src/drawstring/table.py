@@ -24,7 +24,7 @@ from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import WriteOptions, check_call, options_of
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
-from drawstring.metadata.contents import contents, summary
+from drawstring.metadata.contents import shown
 from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.model.clean import CleanPlan
 from drawstring.model.files import FileSlice
@@ -763,7 +763,7 @@ class Table:
         with self._errors():
             return latest_slices(self._facts())
 
-    def metadata(self, partition: str | None = None) -> pa.Table:
+    def metadata(self, partition: str | None = None, *, keys: Columns = None) -> pa.Table:
         """Return what the table's metadata table holds: file names, statistics, bloom filters and indexes.
 
         Apache Hudi keeps it in `.hoodie/metadata`; drawstring reads it and does not write it yet.
@@ -771,6 +771,9 @@ class Table:
         Args:
             partition: the partition to read, such as `files`, `column_stats`, `record_index` or
                 `secondary_index_<name>`. A list of all partitions by default.
+            keys: what to look up in the partition without reading all of it: record keys in the record index,
+                values in a secondary index, columns in statistics, partition paths in `files` and in bloom
+                filters; one or several. Everything by default.
 
         Returns:
             One row for each partition, with its number of file groups, base and log files and its size in
@@ -778,7 +781,8 @@ class Table:
             filter, or a key and its place in each row. Smallest and greatest values are text.
 
         Raises:
-            InvalidError: the table has no metadata table, or the metadata table has no such partition.
+            InvalidError: the table has no metadata table, the metadata table has no such partition, or there
+                are keys without a partition.
             CorruptTableError: the metadata table is damaged; rows of the table are not affected.
             UnsupportedError: this release does not know the kind of the partition.
 
@@ -792,9 +796,8 @@ class Table:
         with self._errors():
             facts = self._facts()
             opened = open_metadata_table(facts.storage, facts.config, facts.timeline, self._context.clock)
-            return (
-                summary(opened) if partition is None else contents(opened, partition, facts.config.timezone)
-            )
+            names = [keys] if isinstance(keys, str) else keys
+            return shown(opened, facts.config.timezone, partition, names)
 
     # -------------------- holds
 

@@ -106,7 +106,12 @@ def test_metadata_lists_the_partitions_of_the_metadata_table(text: Any, tmp_path
         "instant": "20261121092531364",
         "position": None,
     }
-    assert "name-2-v1" in text("metadata", root, "secondary_index_idx_sec")
+    found = text("metadata", root, "secondary_index_idx_sec", "--key", "name-2-v1", "--key", "name-10-v2")
+    assert [line.split() for line in found.splitlines()[1:]] == [
+        ["name-10-v2", "10"],
+        ["name-2-v1", "2"],
+        ["2", "records"],
+    ]
 
 
 def test_a_table_without_a_metadata_table_is_told(complaint: Any, rides: History) -> None:

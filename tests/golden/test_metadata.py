@@ -17,6 +17,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedE
 from drawstring.metadata.contents import contents, records, summary
 from drawstring.metadata.keys import file_hash, name_hash, partition_hash
 from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
+from drawstring.metadata.rows import read_rows
 from drawstring.query.facts import TableFacts
 from drawstring.query.snapshot import snapshot_scan
 from tests.support.golden import WITH_METADATA, expected, unpack
@@ -136,6 +137,39 @@ def test_the_secondary_index_has_the_keys_of_every_value(
     }
 
 
+@pytest.mark.parametrize("name", WITH_METADATA)
+def test_a_lookup_finds_what_a_scan_finds(name: str, metadata_of: OpenMetadata) -> None:
+    table = metadata_of(name)
+    for partition in table.ready:
+        rows = contents(table, partition, "UTC").to_pylist()
+        by = looked_up_by(partition, rows)
+        names = list(dict.fromkeys(row[by] for row in rows))
+        assert contents(table, partition, "UTC", names).to_pylist() == rows
+        some = names[::3]
+        found = contents(table, partition, "UTC", [*some, "none of them"]).to_pylist()
+        assert found == [row for row in rows if row[by] in some]
+
+
+def looked_up_by(partition: str, rows: list[Row]) -> str:
+    columns = {"record_index": "key", "files": "partition", "bloom_filters": "partition"}
+    is_filter = partition.startswith("expr_index") and "column" not in rows[0]
+    default = "partition" if is_filter else "column"
+    return columns.get(partition, "value" if partition.startswith("secondary") else default)
+
+
+def test_a_lookup_in_the_record_index_reads_one_file_group(
+    metadata_of: OpenMetadata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = metadata_of("v9_idx_record_level")
+    read: list[str] = []
+    monkeypatch.setattr(
+        "drawstring.metadata.contents.read_rows",
+        lambda table, each, *others: read.append(each.file_id) or read_rows(table, each, *others),
+    )
+    assert contents(table, "record_index", "UTC", ["10"]).num_rows == 1
+    assert len(read) == 1
+
+
 def test_all_partitions_of_the_metadata_table_are_listed(metadata_of: OpenMetadata) -> None:
     rows = {row["partition"]: row for row in summary(metadata_of("v9_idx_secondary")).to_pylist()}
     assert [*rows] == ["column_stats", "files", "partition_stats", "record_index", "secondary_index_idx_sec"]
@@ -186,6 +220,8 @@ def test_a_table_without_a_metadata_table_says_so(tmp_path: Path) -> None:
 def test_an_unknown_partition_names_those_there_are(table_root: Path) -> None:
     with pytest.raises(InvalidError, match=r"no partition 'file'\. Use one of bloom_filters, column_stats"):
         shown(table_root, "file")
+    with pytest.raises(InvalidError, match="Keys are looked up in one partition"):
+        drawstring.open(table_root).metadata(keys="p0")
 
 
 def test_a_partition_that_is_being_built_is_refused(table_root: Path) -> None:

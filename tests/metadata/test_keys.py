@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from drawstring.metadata.keys import decode_secondary_key, file_hash, name_hash, partition_hash, xxh64
+from drawstring.metadata.keys import (
+    decode_secondary_key,
+    encode_secondary_value,
+    file_hash,
+    name_hash,
+    partition_hash,
+    xxh64,
+)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +55,12 @@ def test_keys_have_the_hashes_of_apache_hudi() -> None:
 )
 def test_secondary_keys_are_split_and_unescaped(key: str, value: str | None, record_key: str) -> None:
     assert decode_secondary_key(key) == (value, record_key)
+
+
+@given(st.text("a$\\\0ä", max_size=6), st.text("a$\\\0", max_size=3))
+def test_values_are_found_by_the_beginning_of_their_keys(value: str, record_key: str) -> None:
+    escaped = encode_secondary_value(record_key).removesuffix("$")
+    assert decode_secondary_key(encode_secondary_value(value) + escaped) == (value, record_key)
 
 
 def test_a_secondary_key_without_its_separator_is_refused() -> None:

@@ -24,8 +24,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.errors import InvalidError
 from drawstring.merge.versions import flat
 from drawstring.metadata.keys import NAME_HASH_CHARS, decode_secondary_key, file_hash, partition_hash
+from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.merging import listed_files, newest
 from drawstring.metadata.metadata_table import MetadataTable, about_metadata
 from drawstring.metadata.partitions import (
@@ -55,6 +57,21 @@ _MERGE: Final[Mapping[Kind, Callable[[pa.Table], pa.Table]]] = {
 }
 
 
+def shown(
+    table: MetadataTable, timezone: str, partition: str | None, names: Sequence[str] | None
+) -> pa.Table:
+    """Return the list of partitions, or the contents of one; see `summary` and `contents`.
+
+    Raises:
+        InvalidError: names are given without a partition.
+    """
+    if partition is not None:
+        return contents(table, partition, timezone, names)
+    if names is not None:
+        raise InvalidError("Keys are looked up in one partition of the metadata table. Name it as well.")
+    return summary(table)
+
+
 def summary(table: MetadataTable) -> pa.Table:
     """Return the partitions of the metadata table with their file groups, files and sizes."""
     rows = []
@@ -78,8 +95,13 @@ def summary(table: MetadataTable) -> pa.Table:
     return pa.Table.from_pylist(rows, names)
 
 
-def records(table: MetadataTable, partition: str) -> pa.Table:
+def records(table: MetadataTable, partition: str, names: Sequence[str] | None = None) -> pa.Table:
     """Return the merged records of a partition as they are stored; of `files`, the files that they list.
+
+    Args:
+        table: the metadata table.
+        partition: one of its partitions.
+        names: see `contents`.
 
     Raises:
         CorruptTableError: a file is missing or damaged.
@@ -89,24 +111,30 @@ def records(table: MetadataTable, partition: str) -> pa.Table:
     slices, kind = table.slices(partition), kind_of(partition)
     merge = _MERGE.get(kind, newest)
     with about_metadata(table.storage):
-        groups = [merge(read_rows(table, each, kind)) for each in slices]
+        lookup = None if names is None else Lookup.of(kind, names)
+        chosen = ((each, None) for each in slices) if lookup is None else lookup.by_group(slices)
+        groups = [merge(read_rows(table, each, kind, wanted)) for each, wanted in chosen]
         return pa.concat_tables([merge(no_rows(kind)), *groups])
 
 
-def contents(table: MetadataTable, partition: str, timezone: str) -> pa.Table:
+def contents(
+    table: MetadataTable, partition: str, timezone: str, names: Sequence[str] | None = None
+) -> pa.Table:
     """Return the live records of a partition, decoded.
 
     Args:
         table: the metadata table.
         partition: one of its partitions.
         timezone: of the instant times of the table, `UTC` or `LOCAL`.
+        names: the record keys of the record index, values of a secondary index, columns of statistics, or
+            partition paths of `files` and bloom filters to look up; None for all records.
 
     Raises:
         CorruptTableError: a file is missing or damaged.
         InvalidError: the metadata table does not have the partition.
         UnsupportedError: this release does not know the partition.
     """
-    rows = records(table, partition)
+    rows = records(table, partition, names)
     with about_metadata(table.storage):
         decoded = _decoded(table, kind_of(partition), rows, timezone)
         return decoded.sort_by([(name, "ascending") for name in decoded.schema.names[:3]])

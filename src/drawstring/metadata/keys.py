@@ -31,6 +31,7 @@ _MASK: Final = (1 << 64) - 1
 _STRIPE_BYTES: Final = 32
 _SECONDARY: Final = re.compile(r"((?:[^\\$]|\\.)*)\$(.*)", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_TO_ESCAPE: Final = re.compile(r"[\\$\0]")
 _NULL: Final = "\0"
 
 
@@ -47,6 +48,11 @@ def partition_hash(partition: str) -> str:
 def file_hash(name: str) -> str:
     """Return the hash of a file name as keys have it."""
     return base64.b64encode(hashlib.md5(name.encode(), usedforsecurity=False).digest()).decode()
+
+
+def encode_secondary_value(value: str) -> str:
+    """Return the beginning of the keys with a value of a secondary index."""
+    return _TO_ESCAPE.sub(r"\\\g<0>", value) + "$"
 
 
 def decode_secondary_key(key: str) -> tuple[str | None, str]:

@@ -13,6 +13,15 @@ from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_tab
 OnePartition = Annotated[
     str | None, Parameter(help="Partition of the metadata table; all are listed without.")
 ]
+Keys = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--key",
+        negative="",
+        help="Show only a record key of record_index, a value of a secondary index, a column of statistics"
+        " or a partition of files; may be repeated.",
+    ),
+]
 
 
 def metadata(
@@ -20,11 +29,12 @@ def metadata(
     partition: OnePartition = None,
     /,
     *,
+    key: Keys = (),
     as_json: AsJson = False,
     storage_option: StorageOptions = (),
 ) -> None:
     """Show the partitions of the metadata table, or the records of one: files, statistics, keys."""
-    rows = open_table(path, storage_option).metadata(partition)
+    rows = open_table(path, storage_option).metadata(partition, keys=key or None)
     if as_json:
         output.print_json(rows.to_pylist())
         return
