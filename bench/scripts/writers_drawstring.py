@@ -17,8 +17,9 @@ from writers import run
 import drawstring
 from drawstring import ConflictError
 
-OPTIMISTIC = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
-MODES = {"alone": {}, "disjoint": OPTIMISTIC, "overlap": OPTIMISTIC}
+MODE = "hoodie.write.concurrency.mode"
+OPTIMISTIC = {MODE: "OPTIMISTIC_CONCURRENCY_CONTROL"}
+MODES = {"alone": {MODE: "SINGLE_WRITER"}, "disjoint": OPTIMISTIC, "overlap": OPTIMISTIC}
 
 
 class _Again(logging.Handler):

@@ -83,9 +83,10 @@ def clean(context: TableContext, options: WriteOptions) -> CleanResult | None:
 def clean_after_commit(written: WriteOutcome) -> None:
     """Clean the table of a commit if enough was written since the last clean; see `clean`.
 
-    Beside other writers the table lock is taken only if there is something to do.
+    While others write, the table lock is taken only if there is something to do.
     """
-    if written.options.failed_writes.spares_writers and not _finds_work(written):
+    is_beside_others = written.options.failed_writes.spares_writers and written.timeline.pending_writes()
+    if is_beside_others and not _finds_work(written):
         return
     with lock_table(written.context, written.options.locking) as locked:
         locked, timeline = recover_and_load(locked, written.options.failed_writes)
