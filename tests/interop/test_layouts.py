@@ -132,7 +132,7 @@ def test_hudi_rolls_back_a_write_that_died(referee: Referee, tmp_path: Path, cas
 def die_before_completion(history: History) -> None:
     """Let an upsert write all its files and die before it says on the timeline that it is complete."""
 
-    def die(*_: object) -> None:
+    def die(*_: object, **__: object) -> None:
         raise Killed
 
     lost = table_of([row(number, 900) for number in range(60)])
