@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from drawstring.base.errors import InvalidError
+
+CLAIM_SUFFIX: Final = ".claim"
+"""End of the names of claims (`timeline.claims`), which need not survive a power cut."""
 
 
 def checked(path: str) -> str:

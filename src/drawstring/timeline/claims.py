@@ -27,11 +27,11 @@ from drawstring.base.clock import Ids
 from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant
+from drawstring.storage.paths import CLAIM_SUFFIX
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
 
 CLAIM_FOLDER: Final = ".hoodie/.locks"
-_SUFFIX: Final = ".claim"
 
 
 class ClaimState(StrEnum):
@@ -229,13 +229,13 @@ class Claims:
             The paths of the other files in the folder of the claims.
         """
         live_claims = {claim_path(instant) for instant in timeline.pending()}
-        live_claims |= {join_path(CLAIM_FOLDER, f"{time}{_SUFFIX}") for time in timeline.rolled_back}
+        live_claims |= {join_path(CLAIM_FOLDER, f"{time}{CLAIM_SUFFIX}") for time in timeline.rolled_back}
         paths = [status.path for status in self.storage.list_files(CLAIM_FOLDER)]
-        obsolete = [path for path in paths if path.endswith(_SUFFIX) and path not in live_claims]
+        obsolete = [path for path in paths if path.endswith(CLAIM_SUFFIX) and path not in live_claims]
         if obsolete:
             check()  # under the lock, the timeline that was read has all pending instants
             self.storage.delete(obsolete)
-        return [path for path in paths if not path.endswith(_SUFFIX)]
+        return [path for path in paths if not path.endswith(CLAIM_SUFFIX)]
 
     def _abort_own(self, instant: Instant) -> None:
         """Revoke a decision that this process could not carry out: it is undoing the instant now."""
@@ -266,4 +266,4 @@ class Claims:
 def claim_path(instant: Instant) -> str:
     """Return the path of an instant's claim; a savepoint shares the requested time of its write."""
     kind = ".savepoint" if instant.action is Action.SAVEPOINT else ""
-    return f"{CLAIM_FOLDER}/{instant.requested}{kind}{_SUFFIX}"
+    return f"{CLAIM_FOLDER}/{instant.requested}{kind}{CLAIM_SUFFIX}"

@@ -28,8 +28,7 @@ from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWr
 from drawstring.model.instant import Instant
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import FileLock
-from drawstring.txn.locks.service_lease import LEASE_SUFFIX
-from drawstring.txn.locks.table_lock import LOCK_FOLDER
+from drawstring.txn.locks.service_lease import LEASE_FILE
 
 HEARTBEAT_FOLDER: Final = ".hoodie/.heartbeat"
 _LOCKED: Final = b"drawstring"
@@ -107,7 +106,7 @@ class Heartbeat:
         self._requested = requested
         self._failed = failed
         self._last_ms = 0
-        self._lock_path = f"{LOCK_FOLDER}/{requested}{LEASE_SUFFIX}"
+        self._lock_path = LEASE_FILE.format(requested)
         local = storage.local_path(self._lock_path)
         self._lock = FileLock(local) if failed.spares_writers and local is not None else None
         failure = f"The heartbeat of {requested} could not be written"

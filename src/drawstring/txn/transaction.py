@@ -325,11 +325,11 @@ def _undo(locked: LockedTable, instant: Instant, *, beside_others: bool) -> None
             taken again if it is lost.
     """
     try:
-        if beside_others and not _holds_lock(locked):
-            locked.lock.regain()
         if not _holds_lock(locked):
-            _discard_rolled_back(locked, instant)
-            return
+            if not beside_others:
+                _discard_rolled_back(locked, instant)
+                return
+            locked.lock.regain()
         timeline = locked.store.load()
         current = timeline.find(instant.requested)
         if current is None and not timeline.is_archived(instant.requested):

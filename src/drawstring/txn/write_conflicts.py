@@ -27,8 +27,8 @@ conflicts with one that was requested later and completed earlier. Hudi lets it 
 
 Pending clusterings: a write to a file group in one is refused by default; beside other writers it waits until
 the clustering is done (`write.attempts`). With the option that allows updates it goes on, and the clustering
-is cancelled or fails. A clustering that only merges small files of appends is
-always cancelled in favour of the write. Buckets that are being resized are handled by `index.dual_write`.
+is cancelled or fails. A clustering that only merges small files of appends is always cancelled in favour of
+the write. Buckets that are being resized are handled by `index.dual_write`.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ from drawstring.txn.locks.protocol import Lock
 from drawstring.txn.locks.table_lock import LOCK_FOLDER, lock_at, release_lock
 
 LEASE_SUFFIX = ".service"
+LEASE_FILE = f"{LOCK_FOLDER}/{{}}{LEASE_SUFFIX}"
+"""Path of the lease of an instant, by its requested time (`str.format`)."""
 
 
 class ServiceLease:
@@ -64,7 +66,7 @@ def service_lease(storage: Storage, clock: Clock, ids: Ids, requested: str) -> I
     Yields:
         The lease, None if another process holds it.
     """
-    path = _path(requested)
+    path = LEASE_FILE.format(requested)
     lock = lock_at(storage, clock, ids, path)
     others_may_live = storage.local_path(path) is None and storage.exists(path)
     if not lock.try_acquire():
@@ -78,12 +80,12 @@ def service_lease(storage: Storage, clock: Clock, ids: Ids, requested: str) -> I
 
 def is_leased(storage: Storage, clock: Clock, ids: Ids, requested: str) -> bool:
     """Return whether a process holds the lease of an instant; writes nothing."""
-    return lock_at(storage, clock, ids, _path(requested)).is_held()
+    return lock_at(storage, clock, ids, LEASE_FILE.format(requested)).is_held()
 
 
 def is_runner_dead(storage: Storage, clock: Clock, ids: Ids, requested: str) -> bool:
     """Return whether a process began to run the plan of an instant and died; writes nothing."""
-    return storage.exists(_path(requested)) and not is_leased(storage, clock, ids, requested)
+    return storage.exists(LEASE_FILE.format(requested)) and not is_leased(storage, clock, ids, requested)
 
 
 def sweep_leases(
@@ -97,12 +99,8 @@ def sweep_leases(
         pending: requested times of the pending instants.
         check: makes sure that the table lock is still held.
     """
-    live = {_path(requested) for requested in pending}
+    live = {LEASE_FILE.format(requested) for requested in pending}
     obsolete = [path for path in leases if path not in live]
     if obsolete:
         check()
         storage.delete(obsolete)
-
-
-def _path(requested: str) -> str:
-    return f"{LOCK_FOLDER}/{requested}{LEASE_SUFFIX}"
