@@ -12,8 +12,7 @@ import http.client
 import signal
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from email.utils import formatdate
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ import pytest
 from obstore.store import AzureStore
 
 from scripts import azurite
-from tests.support.store_server import Failing, StoreServer, serve, server_process
+from tests.support.store_server import Failing, StoreServer, serve, with_bucket
 
 ACCOUNT: Final = "devstoreaccount1"
 KEY: Final = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -66,15 +65,11 @@ class AzureServer(StoreServer):
         obstore.put(store, inside, data)
 
 
-@contextmanager
-def azure_server(bucket: str) -> Iterator[AzureServer]:
+def azure_server(bucket: str) -> AbstractContextManager[AzureServer]:
     """Run a server with an empty container; without what it needs the test is skipped, visibly."""
     if reason := azurite.reason_not_to_run():
         pytest.skip(reason)
-    with server_process(__name__) as endpoint:
-        server = AzureServer(endpoint)
-        server.make_bucket(bucket)
-        yield server
+    return with_bucket(AzureServer, __name__, bucket)
 
 
 class Forwarding:

@@ -13,12 +13,11 @@ requests, and `AsGcs` adds in what they differ, by Google's reference of the XML
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tests.support.s3_server import moto
-from tests.support.store_server import Failing, StoreServer, serve, server_process
+from tests.support.store_server import Failing, StoreServer, serve, with_bucket
 
 TOKEN = "a-token"
 _CONDITION = "HTTP_X_GOOG_IF_GENERATION_MATCH"
@@ -36,13 +35,9 @@ class GcsServer(StoreServer):
         return f"gs://{bucket}/{path}"
 
 
-@contextmanager
-def gcs_server(bucket: str) -> Iterator[GcsServer]:
+def gcs_server(bucket: str) -> AbstractContextManager[GcsServer]:
     """Run a server with an empty bucket on a free port of the loopback device."""
-    with server_process(__name__) as endpoint:
-        server = GcsServer(endpoint)
-        server.make_bucket(bucket)
-        yield server
+    return with_bucket(GcsServer, __name__, bucket)
 
 
 class AsGcs:

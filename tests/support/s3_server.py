@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
-from tests.support.store_server import Failing, StoreServer, serve, server_process
+from tests.support.store_server import Failing, StoreServer, serve, with_bucket
 
 
 class S3Server(StoreServer):
@@ -24,13 +23,9 @@ class S3Server(StoreServer):
         return f"s3://{bucket}/{path}"
 
 
-@contextmanager
-def s3_server(bucket: str) -> Iterator[S3Server]:
+def s3_server(bucket: str) -> AbstractContextManager[S3Server]:
     """Run a server with an empty bucket on a free port of the loopback device."""
-    with server_process(__name__) as endpoint:
-        server = S3Server(endpoint)
-        server.make_bucket(bucket)
-        yield server
+    return with_bucket(S3Server, __name__, bucket)
 
 
 def moto() -> Any:

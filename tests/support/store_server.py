@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).parents[2]
 FAULTS_PATH = "/__faults"
@@ -63,6 +63,9 @@ class StoreServer:
             answer.read()
 
 
+Server = TypeVar("Server", bound=StoreServer)
+
+
 @contextmanager
 def server_process(module: str, *arguments: str) -> Iterator[str]:
     """Run a module that prints the port that it listens at; yields its address on the loopback device."""
@@ -79,6 +82,15 @@ def server_process(module: str, *arguments: str) -> Iterator[str]:
             yield f"http://127.0.0.1:{int(process.stdout.readline())}"
         finally:
             process.terminate()
+
+
+@contextmanager
+def with_bucket(kind: type[Server], module: str, bucket: str) -> Iterator[Server]:
+    """Run the server of a module on a free port of the loopback device, with an empty bucket."""
+    with server_process(module) as endpoint:
+        server = kind(endpoint)
+        server.make_bucket(bucket)
+        yield server
 
 
 class Failing:
