@@ -23,6 +23,7 @@ from drawstring.base.errors import (
 )
 from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.model.instant import Action, Instant
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -126,6 +127,8 @@ def rivals_of(facts: WriteFacts, options: WriteOptions) -> tuple[str, ...]:
 def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:
     """Check a write that is about to commit under the table lock; return the current timeline.
 
+    The metadata of its partitions is put again if a clean may have deleted it meanwhile.
+
     Args:
         facts: the table when the write began.
         own: what the write changed.
@@ -147,6 +150,10 @@ def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:
     if load_config(locked.context.storage).properties != locked.config.properties:
         raise LostRaceError("The properties of the table changed while this write ran. Write again.")
     refuse_conflicts(own, facts.timeline, now, locked)
+    if any(each.action is Action.CLEAN and each not in facts.timeline.instants for each in now.instants):
+        # It may have dropped a partition that was empty until this write put its first file there.
+        for partition in sorted({stat.partition for stat in own.metadata.stats}):
+            ensure_partition(locked.context.storage, partition, facts.time)
     return now
 
 
