@@ -5,7 +5,8 @@
     sweep    delete all but the newest few manifests, and the files that none of those list
 
 A process may die between any two steps: files in no manifest do not count. A process that stalled while
-another one archived fails at the version file, which it replaces only in the version that it read.
+another one archived fails at the version file, which it replaces only in the version that it read. It deletes
+nothing that was listed after it had lost the table lock.
 """
 
 from __future__ import annotations
@@ -110,4 +111,6 @@ class LsmTimelineWriter:
         }
         old = [f"manifest_{version}" for version in versions if version not in newest]
         unlisted = [name for name in names if HISTORY_FILE.fullmatch(name) and name not in listed]
-        self._storage.delete([join_path(self._folder, name) for name in (*old, *unlisted)])
+        if old or unlisted:
+            self._check()  # otherwise an unlisted file may be one that another process is about to list
+            self._storage.delete([join_path(self._folder, name) for name in (*old, *unlisted)])
