@@ -12,7 +12,7 @@ rolled back meanwhile. The claim of the instant decides both cases (`timeline.cl
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 
 from drawstring.base.clock import Clock, Ids, SystemIds
@@ -122,7 +122,7 @@ class TimelineStore:
         if layout.has_own_clustering_action:
             return timeline
         pending = timeline.pending_of(Action.REPLACE_COMMIT)
-        clusterings = {instant.requested for instant in pending if self._is_clustering(instant)}
+        clusterings = {each.requested for each in pending if self._is_clustering(each, timeline.rolled_back)}
         return timeline if not clusterings else _with_clusterings(timeline, clusterings)
 
     def _check_layout(self) -> None:
@@ -138,8 +138,7 @@ class TimelineStore:
         for path in self._storage.list_folders(folder):
             if parse_instant(path.rpartition("/")[2], self._config.layout) is not None:
                 raise CorruptTableError(
-                    "A folder has the name of a timeline file. Restore the file from a backup.",
-                    path=path,
+                    "A folder has the name of a timeline file. Restore the file from a backup.", path=path
                 )
 
     def path(self, instant: Instant) -> str:
@@ -157,9 +156,7 @@ class TimelineStore:
             return self._storage.read(path)
         except FileNotFoundError:
             raise MissingFileError(
-                "A timeline file is missing. Restore it from a backup.",
-                instant=instant.requested,
-                path=path,
+                "A timeline file is missing. Restore it from a backup.", instant=instant.requested, path=path
             ) from None
 
     def read_requested(self, instant: Instant) -> bytes:
@@ -365,10 +362,12 @@ class TimelineStore:
     def _completion(self) -> Completion:
         return Completion(self._storage, self._config, self._clock, self._claims, self, self._hooks)
 
-    def _is_clustering(self, instant: Instant) -> bool:
+    def _is_clustering(self, instant: Instant, rolled_back: Collection[str]) -> bool:
         try:
             return is_clustering(self.read_requested(instant))
         except CorruptTableError as error:
+            if instant.requested in rolled_back:  # its stalled writer resumed, and began it once more
+                return False
             requested = _at(instant, instant.action, State.REQUESTED)
             raise error.at(instant=instant.requested, path=self.path(requested)) from error
 
