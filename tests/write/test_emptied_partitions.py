@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drawstring.table import Table
-from tests.support.interleavings import OPTIMISTIC, interleave
+from tests.support.interleavings import interleave
 from tests.support.rows import rides
 from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_SERVICES, create
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.filegroups.view.file_groups import table_view
+from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.formats.metadata.clean import decode_clean
 from drawstring.formats.metadata.savepoint import encode_savepoint
 from drawstring.model.files import FileSlice
@@ -81,6 +81,11 @@ def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) ->
     Raises:
         InvalidError: files were cleaned; the message names the first write that still has all its files.
     """
+    late = [
+        write
+        for write in timeline.writes()
+        if write.requested < target.requested and time_of(write) > time_of(target)
+    ]
     for clean in timeline.completed_of(Action.CLEAN):
         if clean.requested < target.requested:
             continue
@@ -93,6 +98,14 @@ def check_retained(store: TimelineStore, timeline: Timeline, target: Instant) ->
             raise InvalidError(
                 f"Files of the table as of {target.requested} were cleaned away. Choose {first} or later, and"
                 " make savepoints before files are cleaned.",
+                instant=target.requested,
+            )
+        # A clean goes by requested times: for it the table as of the target has what these writes made.
+        if overlapping := [write.requested for write in late if time_of(write) < clean.requested]:
+            raise InvalidError(
+                f"Files of the table as of {target.requested} were cleaned away, because"
+                f" {', '.join(overlapping)} began before this write and completed after it. Choose a write"
+                " that no other one overlaps.",
                 instant=target.requested,
             )
 
@@ -109,12 +122,17 @@ def recovered_table(locked: LockedTable, options: WriteOptions) -> tuple[LockedT
 def _files(locked: LockedTable, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:
     timeline_then = timeline.completed_by(time_of(target))
     view = table_view(locked.context.storage, locked.config, timeline_then, locked.store)
-    slices = {partition: view.slices(partition, target.requested) for partition in view.partitions()}
-    return {
-        partition: tuple(name for each in file_slices for name in _names(each))
-        for partition, file_slices in slices.items()
-        if file_slices
-    }
+    files = {partition: _saved_files(view, partition, target) for partition in view.partitions()}
+    return {partition: names for partition, names in files.items() if names}
+
+
+def _saved_files(view: FileGroupView, partition: str, target: Instant) -> tuple[str, ...]:
+    """Return what readers as of a write need, and what the table has after a restore to it.
+
+    The latter includes writes that were requested after it and completed before it.
+    """
+    slices = (*view.slices(partition, target.requested), *view.slices(partition))
+    return tuple(dict.fromkeys(name for each in slices for name in _names(each)))
 
 
 def _names(file_slice: FileSlice) -> list[str]:

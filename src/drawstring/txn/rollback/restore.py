@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.errors import CorruptTableError, MissingFileError
 from drawstring.filegroups.view.missing_files import named_otherwise
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.savepoint import decode_restore_plan, encode_restore
@@ -173,21 +173,34 @@ def _undo(
     return done
 
 
+def _written(context: RollbackContext, target: Instant) -> set[str] | None:
+    """Return the paths that a completed write wrote to; None for a pending one.
+
+    A process that stalled in the same restore may have taken the completed file away meanwhile.
+    """
+    if not target.is_completed:
+        return None
+    try:
+        return {stat.path for stat in context.store.commit_metadata(target).stats}
+    except MissingFileError:
+        return None
+
+
 def _copies(context: RollbackContext, facts: RollbackFacts, target: Instant) -> Iterator[str]:
     """Return the dual-write log files of a write: by commit metadata if completed, else by their blocks."""
-    if not target.is_completed:
+    written = _written(context, target)
+    if written is None:
         return copies_of(context.storage, context.store.load(), target, facts.files, facts.marked)
-    written = {stat.path for stat in context.store.commit_metadata(target).stats}
     listed = (status.path for status in facts.files if status.path in written)
     return (path for path in listed if named_otherwise(path, target.requested))
 
 
 def _appended(context: RollbackContext, files: tuple[FileStatus, ...], target: Instant) -> Iterator[LogFile]:
     """Return the log files of version 6 that hold blocks of a write, by commit metadata if completed."""
-    if not target.is_completed:
+    written = _written(context, target)
+    if written is None:
         yield from appended_logs(context.storage, files, target.requested)
         return
-    written = {stat.path for stat in context.store.commit_metadata(target).stats}
     for status in files:
         log = LogFile.parse(status) if status.path in written else None
         if log is not None and not log.is_cdc and log.instant != target.requested:

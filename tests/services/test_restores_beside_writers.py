@@ -1,0 +1,112 @@
+"""Savepoints and restores of a table that several processes write to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.model.validation import Severity
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from tests.support.interrupted import Interrupted, Standing, on, upserting
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create
+
+A, B, NEW = ("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0), ("a", "rome", 2, 2.0)
+kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
+
+
+def begun(table_type: str = COW, version: int = 9) -> Table:
+    table = create(table_type=table_type, version=version)
+    table.upsert(rides(A), options=WITHOUT_SERVICES)
+    return table
+
+
+@kinds
+def test_a_restore_is_refused_while_a_write_goes_on(table_type: str, version: int) -> None:
+    table = begun(table_type, version)
+    saved = table.savepoint()
+    table.upsert(rides(B), options=WITHOUT_SERVICES)
+    writer = Standing(table, upserting(NEW))
+    writer.start()
+    with pytest.raises(ConflictError, match=r"is writing to this table.*Stop it"):
+        table.restore(saved)
+    writer.finish()
+    assert writer.error is None
+    assert held(table) == [NEW, B]
+    assert len(table.restore(saved).undone) == 2
+    assert held(table) == [A]
+
+
+class TakenAway(FaultyStorage):
+    """Another process goes on with the same restore, and takes completed files away before they are read."""
+
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner, 1 << 60)
+        self.taken: list[str] = []
+
+    def read(self, path: str) -> bytes:
+        is_restored = any(name.endswith(".restore.inflight") for name in self._inner.list_names(_of(path)))
+        if is_restored and path.endswith("commit"):
+            self._inner.delete([path])
+            self.taken.append(path)
+        return super().read(path)
+
+
+def _of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+@kinds
+def test_two_processes_that_carry_out_one_restore_do_not_hinder_each_other(
+    table_type: str, version: int
+) -> None:
+    table = begun(table_type, version)
+    saved = table.savepoint()
+    for row in (B, NEW):
+        table.upsert(rides(row), options=WITHOUT_SERVICES)
+    storage = TakenAway(table._context.storage)
+    assert Table(replace(table._context, storage=storage)).restore(saved)
+    assert storage.taken
+    assert held(table) == [A]
+    table.upsert(rides(NEW))
+    assert held(table) == [NEW]
+    assert not any(each.severity is Severity.ERROR for each in table.validate().findings)
+
+
+def overlapped() -> tuple[Table, str, str]:
+    """Return a table with a write that was overlapped by a later one, and the times of both."""
+    table = create(table_type=COW)
+    table.upsert(rides(A, B), options=WITHOUT_SERVICES)
+    outer = on(Interrupted(table, upserting(("b", "oslo", 5, 5.0), options=WITHOUT_SERVICES)))
+    first: Any = outer.upsert(rides(NEW), options=WITHOUT_SERVICES)
+    second = table.timeline.latest_write()
+    assert second is not None
+    assert second.requested > first.instant
+    return table, first.instant, second.requested
+
+
+def test_a_savepoint_of_a_write_whose_files_a_clean_took_early_is_refused() -> None:
+    table, first, second = overlapped()
+    assert table.savepoint() == second, "all files are there"
+    table.delete_savepoint(second)
+    assert table.clean(retain_commits=1).files
+    with pytest.raises(InvalidError, match=f"because {first} began before"):
+        table.savepoint()
+    later = table.upsert(rides(("c", "bern", 6, 6.0)), options=WITHOUT_SERVICES)
+    assert table.savepoint() == later.instant
+
+
+def test_a_savepoint_keeps_what_was_requested_later_and_completed_earlier() -> None:
+    table, first, _ = overlapped()
+    rows = held(table)
+    table.savepoint(first)
+    for ts in (7, 8, 9):
+        table.upsert(rides(("a", "rome", ts, 7.0), ("b", "oslo", ts, 7.0)), options=WITHOUT_SERVICES)
+    assert table.clean(retain_commits=1).files
+    table.restore(first)
+    assert held(table) == rows
