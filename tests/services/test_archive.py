@@ -269,6 +269,14 @@ def test_savepoints_stop_it_or_are_left_out() -> None:
     assert chosen(writes(9), beyond, saved=("002",)) == ["000", "001", "003", "004", "005", "006"]
 
 
+def test_what_completed_after_a_write_with_a_savepoint_stays() -> None:
+    late = Instant("0015", Action.REPLACE_COMMIT, State.COMPLETED, "0045")
+    timeline = writes(9, late)
+    assert chosen(timeline, saved=("002",)) == ["000", "001"]
+    cleaned = CleanMetadata("0085", 1, "", "007", "008", savepoints=("002",))
+    assert chosen(timeline, last=cleaned) == ["000", "001"]
+
+
 def test_a_replacing_write_stays_until_a_clean_took_what_it_replaced() -> None:
     replacing = Instant("0015", Action.REPLACE_COMMIT, State.COMPLETED, "0016")
     clean = Instant("0085", Action.CLEAN, State.COMPLETED, "0086")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from drawstring.config.keys.archive import Archiving
 from drawstring.model.clean import CleanMetadata
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import Action, Instant, time_of
 from drawstring.timeline.timeline import Timeline
 
 _READERS_OF_THE_RETAINED = 2
@@ -93,7 +93,7 @@ def _bounds(facts: ArchiveFacts, archiving: Archiving) -> Iterator[str]:
     if facts.needed is not None:
         yield _write_before(facts, facts.needed)
     if facts.saved and not archiving.beyond_savepoint:
-        yield min(facts.saved)
+        yield _first_unsaved(facts, facts.saved)
     if facts.is_merge_on_read:
         yield from _of_compaction(facts)
     if facts.overlapping is not None:
@@ -119,8 +119,18 @@ def _uncleaned(facts: ArchiveFacts) -> Iterator[str]:
     uncleaned_from = "" if facts.last is None else facts.last.earliest or facts.last.started
     savepointed = {*facts.saved, *(facts.last.savepoints if facts.last else ())}
     if savepointed:
-        uncleaned_from = min(uncleaned_from, min(savepointed))
+        uncleaned_from = min(uncleaned_from, _first_unsaved(facts, savepointed))
     yield from [time for time in replacing if time >= uncleaned_from][:1]
+
+
+def _first_unsaved(facts: ArchiveFacts, saved: Collection[str]) -> str:
+    """Return the requested time of the first write with a savepoint, or that completed after one with it.
+
+    A restore undoes the latter, and what it replaced is in the savepoint.
+    """
+    targets = (target for time in saved if (target := facts.timeline.write_at(time)) is not None)
+    after = (first for target in targets if (first := facts.timeline.first_after(time_of(target))))
+    return min((*saved, *after))
 
 
 def _of_compaction(facts: ArchiveFacts) -> Iterator[str]:
