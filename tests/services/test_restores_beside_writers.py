@@ -8,14 +8,18 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.model.instant import Action
 from drawstring.model.validation import Severity
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from tests.support.interleavings import NOW_MS, opened
 from tests.support.interrupted import Interrupted, Standing, on, upserting
 from tests.support.rows import held, rides
+from tests.support.simulation.pauses import SharedClock
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create
 
+HOUR_SECONDS = 3600
 A, B, NEW = ("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0), ("a", "rome", 2, 2.0)
 kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
 
@@ -110,3 +114,44 @@ def test_a_savepoint_keeps_what_was_requested_later_and_completed_earlier() -> N
     assert table.clean(retain_commits=1).files
     table.restore(first)
     assert held(table) == rows
+
+
+class SlowToSave(FaultyStorage):
+    """Stands still before a file of a savepoint is put, so that others take the lock meanwhile.
+
+    Args:
+        table: for the others.
+        state: the end of the name of the file.
+    """
+
+    def __init__(self, table: Table, state: str, clock: SharedClock) -> None:
+        super().__init__(table._context.storage, 1 << 60)
+        self._table, self._state, self._clock = table, state, clock
+
+    def _change(self, path: str) -> None:
+        if path.endswith(self._state):
+            self._state = "none"
+            self._clock.sleep(HOUR_SECONDS)
+            for ts in (7, 8, 9):
+                self._table.upsert(rides(("a", "rome", ts, 7.0)), options=WITHOUT_SERVICES)
+            assert self._table.clean(retain_commits=1).files
+        super()._change(path)
+
+
+@pytest.mark.parametrize("state", [".savepoint.inflight", ".savepoint.claim", ".savepoint"])
+def test_a_savepoint_that_stalls_is_refused_or_kept(state: str) -> None:
+    clock = SharedClock(NOW_MS)
+    table = opened(begun()._context.storage, clock)
+    rows, write = held(table), table.timeline.latest_write()
+    slow = opened(SlowToSave(table, state, clock), clock)
+    assert write is not None
+    try:
+        slow.savepoint()
+    except ConflictError:
+        assert not table.timeline.completed_of(Action.SAVEPOINT)
+    else:
+        assert held(table, as_of=write.requested) == rows
+    if not table.timeline.completed_of(Action.SAVEPOINT):
+        later = table.timeline.latest_write()
+        assert later is not None
+        assert table.savepoint() == later.requested

@@ -142,12 +142,6 @@ class Completion:
         for instant, claim in self.claims.bar_stalled(pending):
             self._complete_for(instant, claim)
 
-    def complete_decided(self, instant: Instant) -> None:
-        """Complete a pending instant if its process had claimed the completion."""
-        claim = self.claims.committing(instant)
-        if claim is not None:
-            self._complete_for(instant, claim)
-
     def _completed_before(self, instant: Instant) -> Instant | None:
         """Return an instant that its writer completed just before its claim was taken; None otherwise.
 

@@ -326,10 +326,6 @@ class TimelineStore:
         self._storage.delete([self.path(_at(instant, instant.action, State.REQUESTED))])
         self.flush()
 
-    def complete_decided(self, instant: Instant) -> None:
-        """Complete a pending instant if its process had claimed the completion, and died or stalled."""
-        self._completion().complete_decided(instant)
-
     def forget_claim(self, instant: Instant) -> None:
         """Delete the claim of an instant that has left the timeline."""
         self._claims.give_back(instant)

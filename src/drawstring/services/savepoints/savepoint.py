@@ -50,6 +50,8 @@ def savepoint(context: TableContext, options: WriteOptions, instant: str | None,
             return target.requested
         if fence is None:
             locked.store.start(Instant(target.requested, Action.SAVEPOINT, State.REQUESTED))
+        # A process that has the lock from now on finds the inflight file, and bars the savepoint.
+        locked.lock.check()
         locked.store.complete(begun, encode_savepoint(metadata), fence)
         return target.requested
 

@@ -67,11 +67,12 @@ def rollback_pending(
     if (writes := timeline.pending_writes()) and not failed.spares_writers:
         may_live = [each for each in writes if not _has_died(context, each)]
         refuse_live_writers(context.storage, context.clock, may_live, failed)
-    for savepoint in timeline.pending_of(Action.SAVEPOINT):
-        context.store.complete_decided(savepoint)
+    # Nobody else knows of a savepoint before it is completed, so none completes behind a clean.
+    saved = [each for each in timeline.pending_of(Action.SAVEPOINT) if context.store.prevent_completion(each)]
     unfinished = timeline.pending_of(Action.ROLLBACK)
     done = [target for each in unfinished if (target := resume_rollback(context, timeline, each)) is not None]
-    if unfinished:
+    done += [each.requested for each in saved]
+    if done or unfinished:
         timeline = context.store.load()
     dead = _dead_writes(context, timeline, failed)
     written_to = {path.rpartition("/")[0] for each in dead for path in _marked(context, each)}
