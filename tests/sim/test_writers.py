@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.sim.seeds import FIRST, SEEDS
-from tests.support.simulation.writers.simulation import KINDS, Kind, Plan, simulate
+from tests.support.simulation.writers.plans import KINDS, Kind, Plan
+from tests.support.simulation.writers.simulation import simulate
 
 OPERATIONS = 8
 """Operations of each of them."""
@@ -20,6 +21,22 @@ def test_writers_beside_each_other_leave_what_one_after_the_other_leaves(
 ) -> None:
     plan = Plan(kind, seed, OPERATIONS, has_faults=has_faults, merges=merges)
     assert simulate(plan).commits > 0
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
+def test_what_a_follower_sees_adds_up_to_the_table(kind: Kind, seed: int, has_faults: bool) -> None:
+    assert simulate(Plan(kind, seed, OPERATIONS, has_faults=has_faults, follows=True)).commits > 0
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
+def test_restores_beside_writers_undo_what_they_should_and_nothing_else(
+    kind: Kind, seed: int, has_faults: bool
+) -> None:
+    assert simulate(Plan(kind, seed, OPERATIONS, has_faults=has_faults, restores=True)).commits > 0
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.simulation.writers.known_bugs import BUGS
-from tests.support.simulation.writers.simulation import KINDS, Kind, Plan, simulate
+from tests.support.simulation.writers.plans import KINDS, Kind, Plan
+from tests.support.simulation.writers.simulation import simulate
 
 COW9, MOR9, MOR6, MOR9_BUCKETS, COW6_BUCKETS = KINDS
 SEEDS_MAX = 40
@@ -17,6 +18,16 @@ SEEDS_MAX = 40
 
 LINGERS = {"stalled_writers_commit": "put_if_match .hoodie/.locks/2"}
 """The calls before which processes often stand still, for bugs that hardly anything else shows."""
+
+FOLLOWED, RESTORED = {"follows": True}, {"restores": True}
+WORLDS: dict[str, dict[str, bool]] = {
+    "followed_by_request": FOLLOWED,
+    "holds_ignored": FOLLOWED,
+    "savepoints_ignored": RESTORED,
+    "restored_beside_writers": RESTORED,
+    "restores_forgotten": RESTORED,
+}
+"""Who takes part besides, for bugs that nobody else meets."""
 
 FOUND: dict[str, tuple[Kind, int, bool]] = {
     "candidates_by_time": (COW9, 0, True),
@@ -30,6 +41,11 @@ FOUND: dict[str, tuple[Kind, int, bool]] = {
     "no_lock_at_commit": (COW9, 0, True),
     "dead_writers_stay": (COW9, 0, True),
     "retries_unchecked": (COW9, 0, False),
+    "followed_by_request": (COW9, 3, False),
+    "holds_ignored": (COW9, 0, False),
+    "savepoints_ignored": (COW9, 0, False),
+    "restored_beside_writers": (MOR9, 1, False),
+    "restores_forgotten": (MOR9, 3, True),
 }
 """The kind of table, the first seed, and whether there are faults."""
 
@@ -53,7 +69,7 @@ def is_noticed(bug: str, plan: Plan) -> bool:
 def test_a_bug_that_is_put_back_is_noticed(bug: str) -> None:
     kind, first, has_faults = FOUND[bug]
     plans = (
-        Plan(kind, seed, has_faults=has_faults, lingers_at=LINGERS.get(bug, ""))
+        Plan(kind, seed, has_faults=has_faults, lingers_at=LINGERS.get(bug, ""), **WORLDS.get(bug, {}))
         for seed in range(first, first + SEEDS_MAX)
     )
     found = next((plan for plan in plans if is_noticed(bug, plan)), None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.simulation.writers.simulation import KINDS, Kind, Plan, simulate
+from tests.support.simulation.writers.plans import KINDS, Kind, Plan
+from tests.support.simulation.writers.simulation import simulate
 
 OPERATIONS = 3
 """Operations of each of them."""
@@ -12,6 +13,18 @@ OPERATIONS = 3
 FOUND = [
     # Writes that completed while a stalled holder of the lock looked at them had no heartbeat any more.
     Plan(KINDS[0], 16, lingers_at="put_if_match .hoodie/.locks/2"),
+    # A stalled overwrite of version 6 that was rolled back put its inflight file: no timeline could be read.
+    Plan(KINDS[2], 1, 5, follows=True),
+    # A clean deleted the metadata of a partition to which a write was about to put its first file.
+    Plan(KINDS[3], 1, 5, has_faults=False, restores=True),
+    # A stalled process of a restore took a completed file away that the next one was about to read.
+    Plan(KINDS[1], 3, 5, restores=True),
+    # A stalled archiver deleted a file that the next one had not yet listed.
+    Plan(KINDS[3], 14, 5, restores=True),
+    # A clustering that completed after a savepoint was archived: the savepoint has what it had replaced.
+    Plan(KINDS[0], 29, 5, has_faults=False, restores=True),
+    # A stalled savepoint completed after others had cleaned its files.
+    Plan(KINDS[1], 42, 5, restores=True),
 ]
 """Simulations that failed once."""
 
@@ -25,6 +38,20 @@ def test_writers_beside_each_other_leave_what_one_after_the_other_leaves(
     report = simulate(Plan(kind, 3 + len(str(kind)), OPERATIONS, has_faults=has_faults, merges=merges))
     assert report.commits > 0
     assert bool(report.faults) == has_faults
+
+
+@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_what_a_follower_sees_adds_up_to_the_table(kind: Kind, has_faults: bool) -> None:
+    seed = 3 + len(str(kind))
+    assert simulate(Plan(kind, seed, OPERATIONS, has_faults=has_faults, follows=True)).commits > 0
+
+
+@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_restores_beside_writers_undo_what_they_should_and_nothing_else(kind: Kind, has_faults: bool) -> None:
+    seed = 3 + len(str(kind))
+    assert simulate(Plan(kind, seed, OPERATIONS, has_faults=has_faults, restores=True)).commits > 0
 
 
 @pytest.mark.parametrize("plan", FOUND, ids=lambda plan: f"{plan.kind}-{plan.seed}")

@@ -2,7 +2,8 @@
 
 The timeline says which operations count. A completed file that appears is the moment at which an operation
 takes effect, for all readers; so the rows after it are those before it, changed as that operation alone would
-change them. Compactions and clusterings change no rows.
+change them. Compactions and clusterings change no rows. A restore takes completed files away, one after the
+other; the rows after each are those without that operation.
 """
 
 from __future__ import annotations
@@ -14,14 +15,19 @@ from typing import Any
 import pyarrow as pa
 
 from drawstring.formats.metadata.commit import decode_commit
+from drawstring.formats.metadata.savepoint import decode_restore_plan
 from drawstring.model.commit import WriteOperation
-from drawstring.model.instant import State
-from drawstring.model.table_version import TimelineLayout
+from drawstring.model.instant import Action, Instant, State, time_of
+from drawstring.model.savepoint import RestorePlan
 from drawstring.table import Table
 from drawstring.timeline.instants import parse_instant
 
+COLUMNS = ["id", "city", "value"]
 Rows = dict[tuple[str, str], int]
 """Values by partition and key."""
+
+NEVER = "9"
+"""A time after every other."""
 
 SERVICES = (WriteOperation.COMPACT, WriteOperation.CLUSTER, WriteOperation.LOG_COMPACT)
 
@@ -55,27 +61,55 @@ class Operation:
     missed: frozenset[tuple[str, str]] = frozenset()
 
 
+@dataclass(frozen=True)
+class _Effect:
+    """What a completed operation did.
+
+    Attributes:
+        requested: time of its instant.
+        time: at which it completed; in version 6 its requested time.
+        change: of the rows.
+    """
+
+    requested: str
+    time: str
+    change: Callable[[Rows], Rows]
+
+
 class History:
     """The states of the table.
 
     Args:
-        folder: of the timeline.
-        layout: of the timeline.
-        look: returns the rows that the table holds, read at one moment.
+        table: returns the table for a look at one moment.
     """
 
-    def __init__(self, folder: str, layout: TimelineLayout, look: Callable[[], Rows]) -> None:
-        self._folder = folder
-        self._layout = layout
-        self._look = look
+    def __init__(self, table: Callable[[], Table]) -> None:
+        self._table = table
+        config = table().config
+        self._folder, self._layout = config.timeline_folder, config.layout
         self._owners: dict[str, Operation] = {}
-        self._completed: set[str] = set()
-        self.states: list[Rows] = [look()]
+        self._times = {each.requested: time_of(each) for each in table().timeline.writes()}
+        self._effects: list[_Effect] = []
+        self._undone: set[str] = set()
+        self._restores: dict[str, RestorePlan] = {}
+        self._saved: dict[str, Rows] = {}
+        self.states: list[Rows] = [self.look()]
 
     @property
     def now(self) -> int:
         """The number of the newest state."""
         return len(self.states) - 1
+
+    def look(self, as_of: str | None = None) -> Rows:
+        """Return the rows that the table holds, or held at a savepoint."""
+        return rows_of(self._table().scan(COLUMNS, as_of=as_of).to_arrow())
+
+    def rows_at(self, time: str) -> Rows:
+        """Return the rows after the operations that completed up to a time."""
+        rows = self.states[0]
+        for effect in self._effects:
+            rows = effect.change(rows) if effect.time <= time else rows
+        return rows
 
     def note(self, operation: Operation | None, path: str, data: bytes) -> None:
         """Take note of a file that the process of an operation put.
@@ -83,32 +117,90 @@ class History:
         Raises:
             AssertionError: the table does not hold what it should hold now.
         """
-        folder, _, name = path.rpartition("/")
-        instant = parse_instant(name, self._layout) if folder == self._folder else None
+        instant = self._instant_of(path)
         if instant is None:
             return
         if instant.state is State.REQUESTED and operation is not None:
             self._owners[instant.requested] = operation
             operation.instants.append(instant.requested)
-        if instant.is_write and instant.requested not in self._completed:
-            self._completed.add(instant.requested)
-            self._complete(instant.requested, data)
+        if instant.action is Action.RESTORE:
+            self._note_restore(instant, data)
+        elif instant.is_write:
+            assert instant.requested not in self._undone, f"{path} is back, which a restore had undone"
+            if instant.requested not in self._times:
+                self._times[instant.requested] = time_of(instant)
+                self._complete(instant.requested, data)
+        elif instant.is_completed and instant.action is Action.SAVEPOINT:
+            self._saved[instant.requested] = self.rows_at(self._times[instant.requested])
+        elif instant.is_completed and instant.action is Action.CLEAN:
+            self.check_saved(f"after the clean {instant.requested}")
+
+    def note_removal(self, path: str) -> None:
+        """Take note of a file that is gone: restores undo one write after the other.
+
+        Raises:
+            AssertionError: the table does not hold what it should hold now.
+        """
+        instant = self._instant_of(path)
+        if instant is None:
+            return
+        if instant.action is Action.SAVEPOINT:
+            self._saved.pop(instant.requested, None)
+        elif instant.action is Action.RESTORE and instant.state is State.REQUESTED:
+            self._restores.pop(instant.requested, None)
+        elif instant.is_write and instant.requested in self._planned_to_undo():
+            self._undone.add(instant.requested)
+            kept = [each for each in self._effects if each.requested != instant.requested]
+            if len(kept) < len(self._effects):
+                self._effects = kept
+                self.states.append(self.rows_at(NEVER))
+            self.check(f"after {instant.requested} was undone")
+
+    def _instant_of(self, path: str) -> Instant | None:
+        folder, _, name = path.rpartition("/")
+        return parse_instant(name, self._layout) if folder == self._folder else None
+
+    def _planned_to_undo(self) -> set[str]:
+        return {requested for plan in self._restores.values() for requested, _ in plan.instants}
+
+    def _note_restore(self, restore: Instant, data: bytes) -> None:
+        if restore.state is State.REQUESTED:
+            self._restores[restore.requested] = decode_restore_plan(data)
+        plan = self._restores.get(restore.requested)
+        if not restore.is_completed or plan is None:
+            return
+        until = self._times[plan.savepoint or ""]
+        late = [each.requested for each in self._effects if each.time > until]
+        assert not late, f"after the restore to {plan.savepoint} there are {late}"
+        undone = [each for each, _ in plan.instants if each in self._undone]
+        early = [each for each in undone if self._times[each] <= until]
+        assert not early, f"the restore to {plan.savepoint} undid {early}"
+        self.check(f"after the restore {restore.requested}")
 
     def _complete(self, requested: str, data: bytes) -> None:
         if decode_commit(data).operation in SERVICES:
             self.check(f"after the service {requested}")
             return
         owner = self._owners[requested]
-        held, before = self._look(), self.states[owner.began :]
+        held, before = self.look(), self.states[owner.began :]
         late = {at for at in owner.missed & held.keys() if any(at not in rows for rows in before)}
         stays = {at: value for at, value in self.states[-1].items() if at in late}
-        self.states.append(owner.apply(self.states[-1]) | stays)
+        self._effects.append(
+            _Effect(requested, self._times[requested], lambda rows: owner.apply(rows) | stays)
+        )
+        self.states.append(self._effects[-1].change(self.states[-1]))
         owner.effects.append(self.now)
         self.check(f"after {requested}, {owner.name}")
 
+    def check_saved(self, where: str) -> None:
+        """Make sure that the savepoints hold what the table held then."""
+        for requested, expected in self._saved.items():
+            held = self.look(requested)
+            assert held == expected, f"{where}, savepoint {requested}: {_difference(held, expected)}"
+
     def check(self, where: str) -> None:
         """Make sure that the table holds the newest state."""
-        held = self._look()
+        held = self.look()
         assert held == self.states[-1], f"{where}: {_difference(held, self.states[-1])}"
 
     def judge(self, operation: Operation) -> None:

@@ -13,12 +13,17 @@ What the simulation has to notice of them, each at a seed that passes without it
     no_lock_at_commit        two writers check for conflicts at once, and both commit
     dead_writers_stay        pending writes of dead processes are never rolled back
     retries_unchecked        a write that runs again after a conflict loses rows of other writers
+    followed_by_request      a follower goes by requested times, and misses a write that completes late
+    holds_ignored            a clean deletes, or an archiver moves, what a follower has not read yet
+    savepoints_ignored       a clean deletes files of a savepoint
+    restored_beside_writers  a restore takes back the pending writes of live processes
+    restores_forgotten       nobody finishes the restore of a dead process
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -26,14 +31,19 @@ from unittest.mock import patch
 from drawstring.base.errors import LostRaceError
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Instant
+from drawstring.query.incremental import batch_ends, commit_ranges, follow, positions
+from drawstring.services.cleaning import run as clean
+from drawstring.services.savepoints import restore
 from drawstring.timeline.claims import Claims
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn import write_conflicts
+from drawstring.txn import transaction, write_conflicts
+from drawstring.txn.holds import Holds
 from drawstring.txn.locks.table_lock import HeldLock
 from drawstring.txn.reach import NO_ROWS
 from drawstring.txn.rollback import dead_writes
 from drawstring.txn.write_conflicts import Groups, OwnChanges, refuse_conflicts
 from drawstring.write import attempts, run
+from tests.support.simulation.writers import history
 
 Bug = Callable[[], AbstractContextManager[Any]]
 _shared_with_completed = write_conflicts._shared_with_completed
@@ -100,6 +110,19 @@ def _never(*arguments: object, **named: object) -> bool:
     return False
 
 
+def _requested(instant: Instant) -> str:
+    return instant.requested
+
+
+@contextmanager
+def _by_requested_times() -> Iterator[None]:
+    """Follow by requested times; what the table held at one is put the same way."""
+    with ExitStack() as stack:
+        for module in (commit_ranges, batch_ends, follow, positions, history):
+            stack.enter_context(patch.object(module, "time_of", _requested))
+        yield
+
+
 BUGS: dict[str, Bug] = {
     "candidates_by_time": lambda: patch.object(attempts, "refuse_conflicts", _candidates_by_time),
     "no_check": lambda: patch.object(attempts, "refuse_conflicts", _unchecked),
@@ -116,4 +139,9 @@ BUGS: dict[str, Bug] = {
     "no_lock_at_commit": lambda: patch.object(HeldLock, "released", _released_for_good),
     "dead_writers_stay": lambda: patch.object(dead_writes, "expired", lambda *arguments: []),
     "retries_unchecked": lambda: patch.object(run, "attempted", _attempted),
+    "followed_by_request": _by_requested_times,
+    "holds_ignored": lambda: patch.object(Holds, "files", lambda holds: []),
+    "savepoints_ignored": lambda: patch.object(clean, "savepoints", lambda *arguments: {}),
+    "restored_beside_writers": lambda: patch.object(restore, "alive_elsewhere", _none),
+    "restores_forgotten": lambda: patch.object(transaction, "finish_restores", lambda *arguments: []),
 }

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from drawstring.table import Table
+from tests.support.simulation.writers import restores
 from tests.support.simulation.writers.history import Operation, Rows
 
 SCHEMA = pa.schema(
@@ -19,6 +20,13 @@ SCHEMA = pa.schema(
         pa.field("value", pa.int64()),
     ]
 )
+OPTIMISTIC = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+RETRIES = "hoodie.write.num.retries.on.conflict.failures"
+RETENTION = {
+    "hoodie.clean.commits.retained": "2",
+    "hoodie.keep.min.commits": "3",
+    "hoodie.keep.max.commits": "4",
+}
 CITIES = ("bern", "oslo", "rome")
 KEYS = 9
 NEW_GROUPS = {"hoodie.parquet.small.file.limit": "0"}
@@ -47,6 +55,7 @@ class Operations:
         is_hashed: whether keys say which file group they are in.
         number: of the last operation; its rows carry it.
         merges: whether writers also merge, and upsert into new file groups.
+        restores: whether the services also make savepoints, and restore the table.
         due: the service that runs what was planned last.
     """
 
@@ -55,6 +64,7 @@ class Operations:
     is_hashed: bool
     number: int
     merges: bool = False
+    restores: bool = False
     due: str = ""
 
     def write(self) -> Operation:
@@ -73,9 +83,10 @@ class Operations:
         names = ["clean", "clean", "archive"]
         names += ["compact", "compact", "schedule_compaction"] if self.is_mor else []
         names += [] if self.is_hashed or not plans else ["cluster", "cluster", "schedule_clustering"]
+        names += list(restores.WEIGHTED) if self.restores and plans else []
         name = self.due or self.draw.choice(names)
         self.due = {"schedule_compaction": "compact", "schedule_clustering": "cluster"}.get(name, "")
-        return service(name)
+        return restores.OPERATIONS[name](self.draw) if name in restores.OPERATIONS else service(name)
 
     def upsert(self) -> Operation:
         """Write keys, with merges half of the time the new ones among them into new file groups."""

@@ -4,38 +4,45 @@ faulty    every actor carries out the operations that it drew, while storage, cl
 checked   after every commit the table holds what the operations so far lead to, one after the other
 calm      no faults any more, and heartbeats and leases have expired: every actor succeeds with one more
 settled   a clean leaves no pending write, validation finds no error, and the rows are still right
+
+With `follows` a reader follows the table, and what it saw has to add up to the table. With `restores` the
+services make savepoints and go back to them, which undoes operations that were acknowledged.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 import drawstring
 from drawstring.base.clock import SeededIds
-from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.engine.local import LocalEngine
 from drawstring.model.validation import Severity
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.table_context import TableContext
-from tests.support.simulation.writers.history import History, Operation, Rows, rows_of
-from tests.support.simulation.writers.operations import KEYS, SCHEMA, Operations, batch, place, service
+from tests.support.simulation.writers.actors import Actor
+from tests.support.simulation.writers.follower import Follower
+from tests.support.simulation.writers.history import History, Operation
+from tests.support.simulation.writers.operations import (
+    KEYS,
+    OPTIMISTIC,
+    RETENTION,
+    SCHEMA,
+    Operations,
+    batch,
+    place,
+    service,
+)
+from tests.support.simulation.writers.plans import Plan, Report, weather_of
 from tests.support.simulation.writers.scheduler import Crash, Process, Scheduler, SimulatedClock
 from tests.support.simulation.writers.storage import SharedStorage, Trace, Weather
-from tests.support.tables import BUCKETS, COW, MOR, new_address
+from tests.support.tables import MOR, new_address
 
-OPTIMISTIC = {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
-RETRIES = "hoodie.write.num.retries.on.conflict.failures"
-RETENTION = {
-    "hoodie.clean.commits.retained": "2",
-    "hoodie.keep.min.commits": "3",
-    "hoodie.keep.max.commits": "4",
-}
-COLUMNS = ["id", "city", "value"]
-IDLE_SECONDS = (0.0, 0.5, 5.0)
 HOUR_MS = 3_600_000
 WRITERS = 3
 VALIDATED_EVERY = 4
@@ -43,69 +50,6 @@ VALIDATED_EVERY = 4
 
 ALIVE_MS = 100_000
 """Nobody may take a process for dead whose heartbeat is younger."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of table that optimistic concurrency control supports."""
-
-    table_type: str
-    version: int
-    properties: tuple[tuple[str, str], ...] = ()
-
-    def __str__(self) -> str:
-        short = "cow" if self.table_type == COW else "mor"
-        return f"{short}{self.version}{'-buckets' if self.properties else ''}"
-
-
-_BUCKETS = tuple(BUCKETS.items())
-KINDS = [
-    Kind(COW, 9),
-    Kind(MOR, 9),
-    Kind(MOR, 6),
-    Kind(MOR, 9, _BUCKETS),
-    Kind(COW, 6, _BUCKETS),
-]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a simulation goes.
-
-    Attributes:
-        kind: of table.
-        seed: draws everything.
-        operations: of each actor.
-        has_faults: whether anything fails.
-        lingers_at: part of a storage call; processes often stand still for long before it.
-        merges: whether writers also merge, and upsert into new file groups.
-    """
-
-    kind: Kind
-    seed: int
-    operations: int = 5
-    has_faults: bool = True
-    lingers_at: str = ""
-    merges: bool = False
-
-
-@dataclass
-class Report:
-    """What came of a simulation.
-
-    Attributes:
-        outcomes: how many operations ended how.
-        faults: how many there were, by name.
-        commits: how many operations took effect.
-        calls: how many storage calls there were.
-        digest: of all storage calls in order.
-    """
-
-    outcomes: dict[str, int] = field(default_factory=dict)
-    faults: dict[str, int] = field(default_factory=dict)
-    commits: int = 0
-    calls: int = 0
-    digest: str = ""
 
 
 class Simulation:
@@ -118,7 +62,7 @@ class Simulation:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.scheduler = Scheduler(plan.seed)
-        self.weather = _weather(self.scheduler.draw) if plan.has_faults else Weather()
+        self.weather = weather_of(self.scheduler.draw) if plan.has_faults else Weather()
         self.weather.lingers_at = plan.lingers_at
         self.trace = Trace()
         self.report = Report(faults=self.weather.count)
@@ -127,8 +71,8 @@ class Simulation:
         self._beats: dict[str, tuple[Process, int]] = {}
         self._storage = MemoryStorage(new_address(), SimulatedClock(self.scheduler))
         self._create()
-        config = self.looked_at().config
-        self.history = History(config.timeline_folder, config.layout, self.look)
+        self.history = History(self.looked_at)
+        self.follower = Follower(self.history, plan.seed)
 
     def run(self) -> Report:
         """Let everybody do what they drew, then settle the table.
@@ -158,10 +102,6 @@ class Simulation:
         """Return the table for a look at one moment: nobody else does anything meanwhile."""
         return Table(TableContext(self._storage, LocalEngine(threads=1), SimulatedClock(self.scheduler)))
 
-    def look(self) -> Rows:
-        """Return the rows that the table holds."""
-        return rows_of(self.looked_at().scan(COLUMNS).to_arrow())
-
     def _create(self) -> None:
         kind = self.plan.kind
         drawstring.create(
@@ -181,7 +121,7 @@ class Simulation:
 
     def _validate(self, where: str) -> None:
         findings = self.looked_at().validate().findings
-        bad = [each for each in findings if each.severity is Severity.ERROR]
+        bad = [each for each in findings if each.severity is Severity.ERROR and each.check != "restore"]
         assert bad == [], f"{where}: {bad}"
 
     # -------------------- its users
@@ -189,6 +129,7 @@ class Simulation:
     def _live(self, operations: int, *, is_last: bool = False) -> None:
         """Let writers, a process of services and a reader carry out operations side by side."""
         names = [*(f"writer {number}" for number in range(WRITERS)), "services", "reader"]
+        names += ["follower"] if self.plan.follows else []
         for number, name in enumerate(names):
             process = self._process(name)
             draw = random.Random(f"{self.plan.seed} {name} {is_last}")
@@ -198,8 +139,9 @@ class Simulation:
                 is_hashed=bool(self.plan.kind.properties),
                 number=100 * (1 + number + WRITERS * is_last),
                 merges=self.plan.merges,
+                restores=self.plan.restores,
             )
-            actor = _Actor(self, process, drawn, draw, is_last=is_last)
+            actor = Actor(self, process, drawn, draw, is_last=is_last)
             self.scheduler.spawn(process, lambda actor=actor: actor.live(operations))  # type: ignore[misc]
         self.scheduler.run()
 
@@ -215,7 +157,7 @@ class Simulation:
     def opened(self, process: Process) -> Table:
         """Open the table in a process."""
         storage = SharedStorage(
-            self._storage, self.scheduler, process, self.weather, self.trace, self._changed
+            self._storage, self.scheduler, process, self.weather, self.trace, self._changed, self._removed
         )
         clock = SimulatedClock(self.scheduler, process)
         return Table(TableContext(storage, LocalEngine(threads=1), clock, process.ids))
@@ -226,10 +168,20 @@ class Simulation:
         self._doing[process.name] = operation
 
     def _changed(self, process: Process, path: str, data: bytes) -> None:
-        try:
+        with self._failing():
             self._check_rollback(process, path)
             self.history.note(self._doing.get(process.name), path, data)
-        except Exception as error:  # which the product might take for a failure of the storage
+
+    def _removed(self, path: str) -> None:
+        with self._failing():
+            self.history.note_removal(path)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """End the simulation with an error that the product might take for a failure of the storage."""
+        try:
+            yield
+        except Exception as error:
             self.scheduler.fail(error)
             raise Crash from error
 
@@ -285,102 +237,9 @@ class Simulation:
         assert pending == (), f"{pending} are pending after a clean"
         self.history.check("after a last clean")
         self._validate("after a last clean")
-
-
-class _Actor:
-    """Somebody who carries out one operation after the other; a crashed process is started again."""
-
-    def __init__(
-        self,
-        simulation: Simulation,
-        process: Process,
-        drawn: Operations,
-        draw: random.Random,
-        *,
-        is_last: bool,
-    ) -> None:
-        self._simulation = simulation
-        self._process = process
-        self._drawn = drawn
-        self._draw = draw
-        self._is_last = is_last
-
-    def live(self, operations: int) -> None:
-        for _ in range(operations):
-            try:
-                self._pause()
-                self._read() if self._process.name == "reader" else self._act()
-            except Crash:
-                self._go_on()
-
-    def _pause(self) -> None:
-        seconds = self._draw.choice(IDLE_SECONDS) * self._draw.random()
-        self._simulation.scheduler.wait(1 + int(1000 * seconds))
-
-    def _go_on(self) -> None:
-        """Go on as a new process, unless the simulation is over."""
-        simulation = self._simulation
-        if simulation.scheduler.failure is not None:
-            raise Crash
-        task = simulation.scheduler.current()
-        assert task is not None
-        self._process = task.process = simulation.reborn(self._process)
-
-    def _act(self) -> None:
-        is_service, plans = self._process.name == "services", not self._is_last
-        operation = self._drawn.service(plans=plans) if is_service else self._drawn.write()
-        simulation, before = self._simulation, self._process.disturbances
-        options = {
-            **OPTIMISTIC,
-            **RETENTION,
-            "hoodie.write.num.retries.on.conflict.failures": self._retries(),
-        }
-        simulation.begin(self._process, operation)
-        try:
-            result = operation.act(simulation.opened(self._process), options)
-            operation.outcome = "nothing" if not result and operation.apply is not dict else "done"
-        except (ConflictError, UnavailableError) as error:
-            operation.outcome, operation.error = type(error).__name__, error
-            self._check_error(operation)
-        except Crash as error:
-            operation.outcome, operation.error = "died", error
-            raise
-        finally:
-            operation.was_disturbed = self._process.disturbances > before
-            if operation.outcome and simulation.scheduler.failure is None and operation.apply is not dict:
-                simulation.end(operation)
-
-    def _check_error(self, operation: Operation) -> None:
-        is_allowed = isinstance(operation.error, ConflictError) or self._process.disturbances
-        assert is_allowed and not self._is_last, f"{operation.name} fails: {operation.error!r}"
-
-    def _retries(self) -> str:
-        return "3" if self._is_last else self._draw.choice(("0", "3", "3"))
-
-    def _read(self) -> None:
-        simulation = self._simulation
-        began = simulation.history.now
-        try:
-            found = rows_of(simulation.opened(self._process).scan(COLUMNS).to_arrow())
-        except UnavailableError:
-            return
-        simulation.history.judge_reading(found, began)
-
-
-def _weather(draw: random.Random) -> Weather:
-    """Draw which faults there are: none of a kind in many simulations, many in some."""
-
-    def often(most: float) -> float:
-        return draw.choice((0.0, most / 4, most))
-
-    return Weather(
-        before=often(0.004),
-        after=often(0.006),
-        crash=often(0.004),
-        pause=often(0.004),
-        jump=often(0.002),
-        slow=draw.choice((0.01, 0.05, 0.2)),
-    )
+        if self.plan.follows:
+            self.follower.go_on(self.looked_at())
+            self.follower.check_all()
 
 
 def simulate(plan: Plan) -> Report:

@@ -88,6 +88,7 @@ class SharedStorage(FaultyStorage):
         weather: which faults there are.
         trace: notes the calls.
         changed: told of every file that this process put, after the fact.
+        removed: told of every file that it deleted, after the fact.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class SharedStorage(FaultyStorage):
         weather: Weather,
         trace: Trace,
         changed: Callable[[Process, str, bytes], None],
+        removed: Callable[[str], None],
     ) -> None:
         super().__init__(inner, NO_LIMIT)
         self._scheduler = scheduler
@@ -105,6 +107,7 @@ class SharedStorage(FaultyStorage):
         self._weather = weather
         self._trace = trace
         self._changed = changed
+        self._removed = removed
 
     def list_files(self, folder: str) -> list[FileStatus]:
         return self._call("list_files", folder, lambda: self._inner.list_files(folder))
@@ -153,10 +156,16 @@ class SharedStorage(FaultyStorage):
 
     def delete(self, paths: Iterable[str]) -> None:
         for path in list(paths):
-            self._call("delete", path, lambda path=path: self._inner.delete([path]), changes=True)  # type: ignore[misc]
+            self._call("delete", path, lambda path=path: self._delete(path), changes=True)  # type: ignore[misc]
 
     def delete_tree(self, folder: str) -> None:
         self.delete([status.path for status in self._inner.list_tree(folder)])
+
+    def _delete(self, path: str) -> None:
+        existed = self._inner.exists(path)
+        self._inner.delete([path])
+        if existed:
+            self._removed(path)
 
     def _put(self, name: str, path: str, data: bytes, put: Callable[[], T]) -> T:
         def effect() -> T:
