@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from drawstring.base.errors import LostRaceError, RivalError
 from drawstring.filegroups.write.markers import MARKER_ROOT
 from drawstring.table import Table
+from drawstring.txn.locks.table_lock import LOCK_FOLDER
 from tests.support.interleavings import OPTIMISTIC, interleave
 from tests.support.interrupted import ActingClock, Standing, slept, upserting, while_it_sleeps
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, filled
+from tests.support.tables import BUCKETS, COW, MOR, filled, table_at
 
 EARLY = {**OPTIMISTIC, "hoodie.write.concurrency.early.conflict.detection.enable": "true"}
 NON_BLOCKING = {**EARLY, "hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}
@@ -80,6 +82,24 @@ def test_the_last_attempt_wins_against_a_writer_that_takes_too_long() -> None:
     waits = {"hoodie.write.num.retries.on.conflict.failures": "1", "hoodie.write.lock.wait_time_ms": "5000"}
     second.upsert(rides(SECOND), options={**EARLY, **waits})
     assert 4 < slept(second) < 7
+    first.finish()
+    assert isinstance(first.error, LostRaceError)
+    assert SECOND in held(table)
+
+
+def test_a_write_does_not_wait_for_a_rival_that_is_killed(tmp_path: Path) -> None:
+    table = table_at(tmp_path / "rides", COW)
+    first = standing(table)
+
+    def kill(_: Table) -> None:
+        """Leave what a killed process leaves: a young heartbeat, and a lock file that nobody holds."""
+        (lock,) = (tmp_path / "rides" / LOCK_FOLDER).glob("*.service")
+        lock.unlink()
+        lock.touch()
+
+    second = while_it_sleeps(table, kill)
+    second.upsert(rides(SECOND), options=EARLY)
+    assert 0.3 < slept(second) < 5
     first.finish()
     assert isinstance(first.error, LostRaceError)
     assert SECOND in held(table)

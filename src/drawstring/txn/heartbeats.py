@@ -25,7 +25,7 @@ from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
 from drawstring.base.threads import Renewal
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
-from drawstring.model.instant import Instant
+from drawstring.model.instant import PLANNED_ACTIONS, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.service_lease import LEASE_FILE
@@ -62,15 +62,15 @@ def refuse_live_writers(
 def alive_elsewhere(
     storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites
 ) -> list[Instant]:
-    """Return the instants of writers that live without the table lock, in the same order."""
+    """Return the instants of writers that live without the table lock, in the same order.
+
+    The lock of a process of drawstring tells that it died before its heartbeat expires.
+    """
     if not pending:
         return []
     beats, now_ms = _beats(storage), clock.now_ms()
-    return [
-        instant
-        for instant in pending
-        if now_ms - beats.get(instant.requested, 0) < failed.alive_ms and not _held_lock(storage, instant)
-    ]
+    young = [each for each in pending if now_ms - beats.get(each.requested, 0) < failed.alive_ms]
+    return [each for each in young if not _held_lock(storage, each) and not _has_died(storage, each)]
 
 
 def expired(
@@ -170,6 +170,21 @@ def beating(storage: Storage, clock: Clock, requested: str, failed: FailedWrites
 def _beats(storage: Storage) -> Mapping[str, int]:
     """Return the modification time of each heartbeat in epoch milliseconds, by requested time."""
     return {status.name: status.modified_ms for status in storage.list_files(HEARTBEAT_FOLDER)}
+
+
+def _has_died(storage: Storage, write: Instant) -> bool:
+    """Return whether the lock that the process of a write holds while it lives is free.
+
+    The lease of a plan tells nothing: its process may have died, and another engine runs the plan.
+    """
+    path = LEASE_FILE.format(write.requested)
+    local = storage.local_path(path)
+    if local is None or write.action in PLANNED_ACTIONS or not storage.exists(path):
+        return False
+    try:
+        return not FileLock(local).is_held()
+    except UnavailableError:  # a file system without locks: the heartbeat has to do
+        return False
 
 
 def _held_lock(storage: Storage, instant: Instant) -> bool:

@@ -65,8 +65,7 @@ def rollback_pending(
     timeline = timeline or context.store.load()
     _refuse_restore(timeline)
     if (writes := timeline.pending_writes()) and not failed.spares_writers:
-        may_live = [each for each in writes if not _has_died(context, each)]
-        refuse_live_writers(context.storage, context.clock, may_live, failed)
+        refuse_live_writers(context.storage, context.clock, writes, failed)
     # Nobody else knows of a savepoint before it is completed, so none completes behind a clean.
     saved = [each for each in timeline.pending_of(Action.SAVEPOINT) if context.store.prevent_completion(each)]
     unfinished = timeline.pending_of(Action.ROLLBACK)
