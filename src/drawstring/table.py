@@ -1288,7 +1288,7 @@ class Table:
 
         Raises:
             InvalidError: nothing says how long partitions live.
-            ConflictError: another writer holds the table.
+            ConflictError: another writer holds the table, or a partition stays part of a pending clustering.
 
         Example:
             >>> bool(table.expire_partitions(retain_days=30))

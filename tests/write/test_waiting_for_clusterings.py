@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from tests.support.interrupted import ActingClock, slept, while_it_sleeps
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
 
+TEN_DAYS = 10 * 86_400
 NEWER = ("a0", "rome", 50, 50.0)
 AT_ONCE = {**OPTIMISTIC, "hoodie.write.lock.wait_time_ms": "0"}
 kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
@@ -57,6 +59,32 @@ def test_partitions_are_deleted_once_the_clustering_is_done() -> None:
     writer = while_it_sleeps(table, lambda other: other.cluster(options=AT_ONCE))
     assert writer.delete_partition("rome", options=OPTIMISTIC)
     assert held(table) == []
+
+
+EXPIRY = {**OPTIMISTIC, "hoodie.partition.ttl.strategy.days.retain": "5"}
+
+
+def aged(table: Table, act: Callable[[Table], object]) -> Table:
+    """Return the table ten days later, with a clock that lets others act while somebody sleeps."""
+    clock = ActingClock(table._context.clock, lambda: act(table), after=TEN_DAYS + 0.3)
+    clock.slept = TEN_DAYS
+    return Table(replace(table._context, clock=clock))
+
+
+def test_partitions_expire_once_the_clustering_is_gone() -> None:
+    table, time = planned()
+    writer = aged(table, lambda other: other.rollback(time, options=AT_ONCE))
+    assert writer.expire_partitions(options=EXPIRY).partitions_dropped == 1
+    assert held(table) == []
+    assert 0.3 < slept(writer) - TEN_DAYS < 2
+
+
+def test_a_write_does_not_wait_for_partitions_to_expire() -> None:
+    table, _ = planned()
+    writer = aged(table, lambda other: None)
+    writer.upsert(rides(("x", "oslo", 1, 1.0)), options={**EXPIRY, "hoodie.partition.ttl.inline": "true"})
+    assert slept(writer) == TEN_DAYS
+    assert ("a0", "rome", 0, 1.0) in held(table)
 
 
 def test_a_clustering_whose_process_dies_meanwhile_is_unscheduled() -> None:

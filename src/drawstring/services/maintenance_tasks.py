@@ -300,7 +300,7 @@ def _expire(service: ServiceContext) -> Result | None:
 
 
 def _expire_after_commit(written: WriteOutcome) -> None:
-    dropped = expire_partitions(written.context, written.options)
+    dropped = expire_partitions(written.context, written.options, waits=False)
     if dropped is not None:
         _run_due(dropped, (task for task in TASKS if task.deletes))
 

@@ -30,6 +30,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import lock_table, recover_and_load
 from drawstring.txn.write_conflicts import write_lookup
+from drawstring.write.attempts import attempted
 from drawstring.write.delete_partition import drop_listed
 from drawstring.write.write_outcome import WriteOutcome
 
@@ -37,20 +38,29 @@ _DAY_MS: Final = 86_400_000
 _log: Final = logging.getLogger(__name__)
 
 
-def expire_partitions(context: TableContext, options: WriteOptions) -> WriteOutcome | None:
+def expire_partitions(
+    context: TableContext, options: WriteOptions, *, waits: bool = True
+) -> WriteOutcome | None:
     """Drop the expired partitions; the caller runs the services that follow a commit.
 
     Args:
         context: the open table.
         options: of the write, with the lifetime of partitions.
+        waits: whether it waits for a pending clustering of an expired partition, as a write does.
 
     Returns:
         The commit, None if no partition has expired.
 
     Raises:
         InvalidError: no lifetime is set.
-        ConflictError: another writer holds the table.
+        ConflictError: another writer holds the table, or a partition stays part of a pending clustering.
     """
+    if not waits:
+        return _expire(context, options)
+    return attempted(context, options, lambda _: _expire(context, options))
+
+
+def _expire(context: TableContext, options: WriteOptions) -> WriteOutcome | None:
     with lock_table(context, options.locking) as locked:
         _check(options.ttl)
         locked, timeline = recover_and_load(locked, options.failed_writes)
