@@ -51,11 +51,40 @@ def test_a_clustering_that_was_planned_since_gives_way_to_a_preferred_writer(
     assert table.validate().findings == ()
 
 
-@pytest.mark.parametrize(("options", "version"), [(OPTIMISTIC, 9), (SIMPLE, 9), (BUCKET, 9), (PREFER, 6)])
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_preferred_writer_of_version_6_unschedules_a_clustering_that_was_planned_since(
+    table_type: str,
+) -> None:
+    """The clustering could not tell that the write completed after it was planned."""
+    table = prepared(table_type, 6)
+    first = on(Interrupted(table, lambda other: other.schedule_clustering(options=SIMPLE)))
+    first.upsert(rides(NEWER), options={**PREFER, **ONE_ATTEMPT})
+    assert table.timeline.pending() == ()
+    assert held(table) == AFTER
+    assert table.cluster(options=SIMPLE)
+    assert held(table) == AFTER
+
+
+@kinds
+def test_a_clustering_that_runs_gives_way_to_a_preferred_writer_that_began_before(
+    table_type: str, version: int
+) -> None:
+    table = prepared(table_type, version)
+    writer = Standing(table, upserting(NEWER, options={**PREFER, **ONE_ATTEMPT}))
+    writer.start()
+    clusterer = on(Interrupted(table, lambda _: writer.finish()))
+    with pytest.raises(ConflictError):
+        clusterer.cluster(options=SIMPLE)
+    assert writer.error is None
+    assert held(table) == AFTER
+    assert table.timeline.pending() == ()
+    assert table.validate().findings == ()
+
+
+@pytest.mark.parametrize(("options", "version"), [(OPTIMISTIC, 9), (SIMPLE, 9), (BUCKET, 9), (SIMPLE, 6)])
 def test_a_write_gives_way_to_a_clustering_that_was_planned_since(
     options: dict[str, str], version: int
 ) -> None:
-    """In version 6 a clustering cannot tell that a write completed after it was planned."""
     table = prepared(version=version)
     first = on(Interrupted(table, lambda other: other.schedule_clustering(options=SIMPLE)))
     with pytest.raises(LostRaceError, match="was planned"):

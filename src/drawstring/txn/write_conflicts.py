@@ -14,9 +14,9 @@ group) and `BucketIndexConcurrentFileWritesConflictResolutionStrategy` (by bucke
   partitions, or in the table.
 - A write that looked up keys conflicts with a clean together with a write to the same partitions: the clean
   may have deleted slices that the write was to find.
-- From version 8 on, a clustering that was planned since gives way under
-  `PreferWriterConflictResolutionStrategy`: it looks for writes that completed since, and for those in
-  progress, before it completes (`services.clustering.attempt`).
+- A clustering that was planned since gives way under `PreferWriterConflictResolutionStrategy`: it looks for
+  writes that completed since, and for those in progress, before it completes (`services.clustering.attempt`).
+  In version 6 nothing tells when a write completed, so the write unschedules the clustering.
 - In versions 8 and 9, a compaction that was planned since does not conflict with log files: they belong to
   the file slice that it creates, by their completion time.
 
@@ -126,7 +126,7 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         if groups is not None:
             raise _lost(instant, "was committed", groups)
     for instant, inputs in _planned_since(began, now, store):
-        if not _gives_way(own, instant, config) and (shared := inputs & _in_danger(own, instant, config)):
+        if not _gives_way(own, instant) and (shared := inputs & _in_danger(own, instant, config)):
             raise _lost(instant, "was planned", shared)
 
 
@@ -250,13 +250,9 @@ def _planned_since(began: Timeline, now: Timeline, store: TimelineStore) -> Iter
             yield instant, frozenset(plan.inputs)
 
 
-def _gives_way(own: OwnChanges, plan: Instant, config: TableConfig) -> bool:
-    """Return whether whoever runs a plan finds the write and gives up.
-
-    Without completion times it does not: the write was requested before the plan.
-    """
-    is_clustering = plan.action is Action.CLUSTERING
-    return is_clustering and own.precedes_clusterings and config.layout.has_completion_times
+def _gives_way(own: OwnChanges, plan: Instant) -> bool:
+    """Return whether whoever runs a plan finds the write and gives up, or the write unschedules the plan."""
+    return plan.action is Action.CLUSTERING and own.precedes_clusterings
 
 
 def _in_danger(own: OwnChanges, plan: Instant, config: TableConfig) -> Groups:
@@ -336,9 +332,12 @@ def cancel_conflicting_clusterings(
     """
     clustering = options.clustering
     changed = metadata.touched
+    # Who runs the clustering finds no write that was requested before it, without completion times.
+    is_preferred = options.concurrency.prefers_writers and not locked.config.layout.has_completion_times
     for instant in timeline.pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(locked.store.read_requested(instant))
-        is_cancelled = clustering.allows_updates and (clustering.rolls_back_on_conflict or is_resizing(plan))
+        is_allowed = clustering.allows_updates and (clustering.rolls_back_on_conflict or is_resizing(plan))
+        is_cancelled = is_allowed or is_preferred
         if not (changed & plan.inputs and (is_cancelled or is_cancelled_by_writes(plan))):
             continue
         if not unschedule_clustering(locked.rollback_context(), instant, options.failed_writes):
