@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from functools import partial
 
 from drawstring.base.errors import DrawstringError
 from drawstring.engine.local import LocalEngine
@@ -18,7 +19,8 @@ from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.txn.locks import lease_lock
+from drawstring.txn.locks import table_lock
+from drawstring.txn.locks.lease_lock import LeaseLock
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import rides
 
@@ -46,7 +48,7 @@ class WaitsBefore(FaultyStorage):
 
 
 def main(uri: str, options: str, verb: str, place: str) -> None:
-    lease_lock.LEASE_MS, lease_lock.RENEW_SECONDS = LEASE_MS, 0.3
+    table_lock.LeaseLock = partial(LeaseLock, lease_ms=LEASE_MS, renew_seconds=0.3)  # type: ignore[misc, assignment]
     storage = WaitsBefore(open_storage(uri, json.loads(options)), place)
     table = Table(TableContext(storage, LocalEngine(1)))
     try:
