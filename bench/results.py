@@ -42,6 +42,11 @@ class Measured:
     result: Any
     processor_seconds: float | None = None
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was stopped because it took too long."""
+        return isinstance(self.result, dict) and "stopped_s" in self.result
+
 
 @dataclass
 class Results:
@@ -60,8 +65,8 @@ class Results:
         return list(dict.fromkeys(step.peer for step in self.steps))
 
     def seconds(self, peer: str, step: str) -> float | None:
-        """Return how long a step took, the median if it was done several times; None if it was not done."""
-        times = [one.seconds for one in self._all_of(peer, step)]
+        """Return how long a step took, the median if it was done several times; None if it was not ended."""
+        times = [one.seconds for one in self._all_of(peer, step) if not one.is_stopped]
         return statistics.median(times) if times else None
 
     def processor_seconds(self, peer: str, step: str) -> float | None:

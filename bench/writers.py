@@ -22,12 +22,10 @@ def table(results: Results, peer: str) -> str:
     columns = ("commits/s", "rows/s", "median s", "worst s", "worst/median", "run again", "errors", "cpu s")
     rows = [
         [
-            _title(scenario, told["processes"]),
-            f"{told['commits'] / seconds:.2f}",
-            f"{told['rows'] / seconds:,.0f}",
-            f"{told['median_s']:.3f}",
-            f"{told['worst_s']:.3f}",
-            f"{told['worst_s'] / told['median_s']:.1f}",
+            _title(scenario, told["processes"]) + _stopped(told),
+            f"{_rate(told['commits'], seconds):.2f}",
+            f"{_rate(told['rows'], seconds):,.0f}",
+            *_waits(told),
             f"{told['again']:,}",
             f"{told['errors']:,}",
             "" if used is None else f"{used:.1f}",
@@ -35,6 +33,23 @@ def table(results: Results, peer: str) -> str:
         for scenario, seconds, used, told in _steps(results, peer)
     ]
     return markdown([peer, *columns], rows) if rows else ""
+
+
+def _stopped(told: dict[str, Any]) -> str:
+    """Return that processes were stopped, and after how many commits; empty if they ended by themselves."""
+    limit = told.get("stopped_s")
+    return "" if limit is None else f" (stopped after {limit} s, {told['commits']} commits)"
+
+
+def _rate(count: int, seconds: float) -> float:
+    """Return how many a second; 0 for none, also in no time: the warm-up had taken too long."""
+    return count / seconds if count else 0.0
+
+
+def _waits(told: dict[str, Any]) -> tuple[str, str, str]:
+    """Return the median and the worst seconds of a commit, and their ratio; empty without a commit."""
+    median, worst = told["median_s"], told["worst_s"]
+    return (f"{median:.3f}", f"{worst:.3f}", f"{worst / median:.1f}") if told["commits"] else ("", "", "")
 
 
 def aims(results: Results) -> str:
@@ -47,6 +62,8 @@ def aims(results: Results) -> str:
 def _aims_of(results: Results, peer: str) -> Iterator[tuple[str, ...]]:
     rates: dict[str, float] = {}
     for scenario, seconds, _, told in _steps(results, peer):
+        if "stopped_s" in told:
+            continue
         processes = told["processes"]
         rates[f"{scenario}_{processes}"] = told["commits"] / seconds
         if scenario == "overlap" and processes > 1:

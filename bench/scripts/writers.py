@@ -5,7 +5,7 @@
 
 and what a peer has besides. Each process does the same number of commits, one after the other, a batch
 each; the input file is part of a commit. The table is new for each number of processes, and has all rows at
-the end.
+the end, unless the processes were killed because they took too long.
 
 A peer is an object that can be pickled, with these methods and attributes:
 
@@ -27,9 +27,10 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Barrier
 from typing import Any, Protocol
@@ -39,6 +40,8 @@ from ride import step
 CITIES = 8
 PROCESSES = tuple(map(int, os.environ.get("BENCH_WRITERS_PROCESSES", "1,2,4,8").split(",")))
 READY_SECONDS = 600
+SECONDS_MAX = int(os.environ.get("BENCH_WRITERS_SECONDS", "60"))
+"""What a scenario may take, and the warm-up before it; after that its processes are killed."""
 
 
 class Peer(Protocol):
@@ -88,42 +91,58 @@ def run(peer: Peer) -> None:
     for scenario in scenarios(peer.alone, facts["commits"]):
         shutil.rmtree(tables, ignore_errors=True)
         tables.mkdir(parents=True)
-        _run(peer, scenario, data, tables)
+        if not _run(peer, scenario, data, tables):
+            continue
         expected = rides + facts["new"] * facts["commits"] * len(scenario.batches)
         rows, keys = peer.count(str(tables / "rides"))
         assert rows == keys == expected, f"{scenario.name}: {rows} rows with {keys} keys: {expected} expected"
     shutil.rmtree(tables)
 
 
-def _run(peer: Peer, scenario: Scenario, data: Path, tables: Path) -> None:
+def _run(peer: Peer, scenario: Scenario, data: Path, tables: Path) -> bool:
+    """Run a scenario; return whether it ended by itself."""
     table, processes = str(tables / "rides"), len(scenario.batches)
     peer.load(str(data / "base.parquet"), table)
     files = [[str(data / "writers" / f"{name}.parquet") for name in batches] for batches in scenario.batches]
+    notes = [tables / f"notes-{number}.txt" for number in range(processes)]
     spawn = multiprocessing.get_context("spawn")
     barrier = spawn.Barrier(processes)
     with ProcessPoolExecutor(processes, spawn, _begin, (barrier,)) as pool:
-        for ready in [
+        is_ready = _ended(
             pool.submit(_prepare, peer, table, scenario.name, own[0], f"{tables}/warm-{number}")
             for number, own in enumerate(files)
-        ]:
-            ready.result()
+        )
 
         def write() -> dict[str, Any]:
-            return _told([each.result() for each in [pool.submit(_write, own) for own in files]])
+            ended = is_ready and _ended(map(partial(pool.submit, _write), files, map(str, notes)))
+            return _told(notes) | ({} if ended else {"stopped_s": SECONDS_MAX})
 
-        step(f"{scenario.name}_{processes}", write)
+        return "stopped_s" not in step(f"{scenario.name}_{processes}", write)
 
 
-def _told(each: list[tuple[list[float], int, int, int]]) -> dict[str, Any]:
-    seconds = [one for process in each for one in process[0]]
+def _ended(futures: Iterable[Future[None]]) -> bool:
+    """Wait for processes; if they take too long, kill them and return False."""
+    begun = list(futures)
+    done, late = wait(begun, SECONDS_MAX)
+    for process in multiprocessing.active_children() if late else ():
+        process.kill()
+    for future in done if not late else ():
+        future.result()
+    return not late
+
+
+def _told(notes: Sequence[Path]) -> dict[str, Any]:
+    """Return what processes noted, a line each: the seconds and rows of a commit, runs again, errors."""
+    lines = [line.split() for path in notes if path.exists() for line in path.read_text().splitlines()]
+    seconds = [float(line[0]) for line in lines]
     return {
-        "processes": len(each),
-        "commits": len(seconds),
-        "rows": sum(process[1] for process in each),
-        "median_s": round(statistics.median(seconds), 4),
-        "worst_s": round(max(seconds), 4),
-        "again": sum(process[2] for process in each),
-        "errors": sum(process[3] for process in each),
+        "processes": len(notes),
+        "commits": len(lines),
+        "rows": sum(int(line[1]) for line in lines),
+        "median_s": round(statistics.median(seconds), 4) if seconds else None,
+        "worst_s": round(max(seconds), 4) if seconds else None,
+        "again": sum(int(line[2]) for line in lines),
+        "errors": sum(int(line[3]) for line in lines),
     }
 
 
@@ -148,20 +167,18 @@ def _prepare(peer: Peer, table: str, scenario: str, file: str, warm: str) -> Non
     _barrier.wait(READY_SECONDS)
 
 
-def _write(files: Sequence[str]) -> tuple[list[float], int, int, int]:
-    """Commit each file; return the seconds of each, the rows, runs again and errors."""
+def _write(files: Sequence[str], notes: str) -> None:
+    """Commit each file, and note each commit, so that it counts whatever becomes of the process."""
     import pyarrow.parquet as pq
 
-    rows = sum(pq.read_metadata(file).num_rows for file in files)
-    again, errors = _peer.again(), 0
-    seconds = []
+    rows = [pq.read_metadata(file).num_rows for file in files]
     _barrier.wait(READY_SECONDS)
-    for file in files:
-        began = time.perf_counter()
-        while not _is_done(file):
-            errors += 1
-        seconds.append(time.perf_counter() - began)
-    return seconds, rows, _peer.again() - again, errors
+    with open(notes, "w", buffering=1) as noted:
+        for file, count in zip(files, rows, strict=True):
+            began, again, errors = time.perf_counter(), _peer.again(), 0
+            while not _is_done(file):
+                errors += 1
+            noted.write(f"{time.perf_counter() - began} {count} {_peer.again() - again} {errors}\n")
 
 
 def _is_done(file: str) -> bool:

@@ -46,6 +46,23 @@ def test_a_row_tells_rates_waits_and_lost_work() -> None:
     assert cells(row) == ["overlap, 4 processes", "5.00", "500", "0.500", "2.000", "4.0", "7", "1", "1.5"]
 
 
+def test_a_peer_that_takes_too_long_is_stopped_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCH_WRITERS_PROCESSES", "1")
+    monkeypatch.setenv("BENCH_WRITERS_SECONDS", "0")
+    monkeypatch.setattr(run, "WRITERS_COMMITS", 2)
+    words = ["--suite", "writers", "--rows", "2000", "--batches", "1", "--work", str(tmp_path)]
+    code = run.main([*words, "--peers", "writers-cow"])
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    rows = [cells(line) for line in shown.splitlines() if "1 process (stopped" in line]
+    assert [row[0] for row in rows] == [
+        f"{name}, 1 process (stopped after 0 s, 0 commits)" for name in ("alone", "disjoint", "overlap")
+    ]
+    assert {tuple(row[3:6]) for row in rows} == {("", "", "")}
+
+
 def test_the_aims_of_several_writers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     shown = writers.aims(
@@ -54,6 +71,7 @@ def test_the_aims_of_several_writers(monkeypatch: pytest.MonkeyPatch) -> None:
             ("disjoint_1", 2.4, told(1, 0.2, 0.3)),
             ("disjoint_2", 3.0, told(2, 0.3, 0.4)),
             ("overlap_2", 9.0, told(2, 0.5, 6.0)),
+            ("overlap_4", 60.0, told(4, 0.5, 9.0, stopped_s=60)),
         )
     )
     assert [cells(line) for line in shown.splitlines()[2:]] == [
@@ -71,3 +89,5 @@ def test_the_same_commits_are_compared_with_delta_rs() -> None:
         aims.text(both)
     )
     assert writers.aims(theirs) == ""
+    stopped = results_of(("disjoint_2", 9.0, told(2, 0.9, 1.4, stopped_s=9)), peer="writers-delta-rs")
+    assert "disjoint_2" not in aims.text(Results({}, [*ours.steps, *stopped.steps]))
