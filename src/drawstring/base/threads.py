@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import Thread
-from typing import TypeVar
+from typing import Final, TypeVar
+
+from drawstring.base.clock import Stopwatch
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -71,17 +75,95 @@ class Renewal:
 
     def start(self) -> None:
         """Begin to renew."""
-        self._stopped = threading.Event()
-        threading.Thread(target=self._run, args=(self._stopped,), daemon=True, name="renewal").start()
+        self._stopped = stopped = threading.Event()
+        _TIMER.add(_Delayed(stopped, self._seconds, lambda: self._run(stopped)))
 
     def stop(self) -> None:
-        """Stop before the next renewal."""
+        """Stop before the next renewal; one that is going on is not waited for."""
         self._stopped.set()
+        _TIMER.drop(self._stopped)
 
     def _run(self, stopped: threading.Event) -> None:
-        goes_on = True
-        while goes_on and not stopped.wait(self._seconds):
+        goes_on = not stopped.is_set()
+        while goes_on:
             try:
                 goes_on = self._renew()
             except Exception as error:  # any failure is transient here: the next round tries again
                 _log.warning("%s; will retry: %s", self._failure, error)
+            goes_on = goes_on and not stopped.wait(self._seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Delayed:
+    """Work for a thread of its own.
+
+    Attributes:
+        key: names it.
+        seconds: how long its thread is put off.
+        run: the work.
+    """
+
+    key: threading.Event
+    seconds: float
+    run: Callable[[], None]
+
+
+class _Timer:
+    """Puts the start of threads off until their work is due, on one thread for the whole process.
+
+    Most writes end before their first heartbeat is due, and a thread takes longer to start on a busy machine
+    than a small commit takes under the table lock. The work itself may block, so it gets its own thread. That
+    of the timer ends when it wakes up and nothing is put off.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew in a forked process, which has neither the threads nor the duties of its parent."""
+        self._changed = threading.Condition()
+        self._watch = Stopwatch()
+        self._waiting: dict[threading.Event, tuple[float, _Delayed]] = {}
+        self._wakes_at: float | None = None  # None while there is no thread
+
+    def add(self, delayed: _Delayed) -> None:
+        """Put work off."""
+        with self._changed:
+            due = self._watch.seconds() + delayed.seconds
+            if self._wakes_at is None:
+                Thread(target=self._run, daemon=True, name="drawstring-timer").start()
+                self._wakes_at = due
+            elif due < self._wakes_at:
+                self._changed.notify()
+            self._waiting[delayed.key] = (due, delayed)
+
+    def drop(self, key: threading.Event) -> None:
+        """Take work back if it has not begun; the thread need not wake up for that."""
+        with self._changed:
+            self._waiting.pop(key, None)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                now = self._watch.seconds()
+                ready = [delayed for due, delayed in self._waiting.values() if due <= now]
+                for delayed in ready:
+                    del self._waiting[delayed.key]
+                if not ready:
+                    self._wakes_at = min((due for due, _ in self._waiting.values()), default=None)
+                    if self._wakes_at is None:
+                        return
+                    self._changed.wait(self._wakes_at - now)
+            for delayed in ready:
+                self._begin(delayed)
+
+    def _begin(self, delayed: _Delayed) -> None:
+        try:
+            Thread(target=delayed.run, daemon=True, name="renewal").start()
+        except RuntimeError as error:  # too many threads
+            _log.warning("A thread could not be started; will retry: %s", error)
+            self.add(delayed)
+
+
+_TIMER: Final = _Timer()
+os.register_at_fork(after_in_child=_TIMER.forget)

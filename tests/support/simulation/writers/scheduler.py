@@ -4,8 +4,8 @@
       └──────────── the task that wakes first goes on, and the clock with it ─────────┘
 
 Each task is a thread, and one thread runs at a time. How long a storage call takes is drawn, so a seed says
-who comes next. The threads that the product starts to renew leases and heartbeats are tasks as well: it gets
-its threads, events and mutexes from `simulated_threads`.
+who comes next. The threads with which the product renews leases and heartbeats are tasks as well: it gets
+its timer, events and mutexes from `simulated_threads`.
 """
 
 from __future__ import annotations
@@ -211,6 +211,9 @@ class _Event:
         self._is_set = True
         self._scheduler.wake(self)
 
+    def is_set(self) -> bool:
+        return self._is_set
+
     def wait(self, seconds: float) -> bool:
         if not self._is_set:
             self._scheduler.wait(int(seconds * 1000), self)
@@ -234,19 +237,19 @@ class _Mutex:
         self._scheduler.wake(self)
 
 
-class _Thread:
-    """A thread of the product: a task of the process that starts it."""
+class _Timer:
+    """Puts work off: it is a task of the process that asks for it, and its event takes it back."""
 
-    def __init__(
-        self, scheduler: Scheduler, target: Callable[..., None], args: tuple[Any, ...] = (), **how: object
-    ) -> None:
+    def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._run = lambda: target(*args)
 
-    def start(self) -> None:
+    def add(self, delayed: Any) -> None:
         task = self._scheduler.current()
         assert task is not None, "a thread of nobody"
-        self._scheduler.spawn(task.process, self._run)
+        self._scheduler.spawn(task.process, lambda: delayed.key.wait(delayed.seconds) or delayed.run())
+
+    def drop(self, key: object) -> None:
+        pass
 
 
 class _EndedOwners:
@@ -296,7 +299,8 @@ def simulated_threads(scheduler: Scheduler) -> Iterator[None]:
 
     with ExitStack() as stack:
         for module, name, replacement in (
-            (base_threads, "threading", threads(Event=_Event, Thread=_Thread)),
+            (base_threads, "threading", threads(Event=_Event)),
+            (base_threads, "_TIMER", _Timer(scheduler)),
             (lease_lock, "threading", threads(Lock=_Mutex)),
             (lease_lock, "_ended_owners", _EndedOwners(scheduler)),
             (local, "ThreadPoolExecutor", _AtOnce),
