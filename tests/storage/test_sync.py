@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -173,3 +174,18 @@ def test_the_full_flush_of_macos_is_taken_where_there_is_one(
     monkeypatch.setattr(fcntl, "fcntl", refuses)
     FileSystem().flush_folder(str(tmp_path / "t"))
     assert flushes == ["."]
+
+
+def test_a_few_folders_are_flushed_without_threads_and_many_with_some(
+    tmp_path: Path, flushes: Flushes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[threading.Thread] = []
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: started.append(thread))
+    monkeypatch.setattr(threading.Thread, "join", lambda thread: None)
+    folders = [str(tmp_path / str(number)) for number in range(32)]
+    for folder in folders:
+        os.mkdir(folder)
+    FileSystem().flush_folders(folders[:3])
+    assert (len(started), len(flushes)) == (0, 3)
+    FileSystem().flush_folders(folders)
+    assert (len(started), len(flushes)) == (7, 35)

@@ -33,6 +33,9 @@ _NOT_FOR_FOLDERS: Final = frozenset(
 """Errors of file systems that cannot flush a folder, and of folders without read permission."""
 
 _FLUSHES_AT_ONCE: Final = 8
+_FLUSHES_OF_A_THREAD: Final = 4
+"""Journaling file systems flush all changes with the first folder: so few are done before a thread starts."""
+
 _FULL_FLUSH: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 """On macOS `fsync` leaves data in the cache of the drive; this call writes that out, too."""
 
@@ -145,7 +148,9 @@ class FileSystem:
     def flush_folders(self, paths: Iterable[str]) -> None:
         """Flush the names in folders to the disk."""
         if self.sync:
-            at_once(self.flush_folder, list(paths), _FLUSHES_AT_ONCE)
+            folders = list(paths)
+            threads = min(_FLUSHES_AT_ONCE, 1 + len(folders) // _FLUSHES_OF_A_THREAD)
+            at_once(self.flush_folder, folders, threads)
 
     def flush_folder(self, path: str) -> None:
         """Flush the names in a folder to the disk; do nothing if the folder is gone.
