@@ -6,16 +6,19 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import drawstring
 from drawstring.base.clock import SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.table_lock import table_lock
+from drawstring.txn.locks.file_lock import FileLock
+from drawstring.txn.locks.table_lock import FILE_LOCK_PATH, HeldLock, table_lock
 from tests.support.storages import memory
 
 HOLDER = """
@@ -144,3 +147,58 @@ def test_the_lock_does_not_need_room_for_the_name_of_its_holder(
             lock.check()
     with table_lock(LocalStorage(tmp_path), SystemClock(), SystemIds(), 0) as lock:
         lock.check()
+
+
+def test_what_is_left_for_afterwards_is_done_without_the_lock_even_if_the_block_and_a_part_of_it_fail(
+    storage: Storage,
+) -> None:
+    done: list[str] = []
+
+    def another_holder() -> None:
+        with table_lock(storage, SteppingClock(), SystemIds(), 0) as lock:
+            lock.check()
+        done.append("locked")
+
+    def failing() -> None:
+        done.append("failing")
+        raise OSError("of the first")
+
+    with (
+        pytest.raises(OSError, match="of the first"),
+        HeldLock(lambda: table_lock(storage, SteppingClock(), SystemIds(), 0)) as held,
+    ):
+        held.afterwards(failing)
+        held.afterwards(another_holder)
+        with held.released():
+            assert done == []
+        raise ValueError("of the block")
+    assert done == ["failing", "locked"]
+
+
+def test_a_write_cleans_up_after_it_released_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted: dict[str, bool] = {}
+    lock = FileLock(str(tmp_path / "t" / FILE_LOCK_PATH))
+    delete, delete_tree = LocalStorage.delete, LocalStorage.delete_tree
+
+    def noted_delete(self: LocalStorage, paths: Iterable[str]) -> None:
+        listed = list(paths)
+        deleted.update((path, lock.is_held()) for path in listed)
+        delete(self, listed)
+
+    def noted_delete_tree(self: LocalStorage, folder: str) -> None:
+        deleted[folder] = lock.is_held()
+        delete_tree(self, folder)
+
+    table = drawstring.create(tmp_path / "t", pa.schema([("id", pa.string())]), record_key="id")
+    monkeypatch.setattr(LocalStorage, "delete", noted_delete)
+    monkeypatch.setattr(LocalStorage, "delete_tree", noted_delete_tree)
+    result = table.insert(pa.table({"id": ["a"]}))
+    time = result.instant
+    assert deleted == {
+        f".hoodie/.locks/{time}.claim": False,
+        f".hoodie/.temp/{time}": False,
+        f".hoodie/.heartbeat/{time}": False,
+        f".hoodie/.locks/{time}.service": False,
+    }

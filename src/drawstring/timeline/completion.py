@@ -9,7 +9,7 @@ it. So a slow writer checks the timeline before and after it puts the completed 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -27,7 +27,15 @@ from drawstring.timeline.timeline import Timeline
 _STALLED_MS: Final = 10_000
 """A writer that took longer than this to complete an instant checks whether others archived it meanwhile."""
 
+Defer = Callable[[Callable[[], None]], None]
+"""Takes work that may be done later."""
+
 _log: Final = logging.getLogger("drawstring")
+
+
+def do_now(task: Callable[[], None]) -> None:
+    """Defer nothing."""
+    task()
 
 
 class TimelineFiles(Protocol):
@@ -79,13 +87,16 @@ class Completion:
     files: TimelineFiles
     hooks: TransitionHooks | None = None
 
-    def complete(self, instant: Instant, content: bytes, fence: Fence | None = None) -> Instant:
+    def complete(
+        self, instant: Instant, content: bytes, fence: Fence | None = None, defer: Defer = do_now
+    ) -> Instant:
         """Move an inflight instant to completed: everything that it wrote takes effect at once.
 
         Args:
             instant: the pending instant.
             content: its metadata.
             fence: the result of `fence`, for an instant that another process began.
+            defer: takes the deletion of the claim, which may come later.
 
         Raises:
             ConflictError: another process completed it, is about to, or rolled it back.
@@ -103,7 +114,7 @@ class Completion:
             return known
         if self.clock.now_ms() - began_ms > _STALLED_MS:
             self._delete_if_archived(completed)
-        self._delete_claim(instant)
+        defer(lambda: self._delete_claim(instant))
         return completed
 
     def fence(self, instant: Instant) -> Fence | Instant:

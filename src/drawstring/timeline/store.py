@@ -26,7 +26,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.completion_times import ArchivedCompletionTimes
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.claims import Claims, Fence
-from drawstring.timeline.completion import Completion, TransitionHooks
+from drawstring.timeline.completion import Completion, Defer, TransitionHooks, do_now
 from drawstring.timeline.instants import (
     MOVED,
     file_name,
@@ -123,7 +123,7 @@ class TimelineStore:
             return timeline
         pending = timeline.pending_of(Action.REPLACE_COMMIT)
         clusterings = {each.requested for each in pending if self._is_clustering(each, timeline.rolled_back)}
-        return timeline if not clusterings else _with_clusterings(timeline, clusterings)
+        return timeline if not clusterings else timeline.with_clusterings(clusterings)
 
     def _check_layout(self) -> None:
         """Make sure that the table still has this timeline layout."""
@@ -244,18 +244,21 @@ class TimelineStore:
         """Make instants survive a power cut; files of those before the timeline's start would count."""
         self._storage.sync([self._config.timeline_folder])
 
-    def complete(self, instant: Instant, content: bytes, fence: Fence | None = None) -> Instant:
+    def complete(
+        self, instant: Instant, content: bytes, fence: Fence | None = None, defer: Defer = do_now
+    ) -> Instant:
         """Move an inflight instant to completed: everything that it wrote takes effect at once.
 
         Args:
             instant: the pending instant.
             content: its metadata.
             fence: the result of `fence`, for an instant that another process began.
+            defer: takes the deletion of the claim, which may come later.
 
         Raises:
             ConflictError: another process completed it, is about to, or rolled it back.
         """
-        return self._completion().complete(instant, content, fence)
+        return self._completion().complete(instant, content, fence, defer)
 
     def fence(self, instant: Instant) -> Fence | Instant:
         """Make sure that only this process can complete a pending instant that another one began.
@@ -377,19 +380,3 @@ def _pending_names(instant: Instant) -> list[Action]:
     if not instant.is_completed:
         return [instant.action]
     return [action for action in Action if action.completed_action is instant.action]
-
-
-def _with_clusterings(timeline: Timeline, times: set[str]) -> Timeline:
-    def as_clustering(instant: Instant) -> Instant:
-        return _at(instant, Action.CLUSTERING, instant.state)
-
-    return timeline.with_instants(
-        tuple(
-            as_clustering(instant) if _is_pending_replace(instant) and instant.requested in times else instant
-            for instant in timeline.instants
-        )
-    )
-
-
-def _is_pending_replace(instant: Instant) -> bool:
-    return instant.action is Action.REPLACE_COMMIT and not instant.is_completed

@@ -148,6 +148,21 @@ class Timeline:
         """Return this timeline with other instants, given in order."""
         return Timeline(instants, self.start, self.rolled_back, self.stray)
 
+    def with_clusterings(self, times: Collection[str]) -> Timeline:
+        """Return this timeline with some pending insert-overwrites as clusterings (see `TimelineStore.load`).
+
+        Args:
+            times: their requested times.
+        """
+        overwrites = self.pending_of(Action.REPLACE_COMMIT)
+        clusterings = {each for each in overwrites if each.requested in times}
+        return self.with_instants(
+            tuple(
+                Instant(each.requested, Action.CLUSTERING, each.state) if each in clusterings else each
+                for each in self.instants
+            )
+        )
+
     def latest_time(self) -> str | None:
         """Return the greatest requested or completion time of any instant."""
         times = [time_of(instant) for instant in self.instants]

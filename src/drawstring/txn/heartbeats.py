@@ -17,7 +17,7 @@ table lock when it begins. A power cut may lose it; it ends the writer as well.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -112,6 +112,19 @@ class Heartbeat:
         failure = f"The heartbeat of {requested} could not be written"
         self._renewal = Renewal(self._beat, failed.interval_ms / 1000, failure)
 
+    @contextmanager
+    def beating(self, defer: Callable[[Callable[[], None]], None]) -> Iterator[None]:
+        """Keep the heartbeat during a block of code.
+
+        Args:
+            defer: takes the end of the heartbeat, which may come later.
+        """
+        self.start()
+        try:
+            yield
+        finally:
+            defer(self.stop)
+
     def start(self) -> None:
         """Write the heartbeat once, and repeat it in a daemon thread; lock the file of this process."""
         if self._lock is not None:
@@ -154,17 +167,6 @@ class Heartbeat:
         self._storage.put(self._path, _BESIDE_OTHERS if self._failed.spares_writers else _LOCKED)
         self._last_ms = now_ms
         return True
-
-
-@contextmanager
-def beating(storage: Storage, clock: Clock, requested: str, failed: FailedWrites) -> Iterator[Heartbeat]:
-    """Keep the heartbeat of an instant during a block of code."""
-    heartbeat = Heartbeat(storage, clock, requested, failed)
-    heartbeat.start()
-    try:
-        yield heartbeat
-    finally:
-        heartbeat.stop()
 
 
 def _beats(storage: Storage) -> Mapping[str, int]:

@@ -35,7 +35,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
-from drawstring.txn.heartbeats import Heartbeat, beating
+from drawstring.txn.heartbeats import Heartbeat
 from drawstring.txn.locks.protocol import Held
 from drawstring.txn.locks.table_lock import HeldLock, table_lock
 from drawstring.txn.rollback.dead_writes import delete_late_files, rollback_pending
@@ -86,19 +86,30 @@ class LockedTable:
         self.lock.check()
         is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
         content = encode_commit(metadata, self.config.layout, is_replace)
-        completed = self.store.complete(instant, content, fence)
-        try:
+        completed = self.store.complete(instant, content, fence, defer=self.lock.afterwards)
+        with _markers_may_stay(instant):
             # A task attempt that lost to another one may have begun a file since.
             if late := discard_failed_attempts(self.context, instant.requested, metadata.stats):
                 _sync(self.context, late)
-            Markers(self.context.storage, instant.requested).remove()
-        except (DrawstringError, OSError) as error:
-            _log.warning(
-                "The markers of the completed write %s could not be removed and stay for now: %s",
-                completed.requested,
-                error,
-            )
+            self.lock.afterwards(lambda: self._remove_markers(instant))
         return completed
+
+    def _remove_markers(self, instant: Instant) -> None:
+        with _markers_may_stay(instant):
+            Markers(self.context.storage, instant.requested).remove()
+
+
+@contextmanager
+def _markers_may_stay(instant: Instant) -> Iterator[None]:
+    """Leave the markers of a completed write to the next writer if they cannot be removed."""
+    try:
+        yield
+    except (DrawstringError, OSError) as error:
+        _log.warning(
+            "The markers of the completed write %s could not be removed and stay for now: %s",
+            instant.requested,
+            error,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +272,8 @@ def begin(
     context = locked.context
     if failed.spares_writers:
         locked.lock.check()  # the timeline and whatever else was read so far are of one moment
-    with (
-        beating(context.storage, context.clock, time, failed) if has_heartbeat else nullcontext() as heartbeat
-    ):
+    heartbeat = Heartbeat(context.storage, context.clock, time, failed) if has_heartbeat else None
+    with nullcontext() if heartbeat is None else heartbeat.beating(locked.lock.afterwards):
         instant = locked.store.request(action, time, content)
         try:
             started = locked.store.start(instant, is_flushed=is_flushed)

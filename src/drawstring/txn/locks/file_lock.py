@@ -81,7 +81,7 @@ class FileLock:
         Raises:
             ConflictError: it does not.
         """
-        if self._descriptor is None or not self._is_our_file(self._descriptor):
+        if self._descriptor is None or not is_at(self._descriptor, self._path):
             raise ConflictError("The table lock was lost. Retry the write.", path=self._path)
 
     def release(self) -> None:
@@ -108,14 +108,7 @@ class FileLock:
                 return False
             os.close(descriptor)
             raise self._failure(error) from error
-        return self._is_our_file(descriptor)
-
-    def _is_our_file(self, descriptor: int) -> bool:
-        """Detect that the lock file was deleted: others would lock a new file."""
-        try:
-            return os.path.samestat(os.fstat(descriptor), os.stat(self._path))
-        except OSError:
-            return False
+        return is_at(descriptor, self._path)
 
     def _failure(self, error: OSError) -> DrawstringError:
         return disk_error(error, TABLE_DISK, self._path) or UnavailableError(
@@ -123,6 +116,14 @@ class FileLock:
             " try again.",
             path=self._path,
         )
+
+
+def is_at(descriptor: int, path: str) -> bool:
+    """Return whether an open file still has its name; others would lock a new file if it was deleted."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except OSError:
+        return False
 
 
 def _note_holder(descriptor: int) -> None:

@@ -32,7 +32,7 @@ from drawstring.base.clock import Clock, Ids, jitter
 from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.file_lock import FileLock
+from drawstring.txn.locks.file_lock import FileLock, is_at
 from drawstring.txn.locks.lease_lock import LEASE_PATH, LeaseLock
 from drawstring.txn.locks.protocol import Held, Lock
 from drawstring.txn.locks.providers import patience_ms, provided_lock
@@ -73,7 +73,7 @@ class Ticket:
         """Remove the ticket, and the queue if no other waiter is in it."""
         path = _path(self._folder, self._number)
         with suppress(OSError):
-            if _is_at(self._descriptor, path):
+            if is_at(self._descriptor, path):
                 os.unlink(path)
         with suppress(OSError):
             os.rmdir(self._folder)
@@ -120,7 +120,7 @@ class FileQueue:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
-        return _is_at(descriptor, _path(self._folder, number))
+        return is_at(descriptor, _path(self._folder, number))
 
 
 def _path(folder: str, number: int) -> str:
@@ -143,20 +143,13 @@ def _is_waiting(path: str, now: float) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Only the holder of its lock removes a ticket, and only while the file is still in its place.
-        if _is_at(descriptor, path):
+        if is_at(descriptor, path):
             os.unlink(path)
     except OSError as error:
         return error.errno in _TAKEN and os.fstat(descriptor).st_mtime > now - PATIENCE_SECONDS
     finally:
         os.close(descriptor)
     return False
-
-
-def _is_at(descriptor: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except OSError:
-        return False
 
 
 LOCK_FOLDER = ".hoodie/.locks"
@@ -329,7 +322,7 @@ def release_lock(lock: Lock) -> None:
 
 
 class HeldLock:
-    """A lock that is held, except in `released`.
+    """A lock that is held, except in `released`; what need not be done under it is done `afterwards`.
 
     Args:
         hold: returns a context that holds the lock.
@@ -339,13 +332,21 @@ class HeldLock:
         self._hold = hold
         self._stack = ExitStack()
         self._lock: Held | None = None
+        self._afterwards: list[Callable[[], None]] = []
 
     def __enter__(self) -> HeldLock:
         self._acquire()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._release()
+        with ExitStack() as tasks:
+            for task in reversed(self._afterwards):
+                tasks.callback(task)
+            self._release()
+
+    def afterwards(self, task: Callable[[], None]) -> None:
+        """Do something once the lock is released for good; others may see it undone, and do it as well."""
+        self._afterwards.append(task)
 
     def check(self) -> None:
         """Make sure that this process holds the lock.
