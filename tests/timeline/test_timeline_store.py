@@ -38,6 +38,23 @@ def test_a_write_goes_through_its_states(version: int) -> None:
     assert store.read(completed) == b"done"
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_timeline_is_made_once_for_the_same_files_and_follows_every_change(version: int) -> None:
+    storage, store = new_store(version)
+    inflight = begin(store)
+    first = store.load()
+    assert store.load() is first
+    other = TimelineStore(storage, load_config(storage), SteppingClock(1_800_000_000_000))
+    started = begin(other)
+    assert store.load().pending() == (inflight, started)
+    other.note_rolled_back(started)
+    assert started.requested in store.load().rolled_back
+    other.remove_pending(started)
+    assert store.load().pending() == (inflight,)
+    other.forget_rolled_back(started.requested)
+    assert store.load() == first
+
+
 def test_names_in_version_6() -> None:
     storage, store = new_store(6)
     store.complete(begin(store, Action.COMMIT), b"x")

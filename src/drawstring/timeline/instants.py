@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from math import inf
 from typing import Final
 
@@ -178,6 +179,8 @@ MOVED = "timeline.moved"
 
 _NAME = re.compile(r"(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|inflight))?", re.ASCII)
 _ACTIONS = {action.value: action for action in Action}
+_NAMES_MAX: Final = 1 << 14
+"""So many names are kept parsed: each commit lists all files of the timeline several times."""
 
 
 def parse_instant(file_name: str, layout: TimelineLayout) -> Instant | None:
@@ -187,6 +190,14 @@ def parse_instant(file_name: str, layout: TimelineLayout) -> Instant | None:
         file_name: name without its folder.
         layout: of the timeline.
     """
+    instant = _parse(file_name)
+    if instant is None or (instant.completed is not None and not layout.has_completion_times):
+        return None
+    return instant
+
+
+@lru_cache(_NAMES_MAX)
+def _parse(file_name: str) -> Instant | None:
     match = _NAME.fullmatch(file_name)
     if match is None:
         return None
@@ -198,8 +209,6 @@ def parse_instant(file_name: str, layout: TimelineLayout) -> Instant | None:
         return None
     if suffix is not None:
         return None if completed else Instant(requested, action, _pending_state(suffix))
-    if completed is not None and not layout.has_completion_times:
-        return None
     return Instant(requested, action, State.COMPLETED, completed)
 
 

@@ -73,7 +73,8 @@ class TimelineStore:
         self._claims = Claims(storage, ids or SystemIds())
         self._last_time: str | None = None
         self._commits: dict[Instant, CommitMetadata] = {}
-        self._instants: dict[str, Instant | None] = {}
+        self._listed: list[str] | None = None
+        self._timeline = Timeline()
 
     @cached_property
     def sources(self) -> BootstrapSources:
@@ -108,18 +109,25 @@ class TimelineStore:
         raise ConflictError("The timeline kept changing while it was read. Try again.")
 
     def _load(self) -> Timeline:
-        self._check_folders()
-        layout = self._config.layout
+        if self._listed is None:
+            self._check_folders()
         names = self._storage.list_names(self._config.timeline_folder)
-        for name in set(names) - self._instants.keys():
-            self._instants[name] = parse_instant(name, layout)
-        timeline = Timeline.of(
-            (instant for name in names if (instant := self._instants[name]) is not None),
-            noted_in(names),
-        )
+        is_same = names == self._listed  # as mostly when it is listed twice under one lock
+        timeline = self._timeline if is_same else self._parsed(names)
         if MOVED in names or not timeline.instants:
             self._check_layout()
-        if layout.has_own_clustering_action:
+        if not is_same:
+            self._timeline = self._with_clusterings(timeline)
+            self._listed = names
+        return self._timeline
+
+    def _parsed(self, names: Sequence[str]) -> Timeline:
+        parsed = (parse_instant(name, self._config.layout) for name in names)
+        return Timeline.of((each for each in parsed if each is not None), noted_in(names))
+
+    def _with_clusterings(self, timeline: Timeline) -> Timeline:
+        """Return a timeline in which pending clusterings differ from pending overwrites."""
+        if self._config.layout.has_own_clustering_action:
             return timeline
         pending = timeline.pending_of(Action.REPLACE_COMMIT)
         clusterings = {each.requested for each in pending if self._is_clustering(each, timeline.rolled_back)}

@@ -27,10 +27,13 @@ class Timeline:
     start: str | None = None
     rolled_back: frozenset[str] = frozenset()
     stray: tuple[Instant, ...] = ()
+    _pending: tuple[Instant, ...] = field(init=False, repr=False, compare=False)
     _writes: Mapping[str, Instant] = field(init=False, repr=False, compare=False)
     _uncommitted: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        unfinished = tuple(instant for instant in self.instants if not instant.is_completed)
+        object.__setattr__(self, "_pending", unfinished)
         writes = {instant.requested: instant for instant in self.instants if instant.is_write}
         pending = frozenset(instant.requested for instant in self.pending_of(*FILE_ACTIONS))
         object.__setattr__(self, "_writes", writes)
@@ -51,15 +54,15 @@ class Timeline:
             key = (instant.requested, instant.action.completed_action)
             known = furthest.get(key)
             furthest[key] = instant if known is None else _further_state(known, instant)
-            if not instant.is_completed:
+            if instant.state is not State.COMPLETED:
                 begun.add(instant.requested)
-            if instant.state is State.REQUESTED:
-                requested.add(instant.requested)
-        instants = tuple(sorted(furthest.values()))
+                if instant.state is State.REQUESTED:
+                    requested.add(instant.requested)
+        instants = tuple(sorted(furthest.values(), key=lambda each: (each.requested, each.action)))
         start = _start(instants, begun)
-        stray = frozenset(instant for instant in instants if _is_stray(instant, requested, start))
-        counted = tuple(instant for instant in instants if instant not in stray)
-        return Timeline(counted, start, frozenset(rolled_back), tuple(sorted(stray)))
+        stray = tuple(instant for instant in instants if _is_stray(instant, requested, start))
+        counted = tuple(instant for instant in instants if instant not in stray) if stray else instants
+        return Timeline(counted, start, frozenset(rolled_back), stray)
 
     @property
     def uncommitted(self) -> frozenset[str]:
@@ -76,7 +79,7 @@ class Timeline:
 
     def pending(self) -> tuple[Instant, ...]:
         """Return the instants that are not completed, of all actions."""
-        return tuple(instant for instant in self.instants if not instant.is_completed)
+        return self._pending
 
     def pending_writes(self) -> tuple[Instant, ...]:
         """Return the pending writes of data, not those of compaction or clustering."""
@@ -196,15 +199,19 @@ def _start(instants: tuple[Instant, ...], begun: Collection[str]) -> str | None:
         begun: requested times of the instants with a requested or inflight file.
     """
     savepointed = {instant.requested for instant in instants if instant.action is Action.SAVEPOINT}
-    writes = [instant for instant in instants if instant.action.completed_action in WRITE_ACTIONS]
-    not_savepointed = [instant for instant in writes if instant.requested not in savepointed]
-    completed = [instant for instant in not_savepointed if instant.is_completed]
-    unarchived = [instant for instant in completed if instant.requested in begun]
-    return next(
-        (
-            candidates[0].requested
-            for candidates in (unarchived, completed, not_savepointed, writes)
-            if candidates
-        ),
-        None,
-    )
+    in_archive: str | None = None
+    pending: str | None = None
+    kept: str | None = None
+    for instant in instants:
+        requested = instant.requested
+        if instant.action.completed_action not in WRITE_ACTIONS:
+            continue
+        if requested in savepointed:
+            kept = kept or requested
+        elif not instant.is_completed:
+            pending = pending or requested
+        elif requested not in begun:
+            in_archive = in_archive or requested
+        else:
+            return requested
+    return in_archive or pending or kept
