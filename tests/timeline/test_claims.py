@@ -60,6 +60,22 @@ def test_an_instant_that_completed_just_before_it_was_to_be_rolled_back_stays_co
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("way", ["fence", "prevent_completion"])
+def test_a_writer_that_stalls_after_it_announced_a_commit_cannot_complete_once_it_is_rolled_back(
+    version: int, way: str
+) -> None:
+    storage, store = new_store(version)
+    inflight = begin(store)
+    announced = store.announce(inflight)
+    assert not isinstance(getattr(through(storage), way)(inflight), Instant)
+    assert not store.has_fence(inflight, announced)
+    with pytest.raises(ConflictError):
+        store.complete(inflight, b"x", announced)
+    assert through(storage).prevent_completion(inflight) is None
+    assert store.load().pending() == (inflight,)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_decision_whose_answer_got_lost_is_taken_back_by_who_made_it(version: int) -> None:
     storage, store = new_store(version)
     inflight = begin(store)

@@ -167,13 +167,24 @@ class Claims:
     def prevent_completion(self, instant: Instant) -> Claim | None:
         """Make sure that an instant that is not run again never completes.
 
+        An empty file, which fits on a full disk too, takes the place of the claim that a writer announced: it
+        may go on at any time.
+
         Returns:
             None; or the claim of a writer that had already begun to complete the instant.
         """
         self._abort_own(instant)
-        if self.storage.put_if_absent(claim_path(instant), b""):  # an empty file fits on a full disk, too
-            return None
-        return self.committing(instant)
+        path = claim_path(instant)
+        while not self.storage.put_if_absent(path, b""):
+            versioned = self.storage.read_versioned(path)
+            if versioned is None:
+                continue  # deleted since
+            data, version = versioned
+            if (claim := Claim.decode(data)).state is ClaimState.COMMITTING:
+                return claim
+            if not data or self.storage.put_if_match(path, b"", version):
+                break
+        return None
 
     def committing(self, instant: Instant) -> Claim | None:
         """Return the claim of an instant whose process decided to complete it; None without one."""
