@@ -103,6 +103,8 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
     Raises:
         LostRaceError: an instant of another writer conflicts.
     """
+    if tuple(each for each in now.instants if each.requested != own.requested) == began.instants:
+        return
     store, config = locked.store, locked.config
     for instant in _undone(began, now):
         raise _lost(instant, "was rolled back or restored", frozenset())

@@ -40,8 +40,7 @@ class FileLock:
             UnavailableError: the file system has no locks, or the disk failed.
         """
         try:
-            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            descriptor = _opened(self._path)
         except OSError as error:
             raise self._failure(error) from error
         if not self._flock(descriptor):
@@ -116,6 +115,16 @@ class FileLock:
             " try again.",
             path=self._path,
         )
+
+
+def _opened(path: str) -> int:
+    """Open a lock file; the folder is made if need be, which is rare."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return os.open(path, flags, 0o666)
 
 
 def is_at(descriptor: int, path: str) -> bool:
