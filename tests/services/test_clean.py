@@ -12,6 +12,7 @@ from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.instant import Action
+from drawstring.services.cleaning import run
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
@@ -78,6 +79,35 @@ def test_old_files_go_and_all_times_that_are_kept_can_be_read(table_type: str, v
         held(table, as_of=writes[0].requested)
     assert not table.clean(options=KEEP_2)
     assert leftovers(table) == []
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_write_takes_the_lock_for_a_clean_if_something_is_old_and_plans_it_once(
+    table_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    locked, planned = run.lock_table, run._CleanPlanner.plan
+
+    def counted_lock(*arguments: Any) -> Any:
+        calls.append("lock")
+        return locked(*arguments)
+
+    def counted_plan(*arguments: Any) -> Any:
+        calls.append("plan")
+        return planned(*arguments)
+
+    table = create(table_type=table_type)
+    written(table, 3, **NEVER)
+    monkeypatch.setattr(run, "lock_table", counted_lock)
+    monkeypatch.setattr(run._CleanPlanner, "plan", counted_plan)
+    table.upsert(rides(("a", "rome", 9, 9.0)), options=KEEP_2 | WITHOUT_COMPACTION)
+    assert calls == ["plan", "lock"]
+    assert deleted(table)
+    for number in range(3):
+        table.insert(rides(("new", f"city{number}", 1, 1.0)), options=KEEP_2 | WITHOUT_COMPACTION)
+    calls.clear()
+    table.insert(rides(("new", "lima", 1, 1.0)), options=KEEP_2 | WITHOUT_COMPACTION)
+    assert calls == ["plan"]
 
 
 @tables

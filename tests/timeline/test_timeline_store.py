@@ -55,6 +55,25 @@ def test_a_timeline_is_made_once_for_the_same_files_and_follows_every_change(ver
     assert store.load() == first
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_timeline_after_a_completion_is_known_without_listing_it(version: int) -> None:
+    _, store = new_store(version)
+    before = store.load()
+    first = store.complete(begin(store), b"x")
+    assert before.with_completed(first) == store.load()
+    undone = begin(store)
+    store.note_rolled_back(undone)
+    store.remove_pending(undone)
+    others = begin(store)
+    own = begin(store, Action.COMPACTION)
+    begun = store.load()
+    completed = store.complete(own, b"x")
+    assert begun.with_completed(completed) == store.load()
+    assert store.load().start == first.requested
+    completed = store.complete(others, b"x")
+    assert begun.with_completed(completed).pending() == (own,)
+
+
 def test_names_in_version_6() -> None:
     storage, store = new_store(6)
     store.complete(begin(store, Action.COMMIT), b"x")

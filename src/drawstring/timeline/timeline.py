@@ -58,7 +58,7 @@ class Timeline:
                 begun.add(instant.requested)
                 if instant.state is State.REQUESTED:
                     requested.add(instant.requested)
-        instants = tuple(sorted(furthest.values(), key=lambda each: (each.requested, each.action)))
+        instants = _in_order(furthest.values())
         start = _start(instants, begun)
         stray = tuple(instant for instant in instants if _is_stray(instant, requested, start))
         counted = tuple(instant for instant in instants if instant not in stray) if stray else instants
@@ -166,11 +166,27 @@ class Timeline:
             )
         )
 
+    def with_completed(self, completed: Instant) -> Timeline:
+        """Return this timeline once an instant, new or pending, has completed."""
+        requested, action = completed.requested, completed.action
+        others = (
+            each
+            for each in self.instants
+            if each.requested != requested or each.action.completed_action is not action
+        )
+        instants = _in_order((*others, completed))
+        begun = {each.requested for each in instants if each.requested >= (self.start or "")}
+        return Timeline(instants, _start(instants, begun | {requested}), self.rolled_back, self.stray)
+
     def latest_time(self) -> str | None:
         """Return the greatest requested or completion time of any instant."""
         times = [time_of(instant) for instant in self.instants]
         times += [instant.requested for instant in self.instants]
         return max(times, default=None)
+
+
+def _in_order(instants: Iterable[Instant]) -> tuple[Instant, ...]:
+    return tuple(sorted(instants, key=lambda each: (each.requested, each.action)))
 
 
 def _further_state(one: Instant, other: Instant) -> Instant:

@@ -26,7 +26,6 @@ from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH
 from drawstring.timeline.table_schema import table_schema_json
-from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
@@ -135,7 +134,7 @@ def drop_listed(
         groups_dropped=sum(map(len, replaced.values())),
     )
     emit_commit(locked.context, locked.config, result, watch.laps)
-    after = Timeline.of((*timeline.instants, completed))
+    after = timeline.with_completed(completed)
     return WriteOutcome(locked.context, locked.config, options, result, after)
 
 

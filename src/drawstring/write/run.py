@@ -28,7 +28,6 @@ from drawstring.index.tag_context import TagContext
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH
-from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.table_context import TableContext
@@ -191,7 +190,7 @@ class _Write:
         watch.lap("commit")
         result = CommitResult.of(completed, self.requested.name, _once(plan, stats), watch.seconds())
         result = emit_commit(context, locked.config, result, watch.laps)
-        after = Timeline.of((*timeline.instants, completed))
+        after = timeline.with_completed(completed)
         merges_files = self.requested.merges_files
         return WriteOutcome(context, locked.config, options, result, after, stats, merges_files)
 

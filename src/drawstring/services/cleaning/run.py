@@ -59,6 +59,7 @@ _FILES_PER_TASK: Final = 512
 _WRITES_REREAD_MAX: Final = 8
 """After so many writes without anything to delete, an empty clean lets the next plan begin after them."""
 
+_Planned = tuple[CleanPlan | None, ReaderNeeds]
 _log = logging.getLogger("drawstring")
 
 
@@ -83,30 +84,36 @@ def clean(context: TableContext, options: WriteOptions) -> CleanResult | None:
 def clean_after_commit(written: WriteOutcome) -> None:
     """Clean the table of a commit if enough was written since the last clean; see `clean`.
 
-    While others write, the table lock is taken only if there is something to do.
+    The table lock is taken only if there is something to do.
     """
-    is_beside_others = written.options.failed_writes.spares_writers and written.timeline.pending_writes()
-    if is_beside_others and not _finds_work(written):
+    finds_work, planned = _looked(written)
+    if not finds_work:
         return
     with lock_table(written.context, written.options.locking) as locked:
         locked, timeline = recover_and_load(locked, written.options.failed_writes)
-        clean_table(locked, written.options, timeline, only_if_due=True)
+        if timeline != written.timeline:
+            planned = None
+        clean_table(locked, written.options, timeline, only_if_due=True, planned=planned)
 
 
-def _finds_work(written: WriteOutcome) -> bool:
-    """Return whether a clean that takes the table lock now is likely to do something."""
+def _looked(written: WriteOutcome) -> tuple[bool, _Planned | None]:
+    """Return whether a clean that takes the table lock now is likely to do something; if known, its plan."""
     context, options, timeline = written.context, written.options, written.timeline
     pending = timeline.pending_writes()
     if timeline.pending_of(Action.CLEAN) or (
         pending and expired(context.storage, context.clock, pending, options.failed_writes)
     ):
-        return True
+        return True, None
     planner = _CleanPlanner(context, written.config, written.store, timeline, options.cleaning)
-    facts = planner.facts()
-    if facts is None or not is_due(facts, options.cleaning):
-        return False
-    needed = planner.needed()
-    return planner.has_to_list(facts, needed) or planner.plan(facts, needed) is not None
+    try:
+        facts = planner.facts()
+        if facts is None or not is_due(facts, options.cleaning):
+            return False, None
+        needed = planner.needed()
+        plan = planner.plan(facts, needed)
+    except (CorruptTableError, FileNotFoundError):  # others may be cleaning or archiving
+        return True, None
+    return plan is not None, (plan, needed)
 
 
 def plan_clean(context: TableContext, options: WriteOptions) -> CleanPlan | None:
@@ -119,7 +126,12 @@ def plan_clean(context: TableContext, options: WriteOptions) -> CleanPlan | None
 
 
 def clean_table(
-    locked: LockedTable, options: WriteOptions, timeline: Timeline, *, only_if_due: bool = False
+    locked: LockedTable,
+    options: WriteOptions,
+    timeline: Timeline,
+    *,
+    only_if_due: bool = False,
+    planned: _Planned | None = None,
 ) -> CleanResult | None:
     """Clean a locked table; see `clean`.
 
@@ -128,16 +140,19 @@ def clean_table(
         options: of writes: what is retained, and the policy for failed writes.
         timeline: the current timeline.
         only_if_due: whether to clean only if enough commits were made since the last clean.
+        planned: what was planned for this timeline before the lock was taken.
     """
     undone = rollback_expired(locked.rollback_context(), timeline, options.failed_writes)
     result = finish_cleans(locked, timeline)
     timeline = locked.store.load() if result or undone else timeline
     planner = _CleanPlanner(locked.context, locked.config, locked.store, timeline, options.cleaning)
-    facts = planner.facts()
-    if facts is None or (only_if_due and not is_due(facts, options.cleaning)):
-        return result
-    needed = planner.needed()
-    plan = planner.plan(facts, needed)
+    if planned is None or undone or result:
+        facts = planner.facts()
+        if facts is None or (only_if_due and not is_due(facts, options.cleaning)):
+            return result
+        needed = planner.needed()
+        planned = planner.plan(facts, needed), needed
+    plan, needed = planned
     done = None if plan is None else _carry_out(locked, planner, plan, needed)
     drop_expired_holds(locked.context, needed)
     return done or result
@@ -279,10 +294,6 @@ class _CleanPlanner:
         partitions = changed_partitions(facts, self.cleaning, earliest)
         plan = self._plan(facts, earliest, partitions)
         return plan if plan.files or self._is_worth_noting(facts, earliest, partitions) else None
-
-    def has_to_list(self, facts: CleanFacts, needed: ReaderNeeds) -> bool:
-        """Return whether a plan lists the whole table."""
-        return changed_partitions(facts, self.cleaning, self._earliest(needed.first)) is None
 
     def _earliest(self, needed: str | None = None) -> Instant | None:
         cutoff = cutoff_of(self.cleaning, self.context.clock, self.config)
