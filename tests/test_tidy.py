@@ -86,7 +86,7 @@ VERSION_TESTS = {
     "(version, kind) != (VERSION, MURMUR)": "of a bloom filter",
     "version != POSITION_VERSION": "of a reader's stored position",
     "version not in newest": "of a manifest",
-    "current[1] != version": "of a stored file",
+    "_version(current) != version": "of a stored file",
     "str(file.version) != version": "of a stored file",
 }
 """Comparisons of versions and layouts elsewhere, and what they are about."""

@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 import pickle
+import threading
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,42 @@ def test_put_if_absent_has_one_winner_among_processes(tmp_path: Path) -> None:
     assert sorted(itertools.chain(*won)) == list(range(50))
     for number, numbers in enumerate(won):
         assert all(storage.read(f"t/{round_number}") == content(number) for round_number in numbers)
+
+
+def test_no_replacement_is_lost_while_threads_replace_a_file_again_and_again(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path)
+    storage.put("count", b"0")
+
+    def add_one() -> None:
+        for _ in range(40):
+            is_added = False
+            while not is_added:
+                data, version = storage.read_versioned("count") or (b"", "")
+                is_added = storage.put_if_match("count", b"%d" % (int(data) + 1), version)
+
+    threads = [threading.Thread(target=add_one) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert storage.read("count") == b"160"
+    assert os.listdir(tmp_path) == ["count"]
+
+
+def test_a_file_that_may_not_be_written_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = open_storage(tmp_path)
+    storage.put("of-another", b"1")
+    version = (storage.read_versioned("of-another") or (b"", ""))[1]
+    real = os.open
+
+    def refusing(path: str, flags: int, *how: int) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, "not yours")
+        return real(path, flags, *how)
+
+    monkeypatch.setattr(os, "open", refusing)
+    assert storage.put_if_match("of-another", b"2", version)
+    assert storage.read("of-another") == b"2"
 
 
 def test_a_change_drops_the_checksum_that_hadoop_left(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ its name; a storage does that once for many files (`Storage.sync`).
 Hidden temporary files of a local storage, which a killed process leaves behind.
 
 .<name>.<uuid>.tmp    the contents of <name> before the rename; locked (`flock`) until then
-.<name>.lock.tmp      lock file, held while <name> is compared and replaced
 .folder.tmp           created and deleted at once, to create a folder
 """
 
@@ -214,7 +213,7 @@ def _failed(path: str, error: OSError) -> UnavailableError:
 
 
 _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_UNFINISHED: Final = re.compile(rf"\..+\.(?:{_UUID}|lock)\.tmp|\.folder\.tmp", re.DOTALL)
+_UNFINISHED: Final = re.compile(rf"\..+\.{_UUID}\.tmp|\.folder\.tmp", re.DOTALL)
 
 
 def is_unfinished(name: str) -> bool:
@@ -248,23 +247,34 @@ def drop_unless_held(full: str) -> None:
 
 
 @contextmanager
-def exclusive_file(full: str) -> Iterator[None]:
-    """Hold a lock file, which is deleted afterwards.
+def locked_content(full: str) -> Iterator[bytes | None]:
+    """Lock a file against other callers of this function and yield its content; None without such a file.
+
+    The lock is one on the file itself: a caller that waited while the file was replaced locks the new one.
 
     Args:
-        full: absolute path, in an existing folder.
+        full: absolute path.
     """
-    while True:
-        with open(full, "wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not _is_at(lock.fileno(), full):
-                continue  # the previous holder deleted the file, and others lock a new one
-            try:
-                yield
-            finally:
-                with suppress(FileNotFoundError):
-                    os.unlink(full)
-            return
+    while (descriptor := _opened_to_lock(full)) is not None:
+        with open(descriptor, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_at(descriptor, full):
+                yield file.read()
+                return
+    yield None
+
+
+def _opened_to_lock(full: str) -> int | None:
+    """Open a file for reading, and for writing as well if possible, without which NFS grants no lock."""
+    flags = os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(full, os.O_RDWR | flags)
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        return os.open(full, os.O_RDONLY | flags)
 
 
 def _is_at(descriptor: int, full: str) -> bool:

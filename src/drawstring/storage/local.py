@@ -33,7 +33,7 @@ from drawstring.base.disk_errors import TABLE_DISK, disk_error
 from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError
 from drawstring.config.keys.storage import SYNC
 from drawstring.model.files import FileStatus
-from drawstring.storage.file_system import FileSystem, drop_unless_held, exclusive_file, is_unfinished
+from drawstring.storage.file_system import FileSystem, drop_unless_held, is_unfinished, locked_content
 from drawstring.storage.paths import CLAIM_SUFFIX, checked, checked_folder, is_hidden, joined
 from drawstring.storage.protocol import StorageSpec
 
@@ -166,12 +166,16 @@ class LocalStorage:
 
     def put_if_match(self, path: str, data: bytes, version: str) -> bool:
         """Replace a file if it still has that version; atomic among callers of this method."""
-        with _translated(path), self._exclusive(path):
-            current = self.read_versioned(path)
-            if current is None or current[1] != version:
+        with _translated(path):
+            try:
+                full = self._readable(path)
+            except (FileNotFoundError, NotADirectoryError):
                 return False
-            self.put(path, data)
-            return True
+            with locked_content(full) as current:
+                if current is None or _version(current) != version:
+                    return False
+                self.put(path, data)
+                return True
 
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Set the modification time of a file."""
@@ -288,16 +292,6 @@ class LocalStorage:
         finally:
             with suppress(FileNotFoundError):
                 self._files.unlink(temporary)
-
-    @contextmanager
-    def _exclusive(self, path: str) -> Iterator[None]:
-        """Hold the lock file of a path; the operating system releases it if the process dies."""
-        folder, name = os.path.split(self._full(path))
-        if not os.path.isdir(folder):
-            yield
-            return
-        with exclusive_file(os.path.join(folder, f".{name}.lock.tmp")):
-            yield
 
 
 def _linked(path: str) -> CorruptTableError:
