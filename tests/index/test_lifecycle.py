@@ -29,6 +29,7 @@ from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from tests.support.index_reference import SCHEMA, Kind, Row, content, table_of
+from tests.support.interrupted import in_no_time
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 BUCKETS = (("hoodie.bucket.index.num.buckets", "3"),)
@@ -53,7 +54,7 @@ RESIZING = {
 def created(kind: Kind) -> Table:
     table = kind.create(f"memory://{uuid.uuid4()}")
     table.upsert(table_of(ROMANS + LIMANS))
-    return table
+    return in_no_time(table)
 
 
 def rows(partition: str, ts: int, count: int = 12) -> list[Row]:

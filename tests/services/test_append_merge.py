@@ -21,6 +21,7 @@ from drawstring.services.clustering.append_merge import partitions_to_look_at
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.faults import leftovers, orphans
+from tests.support.interrupted import in_no_time
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, file_groups, store_of
 
@@ -247,7 +248,7 @@ def test_a_merge_that_somebody_planned_by_hand_is_theirs() -> None:
     planned = table.schedule_base_file_compaction()
     append(table, range(3, 4))
     with pytest.raises(ConflictError, match="pending clustering"):
-        table.upsert(rides(("oslo1", "oslo", 9, 9.0)), options=WITHOUT_SERVICES)
+        in_no_time(table).upsert(rides(("oslo1", "oslo", 9, 9.0)), options=WITHOUT_SERVICES)
     assert [each.requested for each in table.timeline.pending()] == [planned]
 
 

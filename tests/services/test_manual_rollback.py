@@ -25,6 +25,7 @@ from tests.support.faults import (
     opened,
     orphans,
 )
+from tests.support.interrupted import in_no_time
 from tests.support.rows import held, rides
 from tests.support.service_process import runner
 from tests.support.storages import data_files
@@ -154,7 +155,7 @@ def test_a_clustering_that_refuses_writes_says_how_to_unschedule_it(version: int
     instant = table.schedule_clustering()
     assert instant is not None
     with pytest.raises(ConflictError, match=f"rollback of {instant}"):
-        table.upsert(rides(("a0", "rome", 2, 2.0)))
+        in_no_time(table).upsert(rides(("a0", "rome", 2, 2.0)))
     result = table.rollback(instant)
     assert result and (result.action, result.files) == ("clustering", 0)
     table.upsert(rides(("a0", "rome", 2, 2.0)))

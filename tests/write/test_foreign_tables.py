@@ -16,6 +16,7 @@ from drawstring.schema.meta import META_COLUMNS
 from drawstring.table import Table
 from tests.support.golden import NAMES, TABLES, golden_table
 from tests.support.golden_rows import in_order, rows_of
+from tests.support.interrupted import in_no_time
 from tests.support.storages import files_below
 
 REFUSED = {
@@ -159,7 +160,7 @@ def test_a_table_that_real_hudi_left_empty_takes_its_first_rows(tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["v6_cow_clustering_pending", "v9_cow_clustering_pending"])
 def test_file_groups_in_a_pending_clustering_are_not_touched(name: str, tmp_path: Path) -> None:
-    table = golden_table(name, tmp_path)
+    table = in_no_time(golden_table(name, tmp_path))
     rows = data(table)
     for write in (table.upsert, table.delete, table.insert_overwrite, table.insert_overwrite_table):
         with pytest.raises(ConflictError, match="part of a pending clustering") as caught:
