@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import drawstring
@@ -96,10 +97,12 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), name_of(path))
 
 
+@cache
 def imports_of(path: Path) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(tree_of(path)):
