@@ -3,6 +3,8 @@
 Property tests draw the same examples on every run; `--hypothesis-profile=search` looks for new ones.
 
 With `-n` the tests run in several processes; those that need Spark share one of them, and so its session.
+
+A test that waits on the machine's clock for long fails: it is to have a clock of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from drawstring.base.clock import SystemClock
 from scripts import jdk
 from tests.support.azure_server import AzureServer, azure_server
 from tests.support.gcs_server import GcsServer, gcs_server
@@ -23,6 +26,9 @@ from tests.support.store_server import StoreServer
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("same")
+
+WAIT_SECONDS_MAX = 20
+"""Far above what a test among others waits for locks, below the minute that a write waits by default."""
 
 _LEFT_OUT = "tests that need Spark"
 _left_out = pytest.StashKey[int]()
@@ -62,6 +68,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     count = config.stash.get(_left_out, 0)
     if count:
         terminalreporter.write_line(f"left out {count} {_LEFT_OUT}. {jdk.advice()}", yellow=True)
+
+
+@pytest.fixture(autouse=True)
+def _waits_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    sleep, waited = SystemClock.sleep, 0.0
+
+    def bounded(clock: SystemClock, seconds: float) -> None:
+        nonlocal waited
+        waited += seconds
+        if waited > WAIT_SECONDS_MAX:
+            pytest.fail(f"waits for more than {WAIT_SECONDS_MAX} s: see tests.support.interrupted.in_no_time")
+        sleep(clock, seconds)
+
+    monkeypatch.setattr(SystemClock, "sleep", bounded)
 
 
 @pytest.fixture(scope="session")
