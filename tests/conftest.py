@@ -4,13 +4,14 @@ Property tests draw the same examples on every run; `--hypothesis-profile=search
 
 With `-n` the tests run in several processes; those that need Spark share one of them, and so its session.
 
-A test that waits on the machine's clock for long fails: it is to have a clock of its own.
+A test that waits on the machine's clock for long fails: it is to have a clock of its own. Files that tests
+write are not flushed to the disk, apart from those of tests/storage.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -68,6 +69,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     count = config.stash.get(_left_out, 0)
     if count:
         terminalreporter.write_line(f"left out {count} {_LEFT_OUT}. {jdk.advice()}", yellow=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fsync() -> Iterator[Callable[[int], None]]:
+    """Flush nothing, for no test outlasts a power cut; yields the function that does.
+
+    What is flushed, and in which order, is for tests/storage and tests/services/test_power_cuts.py.
+    """
+    flush = os.fsync
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", os.fstat)  # a file that was closed is an error as before
+        yield flush
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,11 @@ from drawstring.storage.subfolder import Subfolder
 from tests.support.store_server import StoreServer
 
 _numbers = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def _files_are_flushed(fsync: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", fsync)
 
 
 @pytest.fixture(params=["local", "memory", "subfolder", "s3", "gcs", "azure"])
