@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 
 import pyarrow as pa
 
@@ -169,9 +170,10 @@ def pause_everywhere(world: World, step: Step, calls: Iterable[int]) -> int:
     Returns:
         How many times it stood still.
     """
+    undisturbed = cache(lambda followers: rows_undisturbed(world, step, followers))
     for count, number in enumerate(calls):
         copy = world.copy()
-        went_on = pause_at(copy, step, number)
+        went_on = pause_at(copy, step, number, undisturbed)
         drop(copy.storage)
         if not went_on:
             return count
@@ -194,11 +196,17 @@ def live_through_pauses(kind: Kind, steps: Sequence[Step], seed: int, every: int
         take(world, step)
 
 
-def pause_at(world: World, step: Step, number: int) -> bool:
-    """Stop the process of a step before a call; False when it makes fewer."""
+def pause_at(world: World, step: Step, number: int, undisturbed: Callable[[int], Rows]) -> bool:
+    """Stop the process of a step before a call; False when it makes fewer.
+
+    Args:
+        world: before the step; it changes.
+        step: what is stopped.
+        number: of the call, from 0.
+        undisturbed: returns the rows that are there when nobody stands still, by the number of writes after.
+    """
     clock = SharedClock(world.now_ms)
     paused = PausingStorage(world.storage, number)
-    before = world.copy()
     first = replace(world, rows=dict(world.rows), moments=list(world.moments), clock=clock)
     stopped = Stopped(first, step, paused)
     thread = threading.Thread(target=stopped.run, daemon=True)
@@ -214,7 +222,7 @@ def pause_at(world: World, step: Step, number: int) -> bool:
     take_over(others, step)
     followers = FOLLOWERS[number % len(FOLLOWERS)]
     follow_up(others, where, followers)
-    allowed = outcomes(before, others, step, followers)
+    allowed = outcomes(undisturbed(followers), others, step)
     paused.go_on()
     thread.join(JOIN_SECONDS)
     assert stopped.is_over, f"{where}, and does not end"
@@ -251,25 +259,31 @@ def follow_up(others: World, where: str, writes: int) -> None:
             raise AssertionError(f"{where}: others cannot go on: {error}") from error
 
 
-def outcomes(before: World, others: World, step: Step, followers: int) -> dict[bool, list[Rows]]:
+def rows_undisturbed(world: World, step: Step, followers: int) -> Rows:
+    """Return the rows after a step and what others write behind it, on a copy."""
+    copy = world.copy()
+    copy.clock = None
+    take(copy, step)
+    take_over(copy, step)
+    follow_up(copy, "undisturbed", followers)
+    rows = copy.held()
+    drop(copy.storage)
+    return rows
+
+
+def outcomes(first: Rows, others: World, step: Step) -> dict[bool, list[Rows]]:
     """Return the rows that the table may hold, by whether the step was acknowledged.
 
     Args:
-        before: a copy of the table from before the step; it changes.
+        first: what it holds when the step comes before what the others wrote.
         others: the table after what the others wrote.
         step: what one process did before them, after them, or never.
-        followers: how often the others wrote.
     """
     never, last = dict(others.rows), others.copy()
     last.clock = None
     if step.name != "append":  # whose keys depend on what is there
         with suppress(DrawstringError):
             take(last, step)
-    before.clock = None
-    take(before, step)
-    take_over(before, step)
-    follow_up(before, "undisturbed", followers)
-    first = before.held()
     values = {at: row for at, row in never.items() if at in {place(key) for key in KEYS}}
     return {
         True: [first | {at: values[at] for at in first.keys() & values.keys()}, last.held()],
