@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.spark import INTERPRETED, JVM
+
 pytestmark = pytest.mark.spark
 
+SETTINGS = {**INTERPRETED, "spark.driver.extraJavaOptions": JVM}
+
 SCRIPT = """
+import json
 import sys
 import drawstring
 import drawstring.spark
@@ -20,7 +26,8 @@ from pyspark.sql import SparkSession
 folder = sys.argv[1]
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
 builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-spark = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+builder = builder.config("spark.sql.shuffle.partitions", "1").config(map=json.loads(sys.argv[2]))
+spark = builder.getOrCreate()
 drawstring.spark.register(spark)
 options = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
 rows = spark.createDataFrame([("a", 1)], "id string, ts long")
@@ -52,7 +59,7 @@ def test_a_python_that_is_not_activated_writes_reads_and_streams(tmp_path: Path)
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)],
+        [sys.executable, "-c", SCRIPT, str(tmp_path), json.dumps(SETTINGS)],
         env=environment,
         cwd=tmp_path,
         capture_output=True,

@@ -25,15 +25,16 @@ SMALL = {
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A JVM that is over before code which it optimizes at length could pay."""
 
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""On some rows Spark interprets an expression sooner than it compiles it."""
+
 QUICK = {
     "spark.driver.extraJavaOptions": JVM,
-    # On some rows Spark interprets an expression sooner than it compiles it.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **INTERPRETED,
     # Workers die of the errors that they tell: new ones need not import everything again.
     "spark.python.daemon.module": "tests.support.spark_daemon",
 }
-"""Spends less on small queries, of which the tests ask thousands; the cluster does without."""
+"""Spends less on small queries, of which the tests ask thousands."""
 
 
 def spark_session(master: str = "local[2]", settings: Mapping[str, str] = QUICK) -> SparkSession:
