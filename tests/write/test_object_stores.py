@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
 from drawstring.txn.locks.lease_lock import LEASE_PATH, Lease, LeaseLock
 from tests.support.faults import leftovers, orphans
+from tests.support.interrupted import in_no_time
 from tests.support.processes import running
 from tests.support.rows import held, rides
 from tests.support.store_server import StoreServer
@@ -61,8 +61,9 @@ def test_what_a_dead_writer_left_in_a_store_is_rolled_back(store: StoreServer, f
     dying = Table(replace(table._context, storage=FaultyStorage(table._context.storage, fail_after)))
     with pytest.raises(InjectedFault):
         dying.upsert(rides(("a", "rome", 2, 2.0), ("b", "oslo", 2, 2.0)))
-    time.sleep(1.1)
-    table.upsert(rides(("c", "rome", 1, 1.0)), options=ALIVE_FOR_A_SECOND)
+    later = in_no_time(table)
+    later._context.clock.sleep(1.1)
+    later.upsert(rides(("c", "rome", 1, 1.0)), options=ALIVE_FOR_A_SECOND)
     ts = {row[0]: row[2] for row in held(table)}
     assert ts in ({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 2, "c": 1})
     assert (orphans(table), leftovers(table)) == ([], [])

@@ -13,6 +13,7 @@ from drawstring.model.instant import time_of
 from drawstring.table import Table
 from tests.support.consistent_buckets import PISA, ROMANS, prefixes, table_with_two_rings
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans, settled_rows
+from tests.support.interrupted import in_no_time
 from tests.support.rows import held, rides
 from tests.support.tables import versions
 
@@ -141,7 +142,7 @@ def test_buckets_that_are_being_resized_are_not_overwritten_but_others_are() -> 
     planned = table.schedule_clustering(options=RESIZING)
     assert planned is not None
     with pytest.raises(ConflictError, match="part of a pending clustering"):
-        table.insert_overwrite(rides(*NEW_ROMANS))
+        in_no_time(table).insert_overwrite(rides(*NEW_ROMANS))
     assert held(table) == sorted([*ROMANS, PISA])
     table.insert_overwrite(rides(OSLO))
     table.cluster(instant=planned)
