@@ -14,14 +14,13 @@ from drawstring.formats.bootstrap_index import (
     read_bootstrap_index,
     source_files,
 )
-from drawstring.formats.hfile import encode_hfile
 from drawstring.formats.hfile.writer import BLOCK_BYTES_MAX
-from tests.support.hfiles import reader
+from tests.support.hfiles import hfile_of, reader
 
 
 @given(st.dictionaries(st.text(max_size=200), st.binary(max_size=300), max_size=30))
 def test_entries_come_back_in_the_order_of_their_keys(entries: dict[str, bytes]) -> None:
-    data = encode_hfile(entries.items(), {b"about": b"tests"}, created_ms=7)
+    data = hfile_of(entries, {b"about": b"tests"})
     found = [
         pair
         for each in reader(data).scan()
@@ -33,7 +32,7 @@ def test_entries_come_back_in_the_order_of_their_keys(entries: dict[str, bytes])
 
 def test_a_key_is_found_in_whichever_block_it_is() -> None:
     entries = {f"part={number:05}": bytes(1_000) + str(number).encode() for number in range(3_000)}
-    data = encode_hfile(entries.items(), {}, created_ms=7)
+    data = hfile_of(entries)
     assert len(data) > 2 * BLOCK_BYTES_MAX
     for number in (0, 1, 1_048, 1_500, 2_999):
         key = f"part={number:05}"

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro.container import encode_long
 from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
-from drawstring.formats.hfile import encode_hfile, read_hfile_records, writer
+from drawstring.formats.hfile import read_hfile_records, writer
 from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec
 from drawstring.formats.hfile.entries import HFileEntries
 from drawstring.formats.hfile.index import IndexEntry, data_blocks
 from drawstring.formats.log_inline import BlockType
-from tests.support.hfiles import GZ, NONE, Form, block, hfile, reader
+from tests.support.hfiles import GZ, NONE, Form, block, hfile, hfile_of, reader
 from tests.support.hudi_files import content_of, scan
 
 GOLDEN = Path(__file__).parents[1] / "golden/tables"
@@ -170,7 +170,7 @@ def test_what_drawstring_writes_is_read_back(
     monkeypatch: pytest.MonkeyPatch, held: dict[str, bytes], drawn: st.DataObject
 ) -> None:
     monkeypatch.setattr(writer, "BLOCK_BYTES_MAX", drawn.draw(st.integers(1, 3000)))
-    data = encode_hfile(held.items(), {}, 0)
+    data = hfile_of(held)
 
     ordered = sorted(held.items(), key=lambda pair: pair[0].encode())
     assert pairs_of(data) == ordered
@@ -201,7 +201,7 @@ def test_a_lookup_of_many_keys_reads_each_block_at_most_once(monkeypatch: pytest
 
 @given(st.binary(max_size=30), st.data())
 def test_any_changed_byte_is_read_or_refused(value: bytes, drawn: st.DataObject) -> None:
-    data = bytearray(encode_hfile([(f"k{at}", value) for at in range(9)], {}, 0))
+    data = bytearray(hfile_of({f"k{at}": value for at in range(9)}))
     place = drawn.draw(st.integers(0, len(data) - 1))
     data[place] = drawn.draw(st.integers(0, 255))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from drawstring.formats.hfile import HFileReader
+from drawstring.formats.hfile import HFileReader, encode_hfile
 
 TRAILER_BYTES = 4096
 GZ, NONE = 1, 2
@@ -119,3 +119,9 @@ def hfile(pairs: Sequence[tuple[str, bytes]], form: Form | None = None) -> bytes
 def reader(data: bytes) -> HFileReader:
     """Return a reader of an HFile held in memory."""
     return HFileReader(pa.BufferReader(data), len(data))
+
+
+def hfile_of(entries: Mapping[str, bytes], info: Mapping[bytes, bytes] | None = None) -> bytes:
+    """Write an HFile as drawstring does."""
+    values = pa.array(list(entries.values()), pa.binary())
+    return encode_hfile(pa.array(list(entries), pa.string()), values, info or {}, 7)

@@ -13,8 +13,8 @@ import fastavro
 import pyarrow as pa
 
 from drawstring.formats import schemas
-from drawstring.formats.hfile import encode_hfile
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, encode_deletes
+from tests.support.hfiles import hfile_of
 
 _SCHEMA = fastavro.parse_schema(schemas.load("metadata_record"))
 _NAMESPACE = "org.apache.hudi.avro.model"
@@ -57,8 +57,8 @@ def add_delta_commit(root: Path, instant: str, additions: Sequence[Addition]) ->
             HeaderKey.INSTANT_TIME: instant,
             HeaderKey.SCHEMA: json.dumps(schemas.load("metadata_record")),
         }
-        entries = [(key, _encoded(record)) for key, record in each.records.items()]
-        blocks = [encode_block(BlockType.HFILE_DATA, header, encode_hfile(entries, {}, 0))] if entries else []
+        entries = {key: _encoded(record) for key, record in each.records.items()}
+        blocks = [encode_block(BlockType.HFILE_DATA, header, hfile_of(entries))] if entries else []
         if each.deletes:
             content = encode_deletes(pa.array(each.deletes), each.partition)
             blocks.append(encode_block(BlockType.DELETE, header, content))

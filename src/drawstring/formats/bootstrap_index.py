@@ -124,8 +124,13 @@ def _hfile(schema: str, records: Mapping[str, dict[str, Any]], source: str, crea
         "createdTimestamp": created_ms,
         "numKeys": len(records),
     }
-    entries = ((key, encode_container(schemas.load(schema), record)) for key, record in records.items())
-    return encode_hfile(entries, {_INFO: encode_container(schemas.load("bootstrap_info"), info)}, created_ms)
+    values = [encode_container(schemas.load(schema), record) for record in records.values()]
+    return encode_hfile(
+        pa.array(list(records), pa.string()),
+        pa.array(values, pa.binary()),
+        {_INFO: encode_container(schemas.load("bootstrap_info"), info)},
+        created_ms,
+    )
 
 
 def _partition_record(partition: str, files: Sequence[SourceFile]) -> dict[str, Any]:

@@ -79,13 +79,27 @@ class _Encoder:
 
     def union(self, array: pa.Array, branches: list[Any], space: str) -> list[Part]:
         branch = next((index for index, each in enumerate(branches) if each != "null"), 0)
+        has_null = "null" in branches
+        if has_null and array.null_count == len(array):
+            self.name_types(branches, space)
+            return [pa.repeat(_binary(encode_long(branches.index("null"))), len(array))]
         present = [encode_long(branch), *self.encode(array, branches[branch], space)]
-        if "null" not in branches or not array.null_count:
+        if not has_null or not array.null_count:
             return present
         absent = _binary(encode_long(branches.index("null")))
-        if array.null_count == len(array):
-            return [pa.repeat(absent, len(array))]
         return [pc.if_else(array.is_valid(), join(present), absent)]
+
+    def name_types(self, avro: Any, space: str) -> None:
+        """Store the named types in a schema whose values are all null; later columns may refer to them."""
+        if isinstance(avro, list):
+            for each in avro:
+                self.name_types(each, space)
+        elif isinstance(avro, dict):
+            if avro["type"] in ("record", "fixed", "enum"):
+                self.named[full_name(avro, space)] = avro
+                space = full_name(avro, space).rpartition(".")[0]
+            inner = [each["type"] for each in avro.get("fields", ())]
+            self.name_types([*inner, *(avro[key] for key in ("items", "values") if key in avro)], space)
 
     def record(self, array: pa.StructArray, avro: dict[str, Any], space: str) -> list[Part]:
         fields = avro["fields"]
