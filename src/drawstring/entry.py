@@ -65,8 +65,9 @@ def open(
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; names of other
             clients are accepted too, for example `aws_region` or `fs.s3a.endpoint`.
         options: options of all queries by Hudi's keys; there is one, `hoodie.metadata.enable`: whether they
-            take the names of files from the metadata table of another engine, as in
-            `{"hoodie.metadata.enable": True}`. False by default: they list the storage.
+            take the names of files from the metadata table, as in `{"hoodie.metadata.enable": True}`; the
+            next write builds one if there is none (versions 8 and 9). False by default: they list the
+            storage, and writes keep a metadata table only if there is one.
         engine: runs the table's tasks; the embedded one by default.
 
     Returns:

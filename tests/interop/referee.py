@@ -77,6 +77,26 @@ class Referee:
             ]
         }
 
+    def files(self, request):
+        """List the files that the metadata table names; an error if Hudi does not take it for a table's."""
+        hudi = self.spark._jvm.org.apache.hudi
+        client = self._meta_client(request["table"])
+        context = hudi.common.engine.HoodieLocalEngineContext(client.getStorageConf())
+        config = hudi.common.config.HoodieMetadataConfig.newBuilder().enable(True).build()
+        metadata = hudi.metadata.HoodieBackedTableMetadata(
+            context, client.getStorage(), config, request["table"]
+        )
+        if not metadata.enabled():
+            raise ValueError("there is no metadata table")
+        root = hudi.storage.StoragePath(request["table"])
+        files = {}
+        for partition in metadata.getAllPartitionPaths():
+            path = hudi.storage.StoragePath(root, partition) if partition else root
+            found = metadata.getAllFilesInPartition(path)
+            files[partition] = {each.getPath().getName(): each.getLength() for each in found}
+        metadata.close()
+        return {"files": files}
+
     def compact(self, request):
         jvm = self.spark._jvm
         nothing = jvm.org.apache.hudi.common.util.Option.empty()
@@ -162,7 +182,7 @@ class Referee:
 
 def serve(referee: Referee, answers: TextIO) -> None:
     """Answer requests until standard input ends."""
-    names = ("read", "write", "timeline", "compact", "service", "change_version")
+    names = ("read", "write", "timeline", "files", "compact", "service", "change_version")
     actions = {name: getattr(referee, name) for name in names}
     print(json.dumps({"ok": True}), file=answers, flush=True)
     for line in sys.stdin:

@@ -218,7 +218,9 @@ def test_a_damaged_commit_and_timeline_are_findings_and_no_exceptions() -> None:
 
 
 def test_a_remedy_that_is_none_is_refused() -> None:
-    with pytest.raises(InvalidError, match="Choose among orphan, partition-metadata, properties, rollback"):
+    with pytest.raises(
+        InvalidError, match="Choose among metadata, orphan, partition-metadata, properties, rollback"
+    ):
         create(table_type=COW).repair(only=["everything"])
 
 

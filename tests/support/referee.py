@@ -84,6 +84,11 @@ class Referee:
         """Return requested time, completion time, action and state of all instants."""
         return [tuple(instant) for instant in self._ask(do="timeline", table=table)["instants"]]
 
+    def files(self, table: str) -> dict[str, dict[str, int]]:
+        """Return the sizes of files by name, by partition, as Hudi reads them from the metadata table."""
+        found: dict[str, dict[str, int]] = self._ask(do="files", table=table)["files"]
+        return found
+
     def compact(self, table: str, options: Mapping[str, str] = NO_OPTIONS) -> str | None:
         """Schedule and run a compaction; return its instant, None when there was nothing to do."""
         answer = self._ask(do="compact", table=table, options={**self._options, **options})

@@ -34,8 +34,12 @@ class WatchedPuts(FaultyStorage):
 
 
 def data_files(storage: Storage) -> set[str]:
-    """Return the paths of all base and log files."""
-    return {status.path for status in storage.list_tree("") if parse_data_file(status)}
+    """Return the paths of all base and log files, those of the metadata table apart."""
+    return {
+        status.path
+        for status in storage.list_tree("")
+        if parse_data_file(status) and not status.path.startswith(".hoodie/")
+    }
 
 
 def files_below(root: str) -> dict[str, bytes]:

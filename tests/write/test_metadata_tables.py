@@ -1,4 +1,4 @@
-"""Metadata tables of real Hudi: left alone until a write is known to be right, off once it took effect."""
+"""Metadata tables of real Hudi: left alone until a write is known to be right, then kept (version 6: off)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
+from drawstring.model.validation import Remedy
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
 from tests.support.golden import unpack
+from tests.support.metadata_tables import listed
+from tests.support.storages import data_files
 
 NAMES = ("v6_mdt_cow", "v6_mdt_compacted", "v8_mdt_cow", "v9_mdt_cow", "v9_mdt_compacted")
 NEVER = 10_000
@@ -87,7 +90,7 @@ def test_a_write_that_is_refused_or_empty_leaves_a_metadata_table_alone(name: st
     assert table.config.metadata_partitions
 
 
-@pytest.mark.parametrize("name", ["v6_mdt_compacted", "v8_mdt_cow", "v9_mdt_compacted"])
+@pytest.mark.parametrize("name", ["v6_mdt_compacted"])
 def test_a_write_that_fails_leaves_a_metadata_table_alone(name: str, tmp_path: Path) -> None:
     root = unpack(name, tmp_path / "golden")
     copy, known = tmp_path / "copy", writes(drawstring.open(root))
@@ -113,7 +116,7 @@ def test_a_write_that_fails_leaves_a_metadata_table_alone(name: str, tmp_path: P
     assert failed > 5
 
 
-@pytest.mark.parametrize("name", ["v6_mdt_cow", "v9_mdt_compacted"])
+@pytest.mark.parametrize("name", ["v6_mdt_cow"])
 def test_a_writer_that_dies_never_leaves_a_stale_metadata_table(name: str, tmp_path: Path) -> None:
     root = unpack(name, tmp_path / "golden")
     copy, known = tmp_path / "copy", writes(drawstring.open(root))
@@ -140,46 +143,83 @@ def test_a_writer_that_dies_never_leaves_a_stale_metadata_table(name: str, tmp_p
     assert left_alone > 4
 
 
-@pytest.mark.parametrize("name", ["v6_mdt_cow", "v9_mdt_compacted"])
-def test_a_rollback_of_what_the_metadata_table_was_told_of_switches_it_off(name: str, tmp_path: Path) -> None:
-    root = unpack(name, tmp_path)
-    table = drawstring.open(root)
+def test_a_rollback_of_what_the_metadata_table_was_told_of_switches_it_off(tmp_path: Path) -> None:
+    table = drawstring.open(unpack("v6_mdt_cow", tmp_path))
     dead = die_with_files(table)
-    named = f"{dead}.deltacommit" if name.startswith("v6") else f"timeline/{dead}_{dead}.deltacommit"
-    told = f".hoodie/metadata/.hoodie/{named}"
-    table._context.storage.put(told, b"{}")
+    table._context.storage.put(f".hoodie/metadata/.hoodie/{dead}.deltacommit", b"{}")
     assert nothing(table).instant == ""
     assert not table.config.metadata_partitions
     assert not table.timeline.pending_writes()
 
 
-SERVICES: dict[str, Callable[[Table], object]] = {
+def test_a_rollback_of_what_the_metadata_table_was_told_of_takes_that_back(tmp_path: Path) -> None:
+    table = drawstring.open(unpack("v9_mdt_compacted", tmp_path))
+    dead, told = die_with_files(table), ".hoodie/metadata/.hoodie/timeline"
+    storage = table._context.storage
+    for name in (
+        f"{dead}.deltacommit.requested",
+        f"{dead}.deltacommit.inflight",
+        f"{dead}_{dead}.deltacommit",
+    ):
+        storage.put(f"{told}/{name}", b"")
+    storage.put(f".hoodie/metadata/files/.files-0000-0_{dead}.log.1_0-0-9", b"")
+    assert nothing(table).instant == ""
+    assert not table.timeline.pending_writes()
+    assert table.config.metadata_partitions
+    names = [status.name for status in storage.list_tree(".hoodie/metadata")]
+    assert [name for name in names if dead in name] == []
+    assert any(name.endswith(".rollback") for name in names)
+    assert listed(table) == data_files(storage)
+
+
+ACTIONS: dict[str, Callable[[Table], object]] = {
     "upsert": lambda table: table.upsert(rows(table)),
     "delete": lambda table: table.delete(rows(table).slice(0, 1)),
     "insert_overwrite": lambda table: table.insert_overwrite(rows(table).slice(0, 1)),
     "cluster": lambda table: table.cluster(),
-    "change_version": lambda table: table.downgrade(8),
     "restore": lambda table: table.restore(writes(table)[-2]),
     "clean": lambda table: table.clean(options={"hoodie.clean.commits.retained": "1"}),
 }
 
 
-@pytest.mark.parametrize("service", SERVICES)
-def test_an_action_that_took_effect_leaves_no_metadata_table(service: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["v8_mdt_cow", "v9_mdt_cow", "v9_idx_record_level"])
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_that_took_effect_keeps_the_list_of_files_alone(
+    action: str, name: str, tmp_path: Path
+) -> None:
+    table = drawstring.open(unpack(name, tmp_path))
+    assert len(table.config.metadata_partitions) > 1
+    assert ACTIONS[action](table)
+    assert table.config.metadata_partitions == ("files",)
+    assert listed(table) == data_files(table._context.storage)
+    assert [each for each in table.validate().findings if each.check == "metadata"] == []
+
+
+def test_a_change_of_version_leaves_no_metadata_table(tmp_path: Path) -> None:
     root = unpack("v9_mdt_cow", tmp_path)
     table = drawstring.open(root)
-    assert SERVICES[service](table)
+    assert table.downgrade(8)
     assert not table.config.metadata_partitions
     assert not (root / ".hoodie/metadata").exists()
 
 
-def test_a_compaction_leaves_no_metadata_table(tmp_path: Path) -> None:
-    root = unpack("v9_mdt_compacted", tmp_path)
-    table = drawstring.open(root)
+def test_a_compaction_keeps_the_list_of_files(tmp_path: Path) -> None:
+    table = drawstring.open(unpack("v9_mdt_compacted", tmp_path))
     assert table.schedule_compaction() is not None
-    assert table.config.metadata_partitions
+    assert len(table.config.metadata_partitions) > 1
     assert table.compact()
-    assert not table.config.metadata_partitions
+    assert listed(table) == data_files(table._context.storage)
+
+
+def test_a_repair_builds_a_damaged_metadata_table_again(tmp_path: Path) -> None:
+    root = unpack("v9_mdt_cow", tmp_path)
+    table = drawstring.open(root)
+    for file in (root / ".hoodie/metadata/files").glob("*.hfile"):
+        file.write_bytes(b"damaged")
+    assert {each.remedy for each in table.validate().findings} == {Remedy.METADATA}
+    assert table.repair(apply=True)
+    assert not table.validate().findings
+    assert listed(table) == data_files(table._context.storage)
 
 
 def test_a_savepoint_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
@@ -201,8 +241,11 @@ def test_a_restore_that_dies_has_switched_the_metadata_table_off_before_a_write_
         dying, faulty = through(table, changes)
         with suppress(InjectedFault):
             dying.restore(known[-2])
-        if writes(table) != known:
-            assert not table.config.metadata_partitions
+        if writes(table) != known and table.config.metadata_partitions:
+            assert not table.timeline.pending()  # it is built again once the restore is complete
+            assert listed(table) == data_files(table._context.storage)
+        is_done = faulty.changes < changes
+        assert not is_done or table.config.metadata_partitions == ("files",)
         shutil.rmtree(copy)
-        if faulty.changes < changes:
+        if is_done:
             return

@@ -30,7 +30,7 @@ from drawstring.base.errors import (
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
-from drawstring.metadata.partitions import METADATA_FOLDER
+from drawstring.metadata.partitions import BUILDING_KEY, METADATA_FOLDER
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Instant, State
 from drawstring.storage.protocol import Storage
@@ -40,7 +40,6 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
 _TO_REPAIR: Final = "To repair the table, "
-_BUILDING: Final = "hoodie.table.metadata.partitions.inflight"
 
 
 @dataclass(frozen=True)
@@ -115,11 +114,11 @@ def open_metadata_table(
         InvalidError: the table has no metadata table.
         MetadataTableError: its properties or its timeline are missing or damaged.
     """
-    building = tuple(filter(None, config.properties.get(_BUILDING, "").split(",")))
+    building = tuple(filter(None, config.properties.get(BUILDING_KEY, "").split(",")))
     if not (config.metadata_partitions or building):
         raise InvalidError(
-            "The table has no metadata table. Apache Hudi creates one when it writes with"
-            " hoodie.metadata.enable=true; drawstring switches it off with its first write.",
+            "The table has no metadata table. Open it with the option hoodie.metadata.enable=true: the next"
+            " write builds one, of tables of versions 8 and 9.",
             table=storage.spec.uri,
         )
     own_storage = Subfolder(storage, METADATA_FOLDER)
@@ -161,8 +160,8 @@ def damaged(storage: Storage, reason: str) -> DrawstringError:
         reason: what is wrong, without a full stop.
     """
     message = (
-        f"The metadata table is damaged ({reason}). Switch it off, as any write by drawstring does; Apache"
-        " Hudi builds a new one with its next write."
+        f"The metadata table is damaged ({reason}). Run `drawstring repair`, which builds it again or"
+        " switches it off."
     )
     return MetadataTableError(message, table=storage.spec.uri)
 

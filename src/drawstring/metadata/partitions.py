@@ -20,6 +20,12 @@ from drawstring.formats import schemas
 from drawstring.schema.avro import avro_to_arrow
 
 METADATA_FOLDER: Final = ".hoodie/metadata"
+PARTITIONS_KEY: Final = "hoodie.table.metadata.partitions"
+"""Table property: the partitions of the metadata table that are complete."""
+
+BUILDING_KEY: Final = "hoodie.table.metadata.partitions.inflight"
+"""Table property: the partitions of the metadata table that are being built."""
+
 FILES: Final = "files"
 ALL_PARTITIONS: Final = "__all_partitions__"
 """Key of the record in `files` that lists the partitions of the table."""

@@ -22,6 +22,7 @@ class Severity(StrEnum):
 class Remedy(StrEnum):
     """The repair that `repair` can apply to a finding."""
 
+    METADATA = "metadata"
     ORPHAN = "orphan"
     PARTITION_METADATA = "partition-metadata"
     PROPERTIES = "properties"

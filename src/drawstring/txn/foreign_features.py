@@ -1,20 +1,18 @@
-"""Features of tables that this release does not maintain: writes are refused, or the feature is switched off.
+"""Features of tables that other engines made: writes are refused, or what they made is kept or switched off.
 
-A metadata table is switched off before a write would make it stale.
+The metadata table of a table of version 8 or 9 is kept up to date (`metadata.keeping`): it is changed just
+before an instant completes, after all checks, so a call that is refused, has nothing to do, or fails leaves
+it as it is. It is built if queries of the open table use it and there is none.
 
-This release does not maintain the metadata table of other engines. If a write did not update it, readers
-would trust a stale list of files. The metadata table lists only files of completed instants, so the files of
-a pending write do no harm. It is therefore switched off just before an instant completes, after all checks:
-a call that is refused, has nothing to do, or fails leaves the metadata table as it is.
+A metadata table that this release does not maintain (version 6), or that is damaged, is switched off before
+a write would make it stale, since readers would trust a stale list of files:
 
     remove it from the properties -> put the completed file -> delete its files
 
 A crash in between leaves files that no reader uses, and the next write deletes them. If the completed file
-cannot be put, the metadata table stays off: readers then list files, which is always correct.
-
-Two actions do not make it stale. A savepoint changes no data file. A rollback deletes files of an instant
-that never completed; the metadata table knows them only if the failed writer had already updated it. In that
-case it is switched off, because readers trust its entries of instants that have left the timeline.
+cannot be put, the metadata table stays off: readers then list files, which is always correct. A savepoint
+changes no data file. A rollback deletes files of an instant that never completed; the metadata table knows
+them only if the failed writer had already updated it. A restore switches it off first and builds it again.
 """
 
 from __future__ import annotations
@@ -24,12 +22,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from drawstring.base.clock import Clock
-from drawstring.base.errors import DrawstringError, UnsupportedError
+from drawstring.base.clock import Clock, Ids, SystemIds
+from drawstring.base.errors import DrawstringError, MetadataTableError, UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
-from drawstring.metadata.partitions import METADATA_FOLDER
+from drawstring.metadata.keeping import MetadataKeeper
+from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config, save_properties
@@ -39,7 +38,7 @@ _TIMELINES: Final = (f"{METADATA_FOLDER}/.hoodie", f"{METADATA_FOLDER}/.hoodie/t
 _INITIAL: Final = "00000000000000"
 """Prefix of the instant times that initialised a metadata table."""
 
-_KEYS: Final = ("hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight")
+_KEYS: Final = (PARTITIONS_KEY, BUILDING_KEY)
 _log = logging.getLogger("drawstring")
 
 
@@ -117,17 +116,30 @@ def without_metadata_table(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 class MetadataTableGuard:
-    """Keeps the metadata table from becoming stale; implements `timeline.completion.TransitionHooks`.
+    """Keeps the metadata table up to date, or switches it off; implements `TransitionHooks`.
 
     Args:
         storage: the table's files.
         config: as read under the table lock, which is held as long as the guard is used.
         clock: the time for the properties file.
+        ids: makes the names of files of the metadata table distinct.
+        builds: whether a table without a metadata table gets one.
     """
 
-    def __init__(self, storage: Storage, config: TableConfig, clock: Clock) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        config: TableConfig,
+        clock: Clock,
+        ids: Ids | None = None,
+        *,
+        builds: bool = False,
+    ) -> None:
         self._storage = storage
         self._clock = clock
+        self._ids = ids
+        self._builds = builds
+        self._is_kept = _is_kept(config)
         self._own: set[str] = set()
         self._is_registered = _is_registered(config)
         self._is_gone = False
@@ -138,12 +150,20 @@ class MetadataTableGuard:
 
     @contextmanager
     def completing(self, instant: Instant, content: bytes) -> Iterator[None]:
-        """Switch the metadata table off around the put of a completed file, if the instant makes it stale.
+        """Keep the metadata table up to date around the put of a completed file, or else switch it off.
 
         Args:
             instant: the instant that is about to complete.
             content: content of its completed file.
         """
+        if self._keep(instant, content):
+            yield
+            self._compact()
+            return
+        if instant.action is Action.RESTORE and self._is_kept:
+            yield
+            self._keeper.build(load_config(self._storage))
+            return
         if not self._makes_stale(instant, content):
             yield
             return
@@ -152,7 +172,13 @@ class MetadataTableGuard:
         self.remove_files()
 
     def removing(self, instant: Instant) -> None:
-        """Switch the metadata table off before a pending instant that it may know leaves the timeline."""
+        """Let the metadata table forget a pending instant before it leaves the timeline, or switch it off."""
+        if self._is_kept and _is_kept(load_config(self._storage)):
+            try:
+                self._keeper.take_back(instant)
+                return
+            except MetadataTableError as error:
+                self._give_up(error)
         if self._is_registered and self._may_know(instant.requested):
             self.switch_off()
 
@@ -178,6 +204,41 @@ class MetadataTableGuard:
                 error,
             )
 
+    @property
+    def _keeper(self) -> MetadataKeeper:
+        return MetadataKeeper(self._storage, self._clock, self._ids or SystemIds())
+
+    def _keep(self, instant: Instant, content: bytes) -> bool:
+        """Bring the metadata table up to date; False if that is not possible, or not needed."""
+        if instant.action in (Action.SAVEPOINT, Action.RESTORE):
+            return False
+        config = load_config(self._storage) if self._is_kept or self._builds else None
+        if config is None:
+            return False
+        if self._builds and not _is_registered(config):
+            self._is_kept = self._is_registered = self._keeper.build(config)
+        elif self._is_kept:
+            self._is_kept = _is_kept(config)  # a restore switches it off
+        if not self._is_kept:
+            return False
+        try:
+            self._keeper.update(instant, content)
+        except MetadataTableError as error:
+            self._give_up(error)
+        return self._is_kept
+
+    def _compact(self) -> None:
+        try:
+            self._keeper.compact()
+        except MetadataTableError as error:
+            self._give_up(error)
+            self.switch_off()
+            self.remove_files()
+
+    def _give_up(self, error: DrawstringError) -> None:
+        _log.warning("The metadata table cannot be kept up to date: %s", error)
+        self._is_kept = False
+
     def _makes_stale(self, instant: Instant, content: bytes) -> bool:
         if instant.action is Action.ROLLBACK:
             return self._is_registered and self._may_know(decode_rollback(content, "").instant)
@@ -190,6 +251,11 @@ class MetadataTableGuard:
         names = [status.name for folder in _TIMELINES for status in self._storage.list_files(folder)]
         times = [name for name in names if name[:14].isdecimal() and not name.startswith(_INITIAL)]
         return any(name.startswith(requested) for name in times) or requested < min(times, default="")
+
+
+def _is_kept(config: TableConfig) -> bool:
+    """Return whether this release maintains the metadata table of a table."""
+    return config.layout.has_completion_times and FILES in config.metadata_partitions
 
 
 def _is_registered(config: TableConfig) -> bool:

@@ -19,7 +19,7 @@ class TableContext:
         engine: runs tasks.
         clock: the source of instant times.
         ids: the source of unique ids, as for file groups.
-        uses_metadata: whether queries list files by the metadata table, if there is one.
+        uses_metadata: whether queries list files by the metadata table, and writes build one.
     """
 
     storage: Storage

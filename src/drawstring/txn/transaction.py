@@ -319,7 +319,9 @@ def _sync(context: TableContext, paths: Sequence[str]) -> None:
 
 
 def _locked_table(context: TableContext, config: TableConfig, lock: HeldLock) -> LockedTable:
-    guard = MetadataTableGuard(context.storage, config, context.clock)
+    guard = MetadataTableGuard(
+        context.storage, config, context.clock, context.ids, builds=context.uses_metadata
+    )
     return LockedTable(
         context, config, TimelineStore(context.storage, config, context.clock, context.ids, guard), lock
     )

@@ -6,7 +6,7 @@ A source is bound to the table under the table lock, so that no other write can 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -243,5 +243,5 @@ def local_rows(context: TableContext, data: Any) -> tuple[TableContext, Rows]:
     schema, batches = batches_of(data)
     engine = context.engine
     local = engine if isinstance(engine, LocalEngine) else LocalEngine()
-    table = context if local is engine else TableContext(context.storage, local)
+    table = context if local is engine else replace(context, engine=local)
     return table, local.rows(schema, batches)

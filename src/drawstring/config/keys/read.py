@@ -122,8 +122,9 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         METADATA_ENABLE,
-        "Whether queries take the names of files from the metadata table of another engine, instead of"
-        " listing the storage. If it is damaged or lacks a write, the storage is listed, with a warning.",
+        "Whether queries take the names of files from the metadata table, instead of listing the storage. If"
+        " it is damaged or lacks a write, the storage is listed, with a warning. Given when a table is"
+        " opened, writes of versions 8 and 9 build one if there is none.",
         Scope.READ,
         Kind.FLAG,
         default=False,

@@ -12,9 +12,11 @@ from drawstring.base.clock import Stopwatch
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
+from drawstring.metadata.partitions import FILES
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.result import ArchiveResult
+from drawstring.services.archiving.metadata_table import archive_metadata_table
 from drawstring.services.archiving.plan import (
     ArchiveFacts,
     cleans_and_rollbacks_before,
@@ -70,16 +72,19 @@ def archive_table(locked: LockedTable, options: WriteOptions, timeline: Timeline
         timeline: of the table, possibly slightly older than the current one.
     """
     watch = Stopwatch()
-    chosen = _chosen(_Table(locked.context, locked.config, locked.store), options, timeline)
+    storage, config = locked.context.storage, locked.config
+    chosen = _chosen(_Table(locked.context, config, locked.store), options, timeline)
+    if FILES in config.metadata_partitions:
+        chosen = archive_metadata_table(locked, options.archiving, timeline, chosen)
     if not chosen:
         return None
     locked.lock.check()
-    archive_instants(locked.context.storage, locked.config, options.archiving, chosen, locked.lock.check)
-    _sweep_markers(locked.context.storage, chosen)
+    archive_instants(storage, config, options.archiving, chosen, locked.lock.check)
+    _sweep_markers(storage, chosen)
     forget_old_rollbacks(locked.rollback_context())
     seconds = round(watch.seconds(), 3)
     result = ArchiveResult(len(chosen), chosen[0].requested, chosen[-1].requested, seconds)
-    return emit_archive(locked.context, locked.config, result)
+    return emit_archive(locked.context, config, result)
 
 
 def archive_stragglers(locked: LockedTable, options: WriteOptions) -> None:

@@ -1,4 +1,4 @@
-"""Checks of the metadata table of another engine against what is stored."""
+"""Checks of the metadata table against what is stored."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from drawstring.metadata.listing import NamedFiles, named_files
 from drawstring.metadata.partitions import FILES
 from drawstring.model.files import FileSlice, FileStatus
 from drawstring.model.instant import Action
-from drawstring.model.validation import Finding, Severity
+from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.validation.inventory import Inventory
 
-_SWITCH_OFF = "Switch the metadata table off, as any write by drawstring does."
+_REPAIR = "Run `drawstring repair`, which builds the metadata table again or switches it off."
 
 
 def metadata_findings(inventory: Inventory, clock: Clock) -> list[Finding]:
@@ -29,7 +29,7 @@ def metadata_findings(inventory: Inventory, clock: Clock) -> list[Finding]:
         named = named_files(inventory.storage, inventory.config, inventory.timeline, clock)
         return [*_unnamed(inventory, named), *_gone(inventory, named)]
     except DrawstringError as error:
-        return [Finding(Severity.ERROR, "metadata", error.message, error.path, error.instant)]
+        return [_finding(error.message, error.path, error.instant)]
 
 
 def _unnamed(inventory: Inventory, named: NamedFiles) -> Iterator[Finding]:
@@ -40,11 +40,11 @@ def _unnamed(inventory: Inventory, named: NamedFiles) -> Iterator[Finding]:
         for status in _files_of(each for group in view.stored_groups(partition) for each in group.slices):
             size = sizes.get(status.path)
             if size is None:
-                text = f"The metadata table lacks this file: engines that read it miss rows. {_SWITCH_OFF}"
-                yield Finding(Severity.ERROR, "metadata", text, status.path)
+                text = f"The metadata table lacks this file: engines that read it miss rows. {_REPAIR}"
+                yield _finding(text, status.path)
             elif size != status.size_bytes:
-                text = f"This file has {status.size_bytes} bytes, in the metadata table {size}. {_SWITCH_OFF}"
-                yield Finding(Severity.ERROR, "metadata", text, status.path)
+                text = f"This file has {status.size_bytes} bytes, in the metadata table {size}. {_REPAIR}"
+                yield _finding(text, status.path)
 
 
 def _files_of(slices: Iterator[FileSlice]) -> Iterator[FileStatus]:
@@ -62,5 +62,9 @@ def _gone(inventory: Inventory, named: NamedFiles) -> Iterator[Finding]:
         stored = {status.path for status in inventory.files.get(partition, ())}
         for status in named.files(partition):
             if status.path not in stored:
-                text = f"The metadata table has this file, which does not exist. {_SWITCH_OFF}"
-                yield Finding(Severity.ERROR, "metadata", text, status.path)
+                text = f"The metadata table has this file, which does not exist. {_REPAIR}"
+                yield _finding(text, status.path)
+
+
+def _finding(text: str, path: str | None, instant: str | None = None) -> Finding:
+    return Finding(Severity.ERROR, "metadata", text, path, instant, Remedy.METADATA)

@@ -7,6 +7,7 @@
 | `rollback` | failed writes are rolled back, and interrupted rollbacks finished |
 | `temporary` | temporary files of killed writers are deleted |
 | `orphan` | data files that no write lists are deleted |
+| `metadata` | the metadata table is built again; of a table of version 6 it is switched off |
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from collections.abc import Collection
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.base_writer import ensure_partition
+from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.model.files import parse_data_file
 from drawstring.model.validation import Finding, Remedy
 from drawstring.services.validation import table_checks
 from drawstring.services.validation.inventory import Inventory, take_inventory
+from drawstring.services.validation.metadata_checks import metadata_findings
 from drawstring.services.validation.run import leftover_findings, properties_findings
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.properties_store import load_config, renew_properties
@@ -74,6 +77,7 @@ def _repairable(locked: LockedTable, remedies: Collection[Remedy]) -> list[Findi
     for check in table_checks.ALL:
         findings += check(inventory)
     findings += leftover_findings(locked.context, inventory)
+    findings += metadata_findings(inventory, locked.context.clock)
     return [each for each in findings if each.remedy in remedies]
 
 
@@ -81,6 +85,7 @@ def _apply(locked: LockedTable, findings: list[Finding]) -> None:
     """Apply the remedies of the findings; deletions last, after taking the inventory again."""
     remedies = {finding.remedy for finding in findings}
     storage = locked.context.storage
+    has_metadata = bool(locked.config.metadata_partitions)
     if Remedy.PROPERTIES in remedies:
         renew_properties(storage, locked.context.clock)
     if Remedy.ROLLBACK in remedies:
@@ -103,6 +108,15 @@ def _apply(locked: LockedTable, findings: list[Finding]) -> None:
             switch_off_metadata_table(storage, load_config(storage), locked.context.clock)
         storage.delete(orphans)
         storage.sync(folders_above(orphans))
+    if has_metadata and remedies & {Remedy.ORPHAN, Remedy.METADATA}:
+        _rebuild_metadata_table(locked)
+
+
+def _rebuild_metadata_table(locked: LockedTable) -> None:
+    """Switch the metadata table off, and build it again where this release can."""
+    storage, clock, ids = locked.context.storage, locked.context.clock, locked.context.ids
+    switch_off_metadata_table(storage, load_config(storage), clock)
+    MetadataKeeper(storage, clock, ids).build(load_config(storage))
 
 
 def _mark_partition(inventory: Inventory, partition: str) -> None:

@@ -1,0 +1,160 @@
+"""Compaction and cleaning of the metadata table, by the writer whose delta commit made them due.
+
+    clean the slices before the last two ──> plan ──> a base file for each file group ──> completed file
+
+Hudi compacts after ten delta commits. A delta commit whose instant is pending in the table does not count,
+and must not get into a base file, so there is no compaction while there is one. The caller holds the table
+lock, so what is pending in the metadata table belongs to a dead or stalled process: it is fenced and taken
+back.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from drawstring.filegroups.view.file_groups import table_view
+from drawstring.formats.metadata.clean import encode_clean, encode_clean_plan
+from drawstring.formats.metadata.commit import encode_compaction_plan
+from drawstring.metadata.encoding import encode_base_file
+from drawstring.metadata.file_changes import rows_of
+from drawstring.metadata.merging import listed_files
+from drawstring.metadata.metadata_table import MetadataTable
+from drawstring.metadata.partitions import Kind
+from drawstring.metadata.rows import read_rows
+from drawstring.metadata.writer import MetadataWriter
+from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import BaseFile, FileSlice, TaskContext, join_path
+from drawstring.model.instant import WRITE_ACTIONS, Action
+from drawstring.model.plans import CompactionOperation, CompactionPlan
+from drawstring.timeline.claims import Fence
+from drawstring.timeline.timeline import Timeline
+
+DELTA_COMMITS_MAX: Final = 10
+"""Delta commits after which the metadata table is compacted (`hoodie.metadata.compact.max.delta.commits`)."""
+
+_SLICES_KEPT: Final = 2
+"""Number of slices of a file group that a clean leaves; readers may still read the older one."""
+
+_log = logging.getLogger("drawstring")
+
+
+def is_due(own: Timeline) -> bool:
+    """Return whether enough delta commits followed the last compaction.
+
+    Args:
+        own: timeline of the metadata table.
+    """
+    last = max((each.requested for each in own.completed_of(Action.COMMIT)), default="")
+    later = (each for each in own.completed_of(Action.DELTA_COMMIT) if (each.completed or "") > last)
+    return sum(1 for _ in later) >= DELTA_COMMITS_MAX
+
+
+def compact(writer: MetadataWriter, table: MetadataTable, timeline: Timeline) -> str | None:
+    """Clean and compact the metadata table.
+
+    Args:
+        writer: of the metadata table, under the table lock.
+        table: the metadata table as it is now.
+        timeline: timeline of the table.
+
+    Returns:
+        The requested time of the compaction; None if it has to wait.
+    """
+    pending = {instant.requested for instant in timeline.pending()}
+    if any(instant.requested in pending for instant in table.own_timeline.completed_of(*WRITE_ACTIONS)):
+        return None
+    _take_back(writer, table.own_timeline)
+    _clean(writer, table)
+    run = _Compaction(writer, table, writer.store.new_time(writer.store.load()))
+    return run.requested if run.run() else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Compaction:
+    writer: MetadataWriter
+    table: MetadataTable
+    requested: str
+
+    def run(self) -> bool:
+        slices = [
+            each for partition in self.table.ready for each in self.table.slices(partition) if each.logs
+        ]
+        if not slices:
+            return False
+        content = encode_compaction_plan(CompactionPlan(tuple(map(_operation, slices))))
+        instant = self.writer.begin(Action.COMPACTION, self.requested, content)
+        stats = [self._rewrite(file_slice) for file_slice in slices]
+        self.writer.storage.sync({each.partition for each in slices})
+        self.writer.complete(instant, stats, {})
+        _log.info("Compacted the metadata table at %s.", self.requested)
+        return True
+
+    def _rewrite(self, file_slice: FileSlice) -> WriteStat:
+        rows = rows_of(listed_files(read_rows(self.table, file_slice, Kind.FILES)))
+        token = TaskContext(0, 0, int(self.writer.ids.uuid()[:6], 16)).write_token
+        name = BaseFile.name_of(file_slice.file_id, token, self.requested, ".hfile")
+        path = join_path(file_slice.partition, name)
+        content = encode_base_file(rows, name, self.writer.clock.now_ms())
+        self.writer.storage.put(path, content)
+        return WriteStat(
+            partition=file_slice.partition,
+            file_id=file_slice.file_id,
+            path=path,
+            prev_commit=file_slice.base_instant,
+            num_writes=rows.num_rows,
+            size_bytes=len(content),
+            prev_base_file=file_slice.base.status.name if file_slice.base else None,
+            log_files_compacted=len(file_slice.logs),
+            log_size_compacted=sum(log.status.size_bytes for log in file_slice.logs),
+        )
+
+
+def _operation(file_slice: FileSlice) -> CompactionOperation:
+    return CompactionOperation(
+        partition=file_slice.partition,
+        file_id=file_slice.file_id,
+        base_instant=file_slice.base_instant,
+        base_file=file_slice.base.status.name if file_slice.base else None,
+        log_files=tuple(log.status.name for log in file_slice.logs),
+    )
+
+
+def _take_back(writer: MetadataWriter, own: Timeline) -> None:
+    """Take back what dead processes left of compactions and cleans."""
+    for instant in own.pending_of(Action.COMPACTION, Action.CLEAN):
+        if isinstance(writer.store.fence(instant), Fence):
+            if instant.action is Action.COMPACTION:
+                writer.delete_files(instant.requested)
+            writer.store.remove_pending(instant)
+            writer.store.forget_claim(instant)
+
+
+def _clean(writer: MetadataWriter, table: MetadataTable) -> None:
+    """Delete the slices that compactions before the last but one replaced."""
+    doomed = {partition: _old_files(writer, table, partition) for partition in table.ready}
+    doomed = {partition: paths for partition, paths in doomed.items() if paths}
+    if not doomed:
+        return
+    own = writer.store.load()
+    requested, last = writer.store.new_time(own), own.writes()[-1].requested
+    plan = CleanPlan(CleanPolicy.VERSIONS, None, last, {path: tuple(files) for path, files in doomed.items()})
+    content = encode_clean_plan(plan, writer.root)
+    instant = writer.begin(Action.CLEAN, requested, content)
+    writer.storage.delete([path for paths in doomed.values() for path in paths])
+    writer.storage.sync(doomed)
+    partitions = {
+        path: CleanedPartition(tuple(each.rpartition("/")[2] for each in files))
+        for path, files in doomed.items()
+    }
+    metadata = CleanMetadata(requested, 0, CleanPolicy.VERSIONS, "", last, partitions)
+    writer.store.complete(instant, encode_clean(metadata))
+
+
+def _old_files(writer: MetadataWriter, table: MetadataTable, partition: str) -> list[str]:
+    view = table_view(writer.storage, writer.config, table.own_timeline, writer.store)
+    old = [each for group in view.groups(partition) for each in group.slices[:-_SLICES_KEPT]]
+    bases = [each.base.status.path for each in old if each.base]
+    return bases + [log.status.path for each in old for log in each.logs]

@@ -1,0 +1,161 @@
+"""What an instant changes in the partition `files` of the metadata table (payload of Apache Hudi 1.2.0).
+
+write, compaction, clustering, ...   its files with their sizes; `__all_partitions__` lists its partitions
+clean                                a tombstone for each file that it deleted
+                                     a partition that is gone: an entry of a delete block for its record, and
+                                     a tombstone in `__all_partitions__`
+
+Files that a write replaces stay listed until they are cleaned. Savepoints change no files. Rollbacks take
+back the delta commit of the instant that they roll back (`metadata.writer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.formats.metadata.clean import decode_clean
+from drawstring.formats.metadata.commit import decode_commit
+from drawstring.merge.versions import flat
+from drawstring.metadata.partitions import (
+    ALL_PARTITIONS,
+    FILE_INFOS,
+    KEY,
+    NAME,
+    ROOT_PARTITION,
+    SIZE,
+    TYPE,
+)
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+
+_PARTITIONS_TYPE, _FILES_TYPE = 1, 2
+_INFO = pa.struct([pa.field("size", pa.int64(), False), pa.field("isDeleted", pa.bool_(), False)])
+
+Sizes = Mapping[str, "int | None"]
+"""Sizes in bytes by name; None for a name that is removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """Changes of the files of a table.
+
+    Attributes:
+        files: sizes by file name, by partition path.
+        gone: partition paths that are removed.
+    """
+
+    files: Mapping[str, Sizes] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+
+    def rows(self) -> pa.Table:
+        """Return the records to write, in the columns key, type and file information."""
+        partitions: dict[str, int | None] = {
+            _name(each): 0 for each, sizes in self.files.items() if _adds(sizes)
+        }
+        partitions |= {_name(each): None for each in self.gone}
+        records = {
+            _name(each): sizes for each, sizes in self.files.items() if sizes and each not in self.gone
+        }
+        if partitions:
+            records[ALL_PARTITIONS] = partitions
+        types = [_PARTITIONS_TYPE if key == ALL_PARTITIONS else _FILES_TYPE for key in records]
+        return pa.table(
+            {
+                KEY: pa.array(list(records), pa.string()),
+                TYPE: pa.array(types, pa.int32()),
+                FILE_INFOS: _maps(list(records.values())),
+            }
+        )
+
+    def keeping(self, kept: Collection[str]) -> FileChanges:
+        """Return the same changes, but the records of some partitions that seemed to be gone are kept."""
+        return replace(self, gone=tuple(each for each in self.gone if each not in kept))
+
+    def removed(self) -> pa.Array:
+        """Return the keys of the records to remove."""
+        return pa.array([_name(each) for each in self.gone], pa.string())
+
+
+def rows_of(listed: pa.Table) -> pa.Table:
+    """Return the records that list files.
+
+    Args:
+        listed: columns `key`, `name` and `size_bytes`, sorted by key.
+    """
+    encoded = flat(listed.column(KEY)).dictionary_encode()
+    counts = pc.value_counts(encoded.indices).field("counts").to_numpy()
+    offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+    keys = encoded.dictionary
+    return pa.table(
+        {
+            KEY: keys,
+            TYPE: pc.if_else(pc.equal(keys, ALL_PARTITIONS), _PARTITIONS_TYPE, _FILES_TYPE).cast(pa.int32()),
+            FILE_INFOS: pa.MapArray.from_arrays(
+                offsets,
+                flat(listed.column(NAME)),
+                _infos(flat(listed.column(SIZE)), pa.repeat(pa.scalar(False), listed.num_rows)),
+            ),
+        }
+    )
+
+
+def changes_of(instant: Instant, content: bytes) -> FileChanges | None:
+    """Return the changes that an instant makes, None if it changes no files.
+
+    Args:
+        instant: a completed write or clean, or another action.
+        content: content of its completed file.
+
+    Raises:
+        CorruptTableError: the content is damaged.
+    """
+    if instant.action in WRITE_ACTIONS:
+        return _of_write(content)
+    if instant.action is Action.CLEAN:
+        return _of_clean(content)
+    return None
+
+
+def _of_write(content: bytes) -> FileChanges:
+    files: dict[str, dict[str, int | None]] = {}
+    for stat in decode_commit(content).stats:
+        sizes = files.setdefault(stat.partition, {})
+        for path, size in ((stat.path, stat.size_bytes), *stat.cdc_files.items()):
+            name = path.rpartition("/")[2]
+            if name:
+                sizes[name] = max(size, sizes.get(name) or 0)
+    return FileChanges(files)
+
+
+def _of_clean(content: bytes) -> FileChanges:
+    partitions = decode_clean(content).partitions
+    files = {path: dict.fromkeys((*each.deleted, *each.failed)) for path, each in partitions.items()}
+    return FileChanges(files, tuple(path for path, each in partitions.items() if each.is_gone))
+
+
+def _adds(sizes: Sizes) -> bool:
+    return not sizes or any(size is not None for size in sizes.values())
+
+
+def _maps(records: list[Sizes]) -> pa.MapArray:
+    names = [name for sizes in records for name in sizes]
+    sizes = [size for sizes in records for size in sizes.values()]
+    infos = _infos(
+        pa.array([size or 0 for size in sizes], pa.int64()),
+        pa.array([size is None for size in sizes], pa.bool_()),
+    )
+    offsets = pa.array([0, *accumulate(map(len, records))], pa.int32())
+    return pa.MapArray.from_arrays(offsets, pa.array(names, pa.string()), infos)
+
+
+def _infos(sizes: pa.Array, is_deleted: pa.Array) -> pa.StructArray:
+    return pa.StructArray.from_arrays([sizes, is_deleted], fields=list(_INFO))
+
+
+def _name(partition: str) -> str:
+    return partition or ROOT_PARTITION

@@ -1,0 +1,132 @@
+"""Keeps the metadata table equal to the table: the actions around the completion of an instant.
+
+    before the completed file    its delta commit; a rollback takes back that of the instant it rolls back
+    after it                     compaction of the metadata table, if it is due
+
+Of the metadata table of another engine only the partitions that this release maintains are kept; the others
+leave the table properties before they become stale, as Hudi does with those that a writer does not enable.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from drawstring.base.clock import Clock, Ids
+from drawstring.base.errors import DrawstringError, MetadataTableError
+from drawstring.config.table.config import TableConfig
+from drawstring.formats.metadata.rollback import decode_rollback
+from drawstring.metadata.building import build, can_build
+from drawstring.metadata.compaction import compact, is_due
+from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
+from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
+from drawstring.metadata.writer import MetadataWriter
+from drawstring.model.files import join_path
+from drawstring.model.instant import Action, Instant
+from drawstring.storage.protocol import Storage
+from drawstring.storage.subfolder import Subfolder
+from drawstring.timeline.properties_store import load_config, save_properties
+from drawstring.timeline.store import TimelineStore
+
+_log = logging.getLogger("drawstring")
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataKeeper:
+    """Maintains the metadata table of a table, whose lock the caller holds.
+
+    Attributes:
+        storage: the table's files.
+        clock: creation times of files.
+        ids: makes the names of files distinct.
+    """
+
+    storage: Storage
+    clock: Clock
+    ids: Ids
+
+    def update(self, instant: Instant, content: bytes) -> None:
+        """Bring the metadata table to the state after an instant, before the put of its completed file.
+
+        Args:
+            instant: the completed instant to be.
+            content: content of its completed file.
+
+        Raises:
+            MetadataTableError: the metadata table is damaged.
+        """
+        self._drop_other_partitions()
+        with about_metadata(self._own):
+            if instant.action is Action.ROLLBACK:
+                self._writer().roll_back(decode_rollback(content, "").instant, by=instant.requested)
+            else:
+                self._writer().commit(instant, content)
+
+    def take_back(self, instant: Instant) -> None:
+        """Take back the delta commit of an instant that is about to leave the timeline of the table.
+
+        Raises:
+            MetadataTableError: the metadata table is damaged.
+        """
+        with about_metadata(self._own):
+            self._writer().roll_back(instant.requested)
+
+    def build(self, config: TableConfig) -> bool:
+        """Build the metadata table of a table that has none; False if that has to wait.
+
+        Args:
+            config: the table's settings.
+        """
+        timeline = TimelineStore(self.storage, config, self.clock).load()
+        if not can_build(config, timeline):
+            return False
+        build(self.storage, config, timeline, self.clock, self.ids)
+        return True
+
+    def compact(self) -> None:
+        """Compact the metadata table if it is due; a failure leaves that to the next write.
+
+        Raises:
+            MetadataTableError: the metadata table is damaged.
+        """
+        config = load_config(self.storage)
+        try:
+            writer = self._writer()
+            if not is_due(writer.store.load()):
+                return
+            timeline = TimelineStore(self.storage, config, self.clock).load()
+            table = open_metadata_table(self.storage, config, timeline, self.clock)
+            with about_metadata(self._own):
+                compact(writer, table, timeline)
+        except MetadataTableError:
+            raise
+        except (DrawstringError, OSError) as error:
+            _log.warning("The metadata table of %s could not be compacted now: %s", config.name, error)
+
+    def _writer(self) -> MetadataWriter:
+        return MetadataWriter.of(self.storage, self.clock, self.ids)
+
+    @property
+    def _own(self) -> Subfolder:
+        return Subfolder(self.storage, METADATA_FOLDER)
+
+    def _drop_other_partitions(self) -> None:
+        """Unregister the partitions that this release does not maintain, and delete them."""
+        config = load_config(self.storage)
+        building = config.properties.get(BUILDING_KEY, "")
+        others = sorted(set(config.metadata_partitions) - {FILES} | set(filter(None, building.split(","))))
+        if not others:
+            return
+        properties = {**config.properties, PARTITIONS_KEY: FILES}
+        save_properties(
+            self.storage, {key: value for key, value in properties.items() if key != BUILDING_KEY}, self.clock
+        )
+        for partition in others:
+            self.storage.delete_tree(join_path(METADATA_FOLDER, partition))
+        _log.warning(
+            "Dropped %s from the metadata table of %s: this release maintains only %s, and stale ones would"
+            " mislead readers. Other engines can build them again.",
+            ", ".join(others),
+            config.name,
+            FILES,
+        )

@@ -1,0 +1,267 @@
+"""Delta commits of the metadata table, and their rollback.
+
+    log files of the delta commit T ──> completed file of T in the metadata table ──> completed file of T
+
+The caller holds the table lock and has decided to complete T, so any process that finishes T on behalf of
+another one writes the same records. The delta commit notes of what content it was made: a second process
+leaves it as it is then, and otherwise replaces it (a table service that ran again after a crash). A delta
+commit that a stalled process has begun is fenced, as on the timeline of the table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from drawstring.base.clock import Clock, Ids
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.write.base_writer import ensure_partition
+from drawstring.formats import schemas
+from drawstring.formats.metadata.commit import encode_commit
+from drawstring.formats.metadata.rollback import encode_rollback, encode_rollback_plan
+from drawstring.metadata.encoding import RECORD_SCHEMA, encode_log_file
+from drawstring.metadata.file_changes import changes_of
+from drawstring.metadata.partitions import FILES, METADATA_FOLDER
+from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
+from drawstring.model.files import LogFile, TaskContext, join_path, parse_data_file
+from drawstring.model.instant import Action, Instant, State
+from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
+from drawstring.storage.protocol import Storage
+from drawstring.storage.subfolder import Subfolder
+from drawstring.timeline.claims import Fence
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+
+FILES_GROUP: Final = "files-0000-0"
+"""The one file group of the partition `files`."""
+
+_CONTENT: Final = "drawstring.content.md5"
+"""Key in the commit metadata of a delta commit: hash of the completed file of which it was made."""
+
+_log = logging.getLogger("drawstring")
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataWriter:
+    """Writes to the metadata table of a table, whose lock the caller holds.
+
+    Attributes:
+        table: files of the table.
+        storage: files of the metadata table.
+        config: settings of the metadata table.
+        store: timeline of the metadata table.
+        clock: creation times of files.
+        ids: makes the names of files distinct.
+    """
+
+    table: Storage
+    storage: Storage
+    config: TableConfig
+    store: TimelineStore
+    clock: Clock
+    ids: Ids
+
+    @staticmethod
+    def of(table: Storage, clock: Clock, ids: Ids) -> MetadataWriter:
+        """Return the writer of the metadata table of a table.
+
+        Raises:
+            InvalidError: there is no metadata table.
+            CorruptTableError: its properties are damaged.
+        """
+        storage = Subfolder(table, METADATA_FOLDER)
+        config = load_config(storage)
+        return MetadataWriter(table, storage, config, TimelineStore(storage, config, clock, ids), clock, ids)
+
+    def commit(self, instant: Instant, content: bytes) -> None:
+        """Write the delta commit of an instant that is about to complete in the table.
+
+        Args:
+            instant: of the table; other actions than writes and cleans change nothing.
+            content: content of its completed file.
+
+        Raises:
+            ConflictError: another process completes it.
+            CorruptTableError: the timeline of the metadata table, or the content, is damaged.
+        """
+        changes = changes_of(instant, content)
+        if changes is None:
+            return
+        digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        begun = self._begin(instant.requested, digest)
+        if begun is None:
+            return
+        changes = changes.keeping([each for each in changes.gone if self._has_files(each)])
+        stats = self.append(instant.requested, FILES, FILES_GROUP, changes.rows(), changes.removed())
+        self.complete(begun[0], stats, {_CONTENT: digest}, begun[1])
+
+    def append(
+        self, requested: str, partition: str, file_id: str, rows: pa.Table, removed: pa.Array
+    ) -> list[WriteStat]:
+        """Write a log file of a file group, and make it survive a power cut.
+
+        Args:
+            requested: requested time of the delta commit.
+            partition: of the metadata table.
+            file_id: the file group.
+            rows: records with distinct keys.
+            removed: keys of records that are removed.
+
+        Returns:
+            The statistics of the file; none if there is nothing to write.
+        """
+        if not rows.num_rows and not len(removed):
+            return []
+        token = TaskContext(0, 0, int(self.ids.uuid()[:6], 16)).write_token
+        name = LogFile.name_of(file_id, requested, 1, token)
+        path = join_path(partition, name)
+        content = encode_log_file(requested, partition, rows, removed, self.clock.now_ms())
+        self.storage.put(path, content)
+        self.storage.sync([partition])
+        return [
+            WriteStat(
+                partition=partition,
+                file_id=file_id,
+                path=path,
+                prev_commit=requested,
+                num_writes=rows.num_rows,
+                num_updates=rows.num_rows,
+                num_deletes=len(removed),
+                size_bytes=len(content),
+                base_file="",
+                log_version=1,
+                log_files=(name,),
+            )
+        ]
+
+    def complete(
+        self, instant: Instant, stats: list[WriteStat], extra: dict[str, str], fence: Fence | None = None
+    ) -> None:
+        """Complete an inflight write or compaction of the metadata table.
+
+        Args:
+            instant: inflight in the metadata table.
+            stats: its files.
+            extra: entries of the commit metadata besides the schema.
+            fence: the claim on an instant that another process began.
+
+        Raises:
+            ConflictError: another process completed or fenced it.
+        """
+        is_compaction = instant.action is Action.COMPACTION
+        metadata = CommitMetadata(
+            stats=tuple(stats),
+            operation=WriteOperation.COMPACT if is_compaction else WriteOperation.UPSERT,
+            extra={"schema": schemas.text(RECORD_SCHEMA)} | extra,
+            compacted=is_compaction,
+        )
+        self.store.complete(instant, encode_commit(metadata, self.config.layout, False), fence)
+
+    def begin(self, action: Action, requested: str, content: bytes = b"") -> Instant:
+        """Put an instant on the timeline of the metadata table, inflight."""
+        return self.store.start(self.store.request(action, requested, content), is_flushed=False)
+
+    def make_partition(self, partition: str, requested: str) -> None:
+        """Make the folder of a partition of the metadata table."""
+        ensure_partition(self.storage, partition, requested)
+
+    def _begin(self, requested: str, digest: str) -> tuple[Instant, Fence | None] | None:
+        """Put the delta commit on the timeline, or take it over; None if it is complete."""
+        known = self.store.load().find(requested)
+        if known is not None and known.is_completed:
+            if self.store.commit_metadata(known).extra.get(_CONTENT) == digest:
+                return None
+            self._discard(known)
+            known = None
+        if known is None:
+            return self.begin(Action.DELTA_COMMIT, requested), None
+        fence = self.store.fence(known)
+        if isinstance(fence, Instant):
+            return self._begin(requested, digest)
+        self.delete_files(requested)
+        if known.state is State.REQUESTED:
+            known = self.store.start(known, is_flushed=False)
+        return known, fence
+
+    def _has_files(self, partition: str) -> bool:
+        return any(parse_data_file(status) for status in self.table.list_files(partition))
+
+    def roll_back(self, requested: str, by: str | None = None) -> None:
+        """Take back the delta commit of an instant of the table that is being rolled back.
+
+        Args:
+            requested: requested time of the instant; nothing happens if the metadata table does not know it.
+            by: requested time of the rollback of the table; None for a time of its own.
+        """
+        timeline = self.store.load()
+        known = timeline.find(requested)
+        pending = timeline.find(by) if by else None
+        if known is None:
+            if pending is not None and not pending.is_completed:
+                self._complete_rollback(pending, requested, ())
+            return
+        _log.info("Rolling back %s in the metadata table.", requested)
+        paths = self._files_of(requested)
+        rollback = pending or self._request_rollback(timeline, known, by, paths)
+        self._discard(known)
+        if not rollback.is_completed:
+            self._complete_rollback(rollback, requested, paths)
+
+    def _request_rollback(
+        self, timeline: Timeline, known: Instant, by: str | None, paths: tuple[str, ...]
+    ) -> Instant:
+        requests = tuple(RollbackRequest(path.rpartition("/")[0], files_to_delete=(path,)) for path in paths)
+        plan = encode_rollback_plan(RollbackPlan(known.requested, known.action, requests), self.root)
+        return self.begin(Action.ROLLBACK, by or self.store.new_time(timeline), plan)
+
+    def _complete_rollback(self, rollback: Instant, requested: str, paths: tuple[str, ...]) -> None:
+        fence = self.store.fence(rollback)
+        if isinstance(fence, Instant):
+            return
+        if rollback.state is State.REQUESTED:
+            rollback = self.store.start(rollback, is_flushed=False)
+        folders = sorted({path.rpartition("/")[0] for path in paths})
+        stats = (
+            RollbackStat(folder, deleted=tuple(path for path in paths if path.rpartition("/")[0] == folder))
+            for folder in folders
+        )
+        metadata = RollbackMetadata(
+            started=rollback.requested,
+            seconds=0.0,
+            instant=requested,
+            action=Action.DELTA_COMMIT,
+            stats=tuple(stats),
+        )
+        self.store.complete(rollback, encode_rollback(metadata, self.root), fence)
+
+    def _discard(self, instant: Instant) -> None:
+        """Delete the files of an instant, and take it off the timeline of the metadata table."""
+        self.delete_files(instant.requested)
+        if instant.is_completed:
+            self.storage.delete([self.store.path(instant)])
+        else:
+            self.store.fence(instant)
+        self.store.remove_pending(Instant(instant.requested, Action.DELTA_COMMIT, State.INFLIGHT))
+        self.store.forget_claim(Instant(instant.requested, Action.DELTA_COMMIT, State.INFLIGHT))
+
+    def delete_files(self, requested: str) -> None:
+        """Delete the data files of the metadata table that are named after an instant."""
+        paths = self._files_of(requested)
+        self.storage.delete(paths)
+        self.storage.sync({path.rpartition("/")[0] for path in paths})
+
+    def _files_of(self, requested: str) -> tuple[str, ...]:
+        """Return the data files of the metadata table that are named after an instant."""
+        folders = self.storage.list_folders("")
+        files = (parse_data_file(status) for each in folders for status in self.storage.list_files(each))
+        return tuple(file.status.path for file in files if file is not None and file.instant == requested)
+
+    @property
+    def root(self) -> str:
+        """Address of the metadata table, as its plans put it before the paths of files."""
+        return self.storage.local_path("") or self.storage.full_uri("")

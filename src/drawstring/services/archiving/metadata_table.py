@@ -1,0 +1,54 @@
+"""Archiving with a metadata table: the order in which both timelines become shorter, as in Hudi 1.2.0.
+
+table             only instants that completed before the last compaction of the metadata table
+metadata table    only instants before the first instant of the table, and before its own last compaction
+
+So whoever reads log files of the metadata table finds their instants on one of the active timelines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from drawstring.base.errors import DrawstringError
+from drawstring.config.keys.archive import Archiving
+from drawstring.metadata.writer import MetadataWriter
+from drawstring.model.instant import Action, Instant, time_of
+from drawstring.timeline.archive.writer import archive_instants
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.transaction import LockedTable
+
+
+def archive_metadata_table(
+    locked: LockedTable, archiving: Archiving, timeline: Timeline, chosen: Sequence[Instant]
+) -> list[Instant]:
+    """Archive instants of the metadata table, and return those of the table that may be archived.
+
+    Args:
+        locked: the table, which has a metadata table.
+        archiving: how many instants stay.
+        timeline: of the table.
+        chosen: instants of the table that could be archived without a metadata table, oldest first.
+    """
+    try:
+        context = locked.context
+        writer = MetadataWriter.of(context.storage, context.clock, context.ids)
+        own = writer.store.load()
+    except DrawstringError:
+        return list(chosen)  # it is damaged: the next write switches it off
+    last = max((each.requested for each in own.completed_of(Action.COMMIT)), default="")
+    if old := _old_instants(own, timeline, archiving, last):
+        locked.lock.check()
+        archive_instants(writer.storage, writer.config, archiving, old, locked.lock.check)
+    return list(takewhile(lambda each: time_of(each) <= last, chosen))
+
+
+def _old_instants(own: Timeline, timeline: Timeline, archiving: Archiving, last: str) -> list[Instant]:
+    """Return the instants of the metadata table to archive, oldest first."""
+    completed = [each for each in own.instants if each.is_completed]
+    if len(own.writes()) <= archiving.commits_max + 1:
+        return []
+    first = min((each.requested for each in timeline.instants), default="")
+    surplus = completed[: -(archiving.commits_min + 1)]
+    return list(takewhile(lambda each: each.requested < min(first, last), surplus))

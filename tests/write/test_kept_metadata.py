@@ -1,0 +1,190 @@
+"""The metadata table that drawstring keeps: always equal to the table, whichever step a writer dies at."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from drawstring.base.clock import SteppingClock
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from drawstring.txn.table_context import TableContext
+from tests.support.faults import FIRST, HOUR_MS, NEWER, START_MS, STEPS_MAX, leftovers, orphans
+from tests.support.metadata_tables import listed
+from tests.support.rows import held, rides
+from tests.support.storages import data_files, files_of, stored
+from tests.support.tables import COW, MOR, create
+
+QUIET = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
+CLEAN_ALL = {"hoodie.clean.commits.retained": "1"}
+OPERATIONS: dict[str, Callable[[Table], Any]] = {
+    "upsert": lambda table: table.upsert(NEWER, options=QUIET),
+    "upsert_and_clean": lambda table: table.upsert(NEWER),
+    "insert_overwrite": lambda table: table.insert_overwrite(NEWER, options=QUIET),
+    "delete_partition": lambda table: table.delete_partition("rome"),
+    "compact": lambda table: table.compact(),
+    "cluster": lambda table: table.cluster(),
+    "clean": lambda table: table.clean(options=CLEAN_ALL),
+}
+
+
+def opened(storage: Storage, start_ms: int = START_MS, *, by_metadata: bool = True) -> Table:
+    """Open a table whose queries list files by the metadata table, and whose writes build one."""
+    return Table(TableContext(storage, clock=SteppingClock(start_ms), uses_metadata=by_metadata))
+
+
+def made(table_type: str, version: int = 9, commits: int = 3) -> Table:
+    """Create a table with a metadata table."""
+    storage = create(table_type=table_type, version=version)._context.storage
+    table = opened(storage, START_MS - HOUR_MS)
+    table.upsert(FIRST, options=QUIET)
+    for number in range(1, commits):
+        table.upsert(rides(("c", "rome", number + 2, 3.0), ("d", "oslo", number + 2, 3.0)), options=QUIET)
+    return table
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize(
+    ("table_type", "operation"),
+    [(kind, name) for name in OPERATIONS for kind in (COW, MOR) if (kind, name) != (COW, "compact")],
+)
+def test_the_metadata_table_names_the_files_of_the_table_after_each_action(
+    table_type: str, operation: str, version: int
+) -> None:
+    table = made(table_type, version)
+    assert listed(table) == data_files(table._context.storage)
+    OPERATIONS[operation](table)
+    assert listed(table) == data_files(table._context.storage)
+    assert not table.validate().findings
+    assert held(table) == held(opened(table._context.storage, by_metadata=False))
+
+
+DELTA, COMPACTION = 3, 10
+"""Number of commits after which the next one adds to the metadata table, and compacts it."""
+
+
+@pytest.mark.parametrize(
+    ("table_type", "operation", "commits"),
+    [
+        (COW, "upsert", COMPACTION),
+        (MOR, "compact", DELTA),
+        (COW, "clean", DELTA),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                (COW, "delete_partition", DELTA),
+                (COW, "upsert", DELTA),
+                (MOR, "compact", COMPACTION),
+                (COW, "clean", COMPACTION),
+                (MOR, "insert_overwrite", DELTA),
+                (MOR, "insert_overwrite", COMPACTION),
+                (COW, "delete_partition", COMPACTION),
+            )
+        ),
+    ],
+)
+def test_whatever_step_a_writer_dies_at_readers_by_the_metadata_table_see_a_commit_or_none(
+    table_type: str, operation: str, commits: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = made(table_type, commits=commits)
+    files, before = files_of(table._context.storage), held(table)
+    OPERATIONS[operation](table)
+    after = held(table)
+    for steps in range(STEPS_MAX):
+        storage = stored(files)
+        faulty = FaultyStorage(storage, steps)
+        with suppress(InjectedFault):
+            OPERATIONS[operation](opened(faulty))
+        step = f"after {steps} changes"
+        caplog.clear()
+        check_survivors(storage, before, after, step)
+        assert "storage is listed" not in caplog.text, step
+        if faulty.changes < steps:
+            assert steps > 12
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+def check_survivors(storage: Storage, before: list[Any], after: list[Any], step: str) -> None:
+    table = opened(storage, START_MS + HOUR_MS)
+    seen = held(table)
+    assert seen == held(opened(storage, by_metadata=False)), step
+    assert seen in (before, after), step
+    table.upsert(rides(("next", "rome", 99, 9.0)))
+    for service in (table.compact,) if table.timeline.pending() and table.config.is_merge_on_read else ():
+        service()
+    table.clean()
+    assert orphans_are_gone(table), step
+    assert listed(table) == data_files(storage), step
+    assert held(table) == held(opened(storage, by_metadata=False)), step
+    assert not table.validate().findings, step
+
+
+def orphans_are_gone(table: Table) -> bool:
+    return not orphans(table) and not leftovers(table)
+
+
+def test_a_write_that_one_failure_stops_leaves_nothing_in_the_metadata_table() -> None:
+    table = made(MOR)
+    files, before = files_of(table._context.storage), held(table)
+    stopped = 0
+    for steps in range(STEPS_MAX):
+        storage = stored(files)
+        faulty = FaultyStorage(storage, steps, failures=1)
+        table = opened(faulty)
+        try:
+            OPERATIONS["upsert"](table)
+        except InjectedFault:
+            stopped += 1
+            assert held(table) == before, steps
+        assert listed(opened(storage)) == data_files(storage), steps
+        if faulty.changes < steps:
+            assert stopped > 5
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+def test_a_table_without_a_metadata_table_gets_none_unless_asked() -> None:
+    table = create(table_type=COW)
+    table.upsert(FIRST)
+    storage = table._context.storage
+    assert not storage.list_folders(".hoodie/metadata")
+    opened(storage).upsert(NEWER)
+    assert listed(opened(storage)) == data_files(storage)
+
+
+def test_a_metadata_table_that_cannot_be_read_is_switched_off(caplog: pytest.LogCaptureFixture) -> None:
+    table = made(COW)
+    storage = table._context.storage
+    storage.delete([".hoodie/metadata/.hoodie/hoodie.properties"])
+    plain = opened(storage, START_MS, by_metadata=False)
+    with caplog.at_level(logging.WARNING):
+        plain.upsert(NEWER)
+    assert "Switched off the metadata table" in caplog.text
+    assert not plain.config.metadata_partitions
+    assert not storage.list_folders(".hoodie/metadata")
+    assert held(opened(storage)) == held(plain)
+
+
+SHORT = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4", "hoodie.clean.commits.retained": "1"}
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_both_timelines_stay_short(table_type: str) -> None:
+    table = opened(create(table_type=table_type)._context.storage)
+    lengths = []
+    for number in range(45):
+        table.upsert(rides(("a", "rome", number, 1.0), (f"k{number}", "oslo", number, 1.0)), options=SHORT)
+        lengths.append(len(table._context.storage.list_files(".hoodie/metadata/.hoodie/timeline")))
+    assert max(lengths) <= 110
+    assert max(lengths[30:]) <= max(lengths[:30])
+    assert len(table.timeline.instants) < 40
+    assert listed(table) == data_files(table._context.storage)
+    assert not table.validate().findings
+    assert len(table._context.storage.list_files(".hoodie/metadata/files")) < 40
+    assert len(held(table)) == 46
