@@ -150,12 +150,19 @@ def test_a_holder_that_stood_still_finds_its_lock_lost(s3: S3Server, locks: str)
 
 
 def test_the_holder_sends_heartbeats(s3: S3Server, locks: str) -> None:
-    lock, other = lock_of(s3, locks, lease_ms=1500), lock_of(s3, locks)
+    clock = SteppingClock(step_ms=0)
+    lock, other = lock_of(s3, locks, lease_ms=150), lock_of(s3, locks, clock)
     assert lock.try_acquire()
-    end = time.monotonic() + 4
-    while time.monotonic() < end:
+    for _ in range(4):
         assert not other.try_acquire()
-        time.sleep(0.1)
+        before = stored(s3, locks)
+        give_up = time.monotonic() + 30
+        while stored(s3, locks) == before:
+            assert time.monotonic() < give_up
+            time.sleep(0.01)
+        clock.sleep(0.16)  # longer than the lease, but there was a heartbeat
+        assert not other.try_acquire()
+        clock.sleep(0.14)
     lock.release()
     assert other.try_acquire()
     other.release()
