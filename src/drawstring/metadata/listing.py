@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -86,17 +85,23 @@ class MetadataListing:
     ) -> None:
         self._table = storage, config, timeline, clock
         self._fallback = fallback
+        self._source: Listing | None = None
 
     def partitions(self) -> list[str]:
         """Return all partition paths, sorted."""
-        return self._source.partitions()
+        return self._loaded().partitions()
 
     def files(self, partition: str) -> list[FileStatus]:
         """Return the files of a partition."""
-        return self._source.files(partition)
+        return self._loaded().files(partition)
 
-    @cached_property
-    def _source(self) -> Listing:
+    def _loaded(self) -> Listing:
+        # Not a cached property: in Python 3.11 its lock lets the queries of all tables wait for each other.
+        if self._source is None:
+            self._source = self._load()
+        return self._source
+
+    def _load(self) -> Listing:
         for attempt in range(_ATTEMPTS):
             try:
                 return named_files(*self._table)

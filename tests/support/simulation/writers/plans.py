@@ -45,6 +45,7 @@ class Plan:
         merges: whether writers also merge, and upsert into new file groups.
         follows: whether a reader follows the table besides.
         restores: whether the services also make savepoints and go back to them, or to other writes.
+        by_metadata: whether the table has a metadata table by which all reads list files.
     """
 
     kind: Kind
@@ -55,6 +56,7 @@ class Plan:
     merges: bool = False
     follows: bool = False
     restores: bool = False
+    by_metadata: bool = False
 
 
 @dataclass

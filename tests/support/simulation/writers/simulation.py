@@ -18,13 +18,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import drawstring
-from drawstring.base.clock import SeededIds
+from drawstring.base.clock import Clock, Ids, SeededIds, SystemIds
 from drawstring.engine.local import LocalEngine
 from drawstring.model.validation import Severity
 from drawstring.storage.memory import MemoryStorage
+from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.table_context import TableContext
+from tests.support.metadata_tables import listed
 from tests.support.simulation.writers.actors import Actor
 from tests.support.simulation.writers.follower import Follower
 from tests.support.simulation.writers.history import History, Operation
@@ -41,6 +43,7 @@ from tests.support.simulation.writers.operations import (
 from tests.support.simulation.writers.plans import Plan, Report, weather_of
 from tests.support.simulation.writers.scheduler import Crash, Process, Scheduler, SimulatedClock
 from tests.support.simulation.writers.storage import SharedStorage, Trace, Weather
+from tests.support.storages import data_files
 from tests.support.tables import MOR, new_address
 
 HOUR_MS = 3_600_000
@@ -100,7 +103,11 @@ class Simulation:
 
     def looked_at(self) -> Table:
         """Return the table for a look at one moment: nobody else does anything meanwhile."""
-        return Table(TableContext(self._storage, LocalEngine(threads=1), SimulatedClock(self.scheduler)))
+        return self._table(self._storage, SimulatedClock(self.scheduler), SystemIds())
+
+    def _table(self, storage: Storage, clock: Clock, ids: Ids) -> Table:
+        uses_metadata = self.plan.by_metadata
+        return Table(TableContext(storage, LocalEngine(threads=1), clock, ids, uses_metadata))
 
     def _create(self) -> None:
         kind = self.plan.kind
@@ -160,7 +167,7 @@ class Simulation:
             self._storage, self.scheduler, process, self.weather, self.trace, self._changed, self._removed
         )
         clock = SimulatedClock(self.scheduler, process)
-        return Table(TableContext(storage, LocalEngine(threads=1), clock, process.ids))
+        return self._table(storage, clock, process.ids)
 
     def begin(self, process: Process, operation: Operation) -> None:
         """Note that a process begins with an operation."""
@@ -237,6 +244,8 @@ class Simulation:
         assert pending == (), f"{pending} are pending after a clean"
         self.history.check("after a last clean")
         self._validate("after a last clean")
+        if self.plan.by_metadata:
+            assert listed(self.looked_at()) == data_files(self._storage)
         if self.plan.follows:
             self.follower.go_on(self.looked_at())
             self.follower.check_all()
