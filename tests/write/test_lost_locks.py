@@ -17,12 +17,13 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
 from drawstring.timeline.instants import parse_instant
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from tests.support.interleavings import NOW_MS, OPTIMISTIC, opened
 from tests.support.interrupted import upserting
 from tests.support.rows import held, rides
 from tests.support.simulation.pauses import SharedClock
 from tests.support.storages import WatchedPuts
-from tests.support.tables import COW, MOR, WITHOUT_COMPACTION, create, new_address
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_COMPACTION, create, new_address
 from tests.support.validation import errors
 
 LOST_SECONDS = 90.0
@@ -241,3 +242,25 @@ def test_a_log_file_that_was_rolled_back_stays_for_a_plan_that_includes_it() -> 
     check(storage, clock)
     assert held(table) == [("a", "rome", 1, 1.0), ("b", "rome", 2, 2.0)]
     assert table.validate().findings == ()
+
+
+class StalledAtItsHeartbeat(Stalled):
+    """Stands still once before it puts its heartbeat."""
+
+    def put(self, path: str, data: bytes) -> None:
+        if path.startswith(HEARTBEAT_FOLDER):
+            self._stand()
+        super().put(path, data)
+
+
+@kinds
+def test_a_plan_that_goes_after_the_lock_was_lost_is_no_damage(table_type: str, version: int) -> None:
+    storage, clock = shared(table_type, version)
+    opened(storage, clock).insert(rides(("c", "rome", 1, 1.0)), options=NEW_FILE_GROUPS)
+    planned = opened(storage, clock).schedule_clustering()
+    assert planned
+    stalled = StalledAtItsHeartbeat(storage, clock, lambda other: other.rollback(planned))
+    with pytest.raises(ConflictError):
+        opened(stalled, clock).upsert(rides(("x", "oslo", 1, 1.0)), options=OPTIMISTIC)
+    assert stalled.has_stood
+    check(storage, clock)

@@ -276,8 +276,9 @@ def begin(
     with nullcontext() if heartbeat is None else heartbeat.beating(locked.lock.afterwards):
         instant = locked.store.request(action, time, content)
         try:
-            started = locked.store.start(instant, is_flushed=is_flushed)
-            yield Transaction(locked, started, heartbeat, failed.spares_writers)
+            with conflict_if_lost(locked.lock):  # before the lock is taken again to undo the write
+                started = locked.store.start(instant, is_flushed=is_flushed)
+                yield Transaction(locked, started, heartbeat, failed.spares_writers)
         except BaseException:
             _undo(locked, instant, beside_others=failed.spares_writers)
             raise
