@@ -155,3 +155,19 @@ def test_a_savepoint_that_stalls_is_refused_or_kept(state: str) -> None:
         later = table.timeline.latest_write()
         assert later is not None
         assert table.savepoint() == later.requested
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_savepoint_of_version_6_waits_for_writes_that_began_before(table_type: str) -> None:
+    table = begun(table_type, 6)
+    writer = Standing(table, upserting(NEW))
+    writer.start()
+    table.upsert(rides(B), options=WITHOUT_SERVICES)
+    with pytest.raises(ConflictError, match=r"began before .* and still goes on"):
+        table.savepoint()
+    writer.finish()
+    assert writer.error is None
+    rows, saved = held(table), table.savepoint()
+    table.upsert(rides(("c", "bern", 9, 9.0)), options=WITHOUT_SERVICES)
+    table.restore(saved)
+    assert held(table) == rows == [NEW, B]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.formats.metadata.clean import decode_clean
@@ -15,6 +15,7 @@ from drawstring.model.savepoint import Savepoint
 from drawstring.services.cleaning.run import finish_cleans
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.heartbeats import alive_elsewhere
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
@@ -35,11 +36,14 @@ def savepoint(context: TableContext, options: WriteOptions, instant: str | None,
 
     Raises:
         InvalidError: there is no such write, or some of its files were cleaned.
-        ConflictError: another writer holds the table.
+        ConflictError: another writer holds the table; in version 6 also, a write that began before this one
+            still goes on.
     """
     with lock_table(context, options.locking) as locked:
         locked, timeline = recovered_table(locked, options)
         target = completed_write(timeline, instant)
+        if not locked.config.layout.has_completion_times:
+            _refuse_late_writers(locked, timeline, target, options)
         if any(each.requested == target.requested for each in timeline.completed_of(Action.SAVEPOINT)):
             return target.requested
         check_retained(locked.store, timeline, target)
@@ -54,6 +58,20 @@ def savepoint(context: TableContext, options: WriteOptions, instant: str | None,
         locked.lock.check()
         locked.store.complete(begun, encode_savepoint(metadata), fence)
         return target.requested
+
+
+def _refuse_late_writers(
+    locked: LockedTable, timeline: Timeline, target: Instant, options: WriteOptions
+) -> None:
+    """Make sure that no write joins those before the target later: version 6 goes by requested times."""
+    earlier = [each for each in timeline.pending_writes() if each.requested < target.requested]
+    context = locked.context
+    for each in alive_elsewhere(context.storage, context.clock, earlier, options.failed_writes):
+        raise ConflictError(
+            f"The write {each.requested} began before {target.requested} and still goes on. In version 6 it"
+            " would be in half of the savepoint. Make the savepoint when it is done.",
+            instant=each.requested,
+        )
 
 
 def delete_savepoint(context: TableContext, options: WriteOptions, instant: str) -> None:
