@@ -187,10 +187,11 @@ class History:
         owner = self._owners[requested]
         held, before = self.look(), self.states[owner.began :]
         late = {at for at in owner.missed & held.keys() if any(at not in rows for rows in before)}
-        stays = {at: value for at, value in self.states[-1].items() if at in late}
-        self._effects.append(
-            _Effect(requested, self._times[requested], lambda rows: owner.apply(rows) | stays)
-        )
+
+        def change(rows: Rows) -> Rows:
+            return owner.apply(rows) | {at: value for at, value in rows.items() if at in late}
+
+        self._effects.append(_Effect(requested, self._times[requested], change))
         self.states.append(self._effects[-1].change(self.states[-1]))
         owner.effects.append(self.now)
         self.check(f"after {requested}, {owner.name}")
