@@ -19,34 +19,23 @@ import drawstring
 from drawstring.model.validation import Severity
 from tests.support.histories import Case, History, Row, create, row, table_of
 from tests.support.interop import assert_both_read, hudi_options
-from tests.support.referee import Referee, RefereeError
+from tests.support.referee import Referee
+from tests.support.side_by_side import (
+    COMPACTING,
+    KEYS,
+    LAZY,
+    NON_BLOCKING,
+    OPTIMISTIC,
+    OURS,
+    THEIRS,
+    batch,
+    by_time,
+    hudi_writes,
+)
 from tests.support.zookeeper import ZookeeperServer, zookeeper
 
 WRITES = int(os.environ.get("SIDE_BY_SIDE_WRITES", "4"))
-KEYS = 60
-NEW_KEYS = 3
-"""Each write of either engine adds so many new keys."""
-
-OURS, SHARED, THEIRS = range(3)
-"""Keys of one remainder by 3 are in one partition: one of each engine, and one that both write to."""
-
-ATTEMPTS = 20
-COMPACTING = {"hoodie.compact.inline.max.delta.commits": "1"}
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
-CONFLICT = "HoodieWriteConflictException"
-OPTIMISTIC, NON_BLOCKING = "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"
-WITHOUT_SERVICES = {
-    "hoodie.clean.automatic": "false",
-    "hoodie.archive.automatic": "false",
-    "hoodie.compact.inline": "false",
-}
-"""Only one engine runs a kind of service: both take a plan that they find for one of a process that died."""
-
-LAZY = {
-    "hoodie.clean.failed.writes.policy": "LAZY",
-    "hoodie.metadata.enable": "false",
-    **WITHOUT_SERVICES,
-}
 
 
 @pytest.fixture(scope="module")
@@ -101,40 +90,6 @@ class Ours:
             table.compact(options=self.options)
         table.clean(options=self.options)
         table.archive(options=self.options)
-
-
-def batch(number: int, own: int, *, shared: bool) -> list[Row]:
-    """Return rows of an engine: updates in its own partition, new keys, and updates of shared keys.
-
-    Args:
-        number: of the batch; with the engine it gives the time of the rows.
-        own: the engine's remainder.
-        shared: whether to update shared keys.
-    """
-    ts = 1000 + 2 * number + own // 2
-    at = 3 * (7 * number % (KEYS // 3))
-    new = [KEYS + 3 * (number * NEW_KEYS + each) + own for each in range(NEW_KEYS)]
-    numbers = [at + own, *new, *([(at + 3 * each + SHARED) % KEYS for each in range(5)] if shared else ())]
-    return [row(each, ts) for each in numbers]
-
-
-def hudi_writes(referee: Referee, history: History, rows: list[Row], options: dict[str, str]) -> int:
-    """Let Hudi upsert rows, again as long as it loses against another writer; return how often it lost."""
-    for lost in range(ATTEMPTS):
-        try:
-            referee.write(history.path, table_of(rows), {**hudi_options(history.case), **options})
-        except RefereeError as error:
-            if CONFLICT not in str(error):
-                raise
-        else:
-            return lost
-    raise AssertionError(f"Hudi lost {ATTEMPTS} times")
-
-
-def by_time(history: History, batches: list[list[Row]]) -> None:
-    """Let the model take batches of both engines, whose order does not matter."""
-    for rows in sorted(batches, key=lambda rows: int(rows[0]["ts"])):
-        history.model.upsert(rows)
 
 
 CASES = [
