@@ -17,6 +17,8 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
 from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
 from drawstring.timeline.instants import parse_instant
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from tests.support.interleavings import NOW_MS, OPTIMISTIC, opened
 from tests.support.interrupted import upserting
@@ -264,3 +266,45 @@ def test_a_plan_that_goes_after_the_lock_was_lost_is_no_damage(table_type: str, 
         opened(stalled, clock).upsert(rides(("x", "oslo", 1, 1.0)), options=OPTIMISTIC)
     assert stalled.has_stood
     check(storage, clock)
+
+
+class StallsAtItsRequest(Stalled):
+    """Stands still just before it puts the requested file of a write on the timeline."""
+
+    requested = ""
+
+    def _look(self, path: str, data: bytes) -> None:
+        name = path.rpartition("/")[2]
+        if name.endswith("commit.requested") and not self.has_stood:
+            self.requested = name.partition(".")[0]
+            self._stand()
+
+
+@kinds
+def test_a_write_that_took_the_time_of_another_one_after_it_lost_the_lock_leaves_its_files(
+    table_type: str, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, clock = shared(table_type, version)
+    stalled: StallsAtItsRequest
+
+    def overwrite_at_the_same_time(table: Table) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(TimelineStore, "new_time", same_time)
+            rows = rides(("new", "rome", 2, 2.0))
+            assert table.insert_overwrite(rows, options=WITHOUT_COMPACTION).instant == stalled.requested
+
+    new_time = TimelineStore.new_time
+
+    def same_time(store: TimelineStore, timeline: Timeline) -> str:
+        is_taken = timeline.find(stalled.requested) is not None
+        return new_time(store, timeline) if is_taken else stalled.requested
+
+    stalled = StallsAtItsRequest(storage, clock, overwrite_at_the_same_time)
+    with suppress(ConflictError):
+        opened(stalled, clock).upsert(rides(("late", "oslo", 9, 9.0)))
+    assert stalled.has_stood
+    check(storage, clock)
+    table = opened(storage, clock)
+    times = [instant.requested for instant in table.timeline.instants]
+    assert len(times) == len(set(times))  # files are named by them
+    assert ("new", "rome", 2, 2.0) in held(table)

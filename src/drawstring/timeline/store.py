@@ -237,6 +237,11 @@ class TimelineStore:
             self._hooks.requesting(requested)
         return requested
 
+    def withdraw(self, requested: Instant) -> None:
+        """Delete the requested file of an instant that nothing else was done for."""
+        self._storage.delete([self.path(requested)])
+        self.flush()
+
     def start(self, instant: Instant, content: bytes = b"", *, is_flushed: bool = True) -> Instant:
         """Move a requested instant to inflight; without `is_flushed` the caller calls `flush`.
 

@@ -270,11 +270,9 @@ def begin(
     """
     has_heartbeat = failed.spares_writers or failed.policy == FailedWritesPolicy.LAZY
     context = locked.context
-    if failed.spares_writers:
-        locked.lock.check()  # the timeline and whatever else was read so far are of one moment
     heartbeat = Heartbeat(context.storage, context.clock, time, failed) if has_heartbeat else None
     with nullcontext() if heartbeat is None else heartbeat.beating(locked.lock.afterwards):
-        instant = locked.store.request(action, time, content)
+        instant = _requested(locked, action, time, content)
         try:
             with conflict_if_lost(locked.lock):  # before the lock is taken again to undo the write
                 started = locked.store.start(instant, is_flushed=is_flushed)
@@ -282,6 +280,25 @@ def begin(
         except BaseException:
             _undo(locked, instant, beside_others=failed.spares_writers)
             raise
+
+
+def _requested(locked: LockedTable, action: Action, time: str, content: bytes) -> Instant:
+    """Put a write on the timeline; the timeline and whatever else was read so far are of one moment then.
+
+    If the lock was lost before that, another process may have begun a write of another action at the same
+    time. Files are named by the time, so this process must not undo its own write: it takes only the
+    requested file back.
+
+    Raises:
+        ConflictError: the lock was lost, or another writer has the instant.
+    """
+    instant = locked.store.request(action, time, content)
+    try:
+        locked.lock.check()
+    except ConflictError:
+        locked.store.withdraw(instant)
+        raise
+    return instant
 
 
 def flush_files(context: TableContext, stats: Sequence[WriteStat]) -> None:
