@@ -69,10 +69,10 @@ def dying(at: str) -> Iterator[None]:
     """Let whatever replaces file groups die before its completed file is put."""
     complete = TimelineStore.complete
 
-    def failing(store: TimelineStore, instant: Instant, *rest: object) -> Instant:
+    def failing(store: TimelineStore, instant: Instant, *rest: object, **others: object) -> Instant:
         if instant.action.completed_action is Action.REPLACE_COMMIT:
             raise OSError(at)
-        return complete(store, instant, *rest)
+        return complete(store, instant, *rest, **others)
 
     with pytest.MonkeyPatch.context() as patched, pytest.raises((OSError, DrawstringError), match=at):
         patched.setattr(TimelineStore, "complete", failing)

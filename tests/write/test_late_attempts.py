@@ -8,7 +8,6 @@ from drawstring.filegroups.write.markers import Markers
 from drawstring.model.files import BaseFile
 from drawstring.model.instant import Instant
 from drawstring.table import Table
-from drawstring.timeline.claims import Fence
 from drawstring.timeline.store import TimelineStore
 from tests.support.rows import held, rides
 from tests.support.tables import create
@@ -29,9 +28,9 @@ def late_file(table: Table, instant: str) -> str:
 def test_a_file_begun_while_the_commit_is_made_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     table, complete, late = create(), TimelineStore.complete, []
 
-    def outrun(store: TimelineStore, instant: Instant, content: bytes, *fence: Fence | None) -> Instant:
+    def outrun(store: TimelineStore, instant: Instant, *rest: object, **others: object) -> Instant:
         late.append(late_file(table, instant.requested))
-        return complete(store, instant, content, *fence)
+        return complete(store, instant, *rest, **others)
 
     monkeypatch.setattr(TimelineStore, "complete", outrun)
     table.insert(FIRST)
