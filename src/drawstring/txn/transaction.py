@@ -295,7 +295,7 @@ def _requested(locked: LockedTable, action: Action, time: str, content: bytes) -
     instant = locked.store.request(action, time, content)
     try:
         locked.lock.check()
-    except ConflictError:
+    except BaseException:
         locked.store.withdraw(instant)
         raise
     return instant
