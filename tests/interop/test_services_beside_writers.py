@@ -1,46 +1,42 @@
 """Services that one of real Hudi and drawstring plans and runs, while the other one writes the same table.
 
-Clusterings by drawstring while Hudi writes are not among them: a write of Hudi 1.2.0 did not notice one that
-was planned and completed while it ran, so its rows were in file groups that the clustering had replaced.
+Clusterings by drawstring while Hudi writes are in `test_begins_of_hudi`.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import drawstring
-from drawstring.model.instant import PLANNED_ACTIONS, Instant
-from drawstring.model.validation import Severity
-from tests.support.histories import Case, History, Row, create, row, table_of
-from tests.support.interop import assert_both_read, hudi_options
+from drawstring.model.instant import Instant
+from tests.support.histories import Case, Row, table_of
+from tests.support.interop import hudi_options
 from tests.support.referee import Referee
 from tests.support.side_by_side import (
     COMPACTING,
-    KEYS,
+    COW9,
     LAZY,
-    OPTIMISTIC,
+    MOR9,
     OURS,
+    SORTED,
     THEIRS,
     WITHOUT_SERVICES,
+    Beside,
+    assert_all_is_well,
     batch,
-    by_time,
+    begun,
     hudi_writes,
+    wait_until,
 )
 from tests.support.zookeeper import ZookeeperServer, zookeeper
 
 ROUNDS = 2
-WAIT_SECONDS = 120
-SORTED = {"hoodie.clustering.plan.strategy.sort.columns": "fare"}
 PLANNING = {"compaction": COMPACTING, "clustering": SORTED}
-COW9, MOR9, MOR8 = Case(9, "COPY_ON_WRITE"), Case(9, "MERGE_ON_READ"), Case(8, "MERGE_ON_READ")
+MOR8 = Case(8, "MERGE_ON_READ")
 
 
 CLUSTERINGS = [
@@ -61,69 +57,6 @@ def compactions(*marks: pytest.MarkDecorator) -> list[Any]:
 def server() -> Iterator[ZookeeperServer]:
     with zookeeper() as server:
         yield server
-
-
-def begun(path: str, case: Case, server: ZookeeperServer) -> tuple[History, dict[str, str]]:
-    """Write a table; return it with the options that both engines need beside each other."""
-    history = create(path, case)
-    options = {
-        **server.options(f"/{uuid.uuid4()}/rides"),
-        "hoodie.write.concurrency.mode": OPTIMISTIC,
-        "hoodie.write.lock.wait_time_ms": "60000",
-    }
-    first = [row(key, 500) for key in range(KEYS)]
-    history.table.upsert(table_of(first), options={**options, **case.write_options, **WITHOUT_SERVICES})
-    history.model.upsert(first)
-    return history, options
-
-
-def wait_until(is_so: Callable[[], object]) -> None:
-    """Wait for what the other engine is going to do."""
-    end = time.monotonic() + WAIT_SECONDS
-    while not is_so():
-        assert time.monotonic() < end, "the other engine does not get there"
-        time.sleep(0.02)
-
-
-@dataclass
-class Beside:
-    """What drawstring does in a thread while Hudi is at work.
-
-    Attributes:
-        act: does it once, or until it is told that Hudi is done.
-        error: what ended it early.
-    """
-
-    act: Callable[[Beside], None]
-    is_over: bool = False
-    error: BaseException | None = None
-    thread: threading.Thread = field(init=False)
-
-    def __enter__(self) -> Beside:
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.is_over = True
-        self.thread.join()
-        if self.error is not None:
-            raise self.error
-
-    def _run(self) -> None:
-        try:
-            self.act(self)
-        except BaseException as error:  # raised in the thread of the test
-            self.error = error
-
-
-def assert_all_is_well(referee: Referee, history: History, batches: list[list[Row]]) -> None:
-    by_time(history, batches)
-    assert_both_read(referee, history)
-    left = history.table.timeline.pending_of(*PLANNED_ACTIONS)
-    assert left == (), "writes of Hudi that lost stay for a clean, and nothing else"
-    bad = [each for each in history.table.validate().findings if each.severity is Severity.ERROR]
-    assert bad == []
 
 
 @pytest.mark.parametrize(("case", "service"), [*CLUSTERINGS, *compactions(pytest.mark.long)])

@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -65,6 +67,21 @@ class Referee:
             self._process.wait()
         self._process.stdout.close()
         self._scratch.cleanup()
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Stop Hudi during a block of code, wherever it is."""
+        process = psutil.Process(self._process.pid)
+        processes = [process, *process.children(recursive=True)]
+        for each in processes:
+            with suppress(psutil.NoSuchProcess):
+                each.suspend()
+        try:
+            yield
+        finally:
+            for each in processes:
+                with suppress(psutil.NoSuchProcess):
+                    each.resume()
 
     def read(
         self, table: str, options: Mapping[str, str] = NO_OPTIONS, columns: Sequence[str] = ()

@@ -6,9 +6,18 @@ matter.
 
 from __future__ import annotations
 
-from tests.support.histories import History, Row, row, table_of
-from tests.support.interop import hudi_options
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from drawstring.model.instant import PLANNED_ACTIONS
+from drawstring.model.validation import Severity
+from tests.support.histories import Case, History, Row, create, row, table_of
+from tests.support.interop import assert_both_read, hudi_options
 from tests.support.referee import Referee, RefereeError
+from tests.support.zookeeper import ZookeeperServer
 
 KEYS = 60
 NEW_KEYS = 3
@@ -18,6 +27,9 @@ OURS, SHARED, THEIRS = range(3)
 """Keys of one remainder by 3 are in one partition: one of each engine, and one that both write to."""
 
 ATTEMPTS = 20
+WAIT_SECONDS = 120
+SORTED = {"hoodie.clustering.plan.strategy.sort.columns": "fare"}
+COW9, MOR9 = Case(9, "COPY_ON_WRITE"), Case(9, "MERGE_ON_READ")
 COMPACTING = {"hoodie.compact.inline.max.delta.commits": "1"}
 LOST = ("HoodieWriteConflictException", "HoodieClusteringUpdateException", "clustering file group")
 """What Hudi says of a write that lost against another one, or that meets a pending clustering."""
@@ -69,3 +81,66 @@ def by_time(history: History, batches: list[list[Row]]) -> None:
     """Let the model take batches of both engines, whose order does not matter."""
     for rows in sorted(batches, key=lambda rows: int(rows[0]["ts"])):
         history.model.upsert(rows)
+
+
+def begun(path: str, case: Case, server: ZookeeperServer) -> tuple[History, dict[str, str]]:
+    """Write a table; return it with the options that both engines need beside each other."""
+    history = create(path, case)
+    options = {
+        **server.options(f"/{uuid.uuid4()}/rides"),
+        "hoodie.write.concurrency.mode": OPTIMISTIC,
+        "hoodie.write.lock.wait_time_ms": "60000",
+    }
+    first = [row(key, 500) for key in range(KEYS)]
+    history.table.upsert(table_of(first), options={**options, **case.write_options, **WITHOUT_SERVICES})
+    history.model.upsert(first)
+    return history, options
+
+
+def wait_until(is_so: Callable[[], object]) -> None:
+    """Wait for what the other engine is going to do."""
+    end = time.monotonic() + WAIT_SECONDS
+    while not is_so():
+        assert time.monotonic() < end, "the other engine does not get there"
+        time.sleep(0.02)
+
+
+@dataclass
+class Beside:
+    """What drawstring does in a thread while Hudi is at work.
+
+    Attributes:
+        act: does it once, or until it is told that Hudi is done.
+        error: what ended it early.
+    """
+
+    act: Callable[[Beside], None]
+    is_over: bool = False
+    error: BaseException | None = None
+    thread: threading.Thread = field(init=False)
+
+    def __enter__(self) -> Beside:
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.is_over = True
+        self.thread.join()
+        if self.error is not None:
+            raise self.error
+
+    def _run(self) -> None:
+        try:
+            self.act(self)
+        except BaseException as error:  # raised in the thread of the test
+            self.error = error
+
+
+def assert_all_is_well(referee: Referee, history: History, batches: list[list[Row]]) -> None:
+    by_time(history, batches)
+    assert_both_read(referee, history)
+    left = history.table.timeline.pending_of(*PLANNED_ACTIONS)
+    assert left == (), "writes of Hudi that lost stay for a clean, and nothing else"
+    bad = [each for each in history.table.validate().findings if each.severity is Severity.ERROR]
+    assert bad == []

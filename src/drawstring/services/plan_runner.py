@@ -39,6 +39,7 @@ from drawstring.txn.transaction import (
     lock_table,
     recover_and_load,
 )
+from drawstring.write.attempts import await_begun
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -178,6 +179,7 @@ class PlanRunner:
         with conflict_if_lost(lease):
             stats = attempt.write(self.context.engine, self.progress)
             flush_files(self.context, stats)
+            await_begun(self.context, self.options, requested=requested)
         watch.lap("write")
         completed = self._complete(attempt, stats, lease)
         watch.lap("commit")

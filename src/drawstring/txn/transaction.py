@@ -55,12 +55,14 @@ class LockedTable:
         config: the table's settings as read under the lock.
         store: the table's timeline.
         lock: the table lock, held.
+        guard: keeps the metadata table.
     """
 
     context: TableContext
     config: TableConfig
     store: TimelineStore
     lock: HeldLock
+    guard: MetadataTableGuard
 
     def rollback_context(self) -> RollbackContext:
         """Return the context that a rollback of this table works with."""
@@ -86,6 +88,7 @@ class LockedTable:
         self.lock.check()
         is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
         content = encode_commit(metadata, self.config.layout, is_replace)
+        self.guard.hold(metadata.stats)
         completed = self.store.complete(instant, content, fence, defer=self.lock.afterwards)
         with _markers_may_stay(instant):
             # A task attempt that lost to another one may have begun a file since.
@@ -340,9 +343,8 @@ def _locked_table(context: TableContext, config: TableConfig, lock: HeldLock) ->
     guard = MetadataTableGuard(
         context.storage, config, context.clock, context.ids, builds=context.uses_metadata
     )
-    return LockedTable(
-        context, config, TimelineStore(context.storage, config, context.clock, context.ids, guard), lock
-    )
+    store = TimelineStore(context.storage, config, context.clock, context.ids, guard)
+    return LockedTable(context, config, store, lock, guard)
 
 
 def _undo(locked: LockedTable, instant: Instant, *, beside_others: bool) -> None:

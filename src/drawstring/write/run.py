@@ -22,6 +22,7 @@ from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.changes import ACTION
 from drawstring.formats.metadata.commit import encode_requested_replace
+from drawstring.index.choose import partitions_to_build
 from drawstring.index.lifecycle import IndexCommit, completing
 from drawstring.index.location import LOCATION
 from drawstring.index.tag_context import TagContext
@@ -31,9 +32,16 @@ from drawstring.schema.meta import PARTITION_PATH
 from drawstring.txn.events import emit_commit
 from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.transaction import LockedTable, begin, flush_files, lock_table, recover
+from drawstring.txn.transaction import LockedTable, begin, lock_table, recover
 from drawstring.txn.write_conflicts import OwnChanges, cancel_conflicting_clusterings, write_lookup
-from drawstring.write.attempts import attempted, beside_others, checked_timeline, rivals_of, schema_to_commit
+from drawstring.write.attempts import (
+    attempted,
+    beside_others,
+    checked_timeline,
+    flush_to_commit,
+    rivals_of,
+    schema_to_commit,
+)
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
 from drawstring.write.facts import WriteFacts
@@ -170,7 +178,7 @@ class _Write:
             with nullcontext() if keeps_lock else beside_others(transaction, facts):
                 stats = placed(bound, plan, verb, sizer)
                 replaced = _replaced(verb, stats, lookup)
-                flush_files(context, stats)
+                flush_to_commit(facts, stats, options)
             watch.lap("write")
             extra = {**self.extra, "schema": plan.schema_json}
             metadata = CommitMetadata(tuple(stats), verb.operation, extra, replaced)
@@ -184,6 +192,7 @@ class _Write:
                 empty = CommitResult.nothing(self.requested.name, watch.seconds())
                 return WriteOutcome(context, locked.config, options, empty, timeline)
             cancel_conflicting_clusterings(locked, timeline, options, metadata)
+            locked.guard.want(partitions_to_build(plan.index))
             change = IndexCommit(context.storage, timeline, facts.time, _overwritten(verb, metadata))
             with completing(plan.index, change):
                 completed = transaction.commit(metadata)

@@ -44,6 +44,7 @@ from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.planned_instants import request_plan
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
+from drawstring.write.attempts import await_begun
 
 _Planner = Callable[[dict[str, list[FileSlice]], WriteOptions, frozenset[str]], ClusteringPlan | None]
 _log = logging.getLogger("drawstring")
@@ -131,6 +132,7 @@ def schedule_clustering(
     Returns:
         The requested time, None if there is nothing to do.
     """
+    await_begun(context, options)  # Hudi refuses to write to file groups in a clustering
     with lock_table(context, options.locking) as locked:
         timeline = locked.store.load()
         check_clustering(locked, timeline, options)
