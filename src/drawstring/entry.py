@@ -14,7 +14,7 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
-from drawstring.config.options.read_options import uses_metadata
+from drawstring.config.options.read_options import table_options
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, table_scope
 from drawstring.config.table.config import KeyGeneratorType, TableType, table_config
 from drawstring.config.table.creation import new_table_properties
@@ -64,10 +64,12 @@ def open(
             `abfss://` or `az://`, or `memory://`, which exists as long as the process.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; names of other
             clients are accepted too, for example `aws_region` or `fs.s3a.endpoint`.
-        options: options of all queries by Hudi's keys; there is one, `hoodie.metadata.enable`: whether they
+        options: options of all queries by Hudi's keys. `hoodie.metadata.enable`: whether they
             take the names of files from the metadata table, as in `{"hoodie.metadata.enable": True}`; the
             next write builds one if there is none (versions 8 and 9). False by default: they list the
-            storage, and writes keep a metadata table only if there is one.
+            storage, and writes keep a metadata table only if there is one. With the metadata table they
+            also leave out files that its statistics and indexes rule out, unless
+            `hoodie.enable.data.skipping` is False.
         engine: runs the table's tasks; the embedded one by default.
 
     Returns:
@@ -84,10 +86,16 @@ def open(
         >>> table.scan(columns=["id"], where="fare > 15").to_arrow().num_rows
         2
     """
-    by_metadata = uses_metadata(options or {})
+    chosen = table_options(options or {})
     storage = open_storage(uri, storage_options)
     try:
-        return Table(TableContext(storage, engine or LocalEngine(), uses_metadata=by_metadata))
+        context = TableContext(
+            storage,
+            engine or LocalEngine(),
+            uses_metadata=chosen.uses_metadata,
+            skips_data=chosen.skips_data,
+        )
+        return Table(context)
     except DrawstringError as error:
         raise error.at(table=os.fspath(uri)) from error.__cause__
 
@@ -124,7 +132,8 @@ def create(
         partition_by: partition columns; with a CUSTOM key generator with their type, as in `"city:SIMPLE"`.
         ordering: ordering fields: of versions with the same key, the greatest value wins; by default the
             latest write wins.
-        index: index type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or `BUCKET`
+        index: index type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM`,
+            `RECORD_LEVEL_INDEX`, `GLOBAL_RECORD_LEVEL_INDEX` or `BUCKET`
             (`hoodie.index.type`). By default the table stores none, and writers use `SIMPLE`.
         bucket_count: buckets per partition for index `BUCKET` (`hoodie.bucket.index.num.buckets`).
         merge_mode: which version of a record wins: `EVENT_TIME_ORDERING` or `COMMIT_TIME_ORDERING`

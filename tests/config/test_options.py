@@ -11,6 +11,7 @@ import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.ignored import IGNORED_KEYS, reason_to_ignore
+from drawstring.config.options import registry
 from drawstring.config.options.option import text_of
 from drawstring.config.options.reference import reference_page
 from drawstring.config.options.registry import ALL_OPTIONS, OPTION_OF_KEY
@@ -164,7 +165,7 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
             "Drop one of them",
         ),
         ({"hoodie.index.type": "SIMPLE", "hoodie.bucket.index.num.buckets": "4"}, InvalidError, "=BUCKET"),
-        ({"hoodie.index.type": "RECORD_INDEX"}, UnsupportedError, "GLOBAL_BLOOM"),
+        ({"hoodie.index.type": "HBASE"}, UnsupportedError, "GLOBAL_BLOOM"),
         ({"hoodie.index.bucket.engine": "EXTENDIBLE"}, InvalidError, "CONSISTENT_HASHING"),
         (
             {"hoodie.bucket.index.hash.field": "b", "hoodie.datasource.write.recordkey.field": "a"},
@@ -200,7 +201,8 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
             InvalidError,
             "ten times",
         ),
-        ({"hoodie.datasource.hive_sync.enable": "true"}, UnsupportedError, "Use FALSE"),
+        ({"hoodie.errortable.enable": "true"}, UnsupportedError, "Use FALSE"),
+        ({"hoodie.index.class": "mine.Index"}, UnsupportedError, "Drop the option"),
         ({"hoodie.datasource.write.partitions.to.delete": "p"}, InvalidError, "needs the operation"),
         ({"hoodie.combine.before.upsert": "false"}, UnsupportedError, "several records"),
     ],
@@ -232,9 +234,22 @@ def test_a_slip_in_a_key_is_no_tuning_option(slip: str, meant: str) -> None:
 
 def test_keys_of_hudi_that_are_left_aside_are_no_slips_of_each_other() -> None:
     keys = resources.files("drawstring.config.keys").joinpath("known_keys.txt").read_text().split()
-    assert len(keys) > 500
-    checked = {key for option in ALL_OPTIONS for key in option.keys}
-    WriteOptions.parse({key: "1" for key in keys if key not in checked})
+    assert len(keys) > 700
+    WriteOptions.parse(dict.fromkeys({*keys} - {*OPTION_OF_KEY}, "1") | {"hoodie.write.lock.provider": "own"})
+
+
+@pytest.mark.parametrize("key", ["hoodie.datasource.hive_sync.enable", "hoodie.datasource.meta.sync.enable"])
+def test_a_write_that_asks_for_sync_goes_on_with_one_warning(
+    key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    registry._warn.cache_clear()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            WriteOptions.parse({key: "true", "hoodie.datasource.hive_sync.mode": "hms"})
+            WriteOptions.parse({key: "false"})
+            ReadOptions.parse({key: "true"})
+    (warning,) = caplog.messages
+    assert warning.startswith(f"{key}=true") and "registers nothing" in warning
 
 
 def test_a_plugins_own_keys_are_left_aside() -> None:
@@ -242,6 +257,7 @@ def test_a_plugins_own_keys_are_left_aside() -> None:
 
 
 def test_reads_take_what_the_hudi_bundle_takes() -> None:
+    assert ReadOptions.parse({"hoodie.datasource.view.type": "read_optimized"}).query_type == "read_optimized"
     assert ReadOptions.parse({"as.of.instant": "2024-01-01"}).as_of == "2024-01-01"
     options = ReadOptions.parse(
         {

@@ -1,8 +1,8 @@
 """Hudi's options that do not change results, which are accepted and ignored with a log message.
 
 These keys tune the Java engine, or enable a service that a table can safely do without. Families of keys
-are matched by prefix, since plugins add keys of their own; `known_keys.txt` lists the keys of Hudi 1.2.0 in
-these families, so that a misspelled one is detected.
+are matched by prefix, since plugins add keys of their own; `known_keys.txt` lists all keys of Hudi 1.2.0, as
+`scripts/hudi_options.py` finds them in its Spark bundle, so that a misspelled one is detected.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ _SERVICES: Final = "it configures a service of the Java engine, or one that draw
 _CLEANING: Final = "a clean scans all changed partitions, and runs within the write"
 _ARCHIVING: Final = "archiving runs within the write, and creates few files"
 _METADATA: Final = "drawstring keeps only the list of files of a metadata table, and only if there is one"
-_LOCKS: Final = "drawstring has a lock of its own"
+_EARLY: Final = "it tunes Hudi's early detection of conflicts; ours looks when a write begins a file"
 _OTHER_LOCKS: Final = "it is of another lock provider, or lets the Java engine wait longer than wait_time_ms"
 _MONITORING: Final = "listeners receive the metrics of writes (drawstring.add_listener)"
 _SYNC: Final = "drawstring does not synchronise catalogs"
+_INTERNAL: Final = "only the Java engine itself sets it"
+_TABLE: Final = "it is a property that a table has by its format"
+_HIVE: Final = "it is for Hive's readers"
 _STREAMER: Final = "it configures Hudi's ingestion application"
 
 IGNORED_FAMILIES: Final[Mapping[str, str]] = {
@@ -53,6 +56,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.datasource.read.file.index.": _TUNING,
     "hoodie.datasource.read.incr.": "incremental queries always skip compaction and clustering",
     "hoodie.datasource.read.streaming.": _TUNING,
+    "hoodie.datasource.read.table.valued.function.": "it configures SQL statements of the Hudi bundle",
     "hoodie.datasource.write.streaming.": _TUNING,
     "hoodie.deltastreamer.": _STREAMER,
     "hoodie.embed.": _TUNING,
@@ -64,6 +68,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.global.": _TUNING,
     "hoodie.hfile.": _TUNING,
     "hoodie.index.bloom.": _TUNING,
+    "hoodie.internal.": _INTERNAL,
     "hoodie.keep.": _ARCHIVING,
     "hoodie.lance.": _TUNING,
     "hoodie.layout.": _TUNING,
@@ -86,6 +91,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.record.index.": _METADATA,
     "hoodie.record.size.": _TUNING,
     "hoodie.rollback.": _TUNING,
+    "hoodie.schema.internal.": _INTERNAL,
     "hoodie.simple.index.": _TUNING,
     "hoodie.spark.sql.": "it configures SQL statements of the Hudi bundle",
     "hoodie.sql.": "it configures SQL statements of the Hudi bundle",
@@ -98,7 +104,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.timeline.": _TUNING,
     "hoodie.write.buffer.": _TUNING,
     "hoodie.write.commit.callback.": _MONITORING,
-    "hoodie.write.concurrency.": _LOCKS,
+    "hoodie.write.concurrency.": _EARLY,
     "hoodie.write.executor.": _TUNING,
     "hoodie.write.lock.": _OTHER_LOCKS,
     "hoodie.write.rolling.": _TUNING,
@@ -106,40 +112,64 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
 }
 """Prefixes of ignored keys, with the reason."""
 
+CLOSED_FAMILIES: Final = frozenset({"hoodie.write.concurrency.", "hoodie.write.lock."})
+"""Families in which only the keys of Hudi are ignored: whoever sets another one believes in a protection."""
+
 IGNORED_KEYS: Final[Mapping[str, str]] = {
-    "hoodie.auto.adjust.lock.configs": _LOCKS,
+    "hoodie.archivelog.folder": _TABLE,
+    "hoodie.auto.adjust.lock.configs": "every write and service takes a lock, without being asked to",
     "hoodie.avro.schema.validate": "schemas are always checked",
+    "hoodie.avro.write.support.class": _TUNING,
     "hoodie.base.path": "the path is an argument",
     "hoodie.block.writes.on.speculative.execution": _TUNING,
     "hoodie.combine.before.delete": "deleting a key twice in one batch is a single delete",
     "hoodie.datasource.partition_extractor_class": _SYNC,
     "hoodie.datasource.write.row.writer.enable": _TUNING,
     "hoodie.delete.shuffle.parallelism": _TUNING,
-    "hoodie.enable.data.skipping": _METADATA,
     "hoodie.fail.job.on.duplicate.data.file.detection": _TUNING,
     "hoodie.fail.on.timeline.archiving": _SERVICES,
     "hoodie.fail.writes.on.inline.table.service.exception": _SERVICES,
+    "hoodie.fileid.prefix.provider.class": _TUNING,
     "hoodie.finalize.write.parallelism": _TUNING,
+    "hoodie.fs.atomic_creation.support": "drawstring knows which storages create a file at most once",
+    "hoodie.index.name": _METADATA,
     "hoodie.insert.shuffle.parallelism": _TUNING,
+    "hoodie.io.factory.class": _TUNING,
     "hoodie.meta.fields.to.exclude": _TUNING,
     "hoodie.partition.metafile.use.base.format": "partition metadata is always in properties format",
     "hoodie.payload.event.time.field": _MONITORING,
     "hoodie.post.commit.failures.ignored": _SERVICES,
     "hoodie.prewrite.cleaner.policy": _SERVICES,
+    "hoodie.read.blob.inline.mode": _TUNING,
+    "hoodie.read.columns.set": _HIVE,
     "hoodie.release.resource.on.completion.enable": _TUNING,
     "hoodie.sensitive.config.keys": "drawstring never logs values",
     "hoodie.skip.default.partition.validation": _TUNING,
+    "hoodie.spark.polaris.catalog.class": _SYNC,
+    "hoodie.table.checksum": _TABLE,
+    "hoodie.table.create.schema": _TABLE,
     "hoodie.table.format": "there is one table format",
+    "hoodie.table.index.defs.path": _TABLE,
+    "hoodie.table.initial.version": _TABLE,
+    "hoodie.table.legacy.payload.class": _TABLE,
+    "hoodie.table.log.file.format": _TABLE,
+    "hoodie.table.partition_extractor_class": _SYNC,
+    "hoodie.table.ro.file.format": _HIVE,
+    "hoodie.table.rt.file.format": _HIVE,
+    "hoodie.table.secondary.indexes.metadata": _TABLE,
     "hoodie.upsert.shuffle.parallelism": _TUNING,
-    "hoodie.write.application.id": _LOCKS,
+    "hoodie.valid.commits.list": _HIVE,
+    "hoodie.vector.columns": _TABLE,
+    "hoodie.write.application.id": "a holder is described by its process, or by hoodie.write.lock.app_id",
     "hoodie.write.auto.upgrade": "drawstring never upgrades a table by itself",
     "hoodie.write.can.ignore.post.commit.failures": _SERVICES,
     "hoodie.write.complex.keygen.validation.enable": "keys of existing tables are kept as they are",
-    "hoodie.write.conflict.resolution.strategy": _LOCKS,
+    "hoodie.write.concat.handle.class": _TUNING,
     "hoodie.write.empty.clean.interval.hours": _SERVICES,
     "hoodie.write.ignore.failed": "a failed write is never committed",
     "hoodie.write.markers.type": "markers are always files of their own",
     "hoodie.write.merge.handle.class": _TUNING,
+    "hoodie.write.merge.handle.fallback": _TUNING,
     "hoodie.write.record.positions": _TUNING,
     "hoodie.write.tagged.record.storage.level": _TUNING,
     "hoodie.write.track.event.time.watermark": _TUNING,
@@ -153,7 +183,9 @@ def reason_to_ignore(key: str) -> str | None:
     if key in IGNORED_KEYS:
         return IGNORED_KEYS[key]
     family = _family(key)
-    return None if family is None else IGNORED_FAMILIES[family]
+    if family is None or (family in CLOSED_FAMILIES and key not in _known_keys()):
+        return None
+    return IGNORED_FAMILIES[family]
 
 
 def meant_key(key: str, options: Collection[str]) -> str | None:

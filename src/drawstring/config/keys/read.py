@@ -7,6 +7,7 @@ from typing import Final
 from drawstring.config.options.option import Kind, Option, Scope
 
 METADATA_ENABLE: Final = "hoodie.metadata.enable"
+DATA_SKIPPING: Final = "hoodie.enable.data.skipping"
 
 READ_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
@@ -15,6 +16,7 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         Scope.READ,
         default="snapshot",
         choices=("snapshot", "read_optimized", "incremental"),
+        alternatives=("hoodie.datasource.view.type",),
         field="query_type",
     ),
     Option(
@@ -129,6 +131,15 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         Kind.FLAG,
         default=False,
         field="uses_metadata",
+    ),
+    Option(
+        DATA_SKIPPING,
+        "Whether queries that use the metadata table leave out partitions and files whose statistics and"
+        " indexes in it rule the condition out.",
+        Scope.READ,
+        Kind.FLAG,
+        default=True,
+        field="skips_data",
     ),
     Option(
         "drawstring.columns",

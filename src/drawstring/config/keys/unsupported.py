@@ -21,8 +21,19 @@ def _never(key: str, doc: str, *alternatives: str, scope: Scope = Scope.WRITE) -
     return Option(key, doc, scope, alternatives=alternatives, only=(NOTHING,))
 
 
+def _sync(key: str, doc: str) -> Option:
+    return Option(key, f"{doc} {_NOT_SYNCED}", kind=Kind.FLAG, only=("FALSE", "TRUE"), warning=_NOT_SYNCED)
+
+
+_NOT_SYNCED: Final = "This release registers nothing in catalogs: the write goes on, with a warning."
 _WRITE: Final = "hoodie.datasource.write."
 _READ: Final = "hoodie.datasource.read."
+
+_OF_MERGERS: Final = (
+    "hoodie.payload.delete.field",
+    "hoodie.payload.delete.marker",
+    "hoodie.write.partial.update.unavailable.value",
+)
 
 CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only(
@@ -39,8 +50,8 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only("FALSE", "hoodie.schema.on.read.enable", "Whether columns may be renamed and dropped."),
     _only("FALSE", "hoodie.allow.operation.metadata.field", "Whether records store their operation."),
     _never("hoodie.partition.ttl.strategy.class", "Class that selects expired partitions."),
-    _only("FALSE", "hoodie.datasource.hive_sync.enable", "Whether a write registers the table in Hive."),
-    _only("FALSE", "hoodie.datasource.meta.sync.enable", "Whether a write registers the table in catalogs."),
+    _sync("hoodie.datasource.hive_sync.enable", "Whether a write registers the table in Hive."),
+    _sync("hoodie.datasource.meta.sync.enable", "Whether a write registers the table in catalogs."),
     _only("FALSE", "hoodie.errortable.enable", "Whether bad records go to another table."),
     _only("FALSE", "hoodie.metaserver.enabled", "Whether a server stores the timeline."),
     _only("FALSE", "hoodie.write.commit.callback.on", "Whether a commit calls a web address."),
@@ -57,6 +68,17 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _never("hoodie.static.overwrite.partition.paths", "Partitions that an overwrite replaces."),
     _never(_WRITE + "commitmeta.key.prefix", "Options with this prefix become commit metadata."),
     _never(_WRITE + "secondarykey.column", "Columns of a secondary index."),
+    _never("hoodie.index.class", "Class of an index."),
+    _only(
+        "FALSE", "hoodie.table.multiple.base.file.formats.enable", "Whether base files have several formats."
+    ),
+    *(_never(f"hoodie.record.merge.property.{each}", "How a payload class merges.") for each in _OF_MERGERS),
+    _never("hoodie.write.partial.update.unavailable.value", "Value that leaves a column as it is."),
+    _only(
+        "TRUE",
+        "hoodie.payload.update.on.same.ordering.field",
+        "Whether of records with the same ordering value the later one wins.",
+    ),
     _never("hoodie.write.partial.update.schema", "Schema of partial updates."),
     _never("hoodie.table.partial.update.mode", "How partial updates are merged."),
     _never("hoodie.write.schema", "Schema of the incoming rows."),
@@ -82,7 +104,10 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         scope=Scope.READ,
     ),
     _only("FALSE", "hoodie.query.as.ro.table", "Whether only base files are read.", scope=Scope.READ),
-    _never("hoodie.datasource.view.type", "Old name of the query type.", scope=Scope.READ),
+    _only(
+        "FALSE", _READ + "partition.value.extractor.enabled", "Whether a class reads paths.", scope=Scope.READ
+    ),
+    _only("FALSE", "hoodie.realtime.merge.skip", "Whether log files are left out.", scope=Scope.READ),
     _never(_READ + "paths", "Paths to read.", scope=Scope.READ),
     _never(_READ + "incr.filters", "Filters of an incremental query.", scope=Scope.READ),
     _never(_READ + "incr.path.glob", "Paths of an incremental query.", scope=Scope.READ),

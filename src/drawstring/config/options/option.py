@@ -52,6 +52,7 @@ class Option:
         field: the attribute in `WriteOptions` or `ReadOptions`, empty if the value is only checked.
         stored_as: the key under which a new table stores the value, empty if it does not.
         minimum: smallest number.
+        warning: what to tell users who switch the option on, empty for nothing.
     """
 
     key: str
@@ -65,6 +66,7 @@ class Option:
     field: str = ""
     stored_as: str = ""
     minimum: int = 1
+    warning: str = ""
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.read import METADATA_ENABLE, READ_OPTIONS
+from drawstring.config.keys.read import DATA_SKIPPING, METADATA_ENABLE, READ_OPTIONS
 from drawstring.config.options.option import Given, Scope
 from drawstring.config.options.registry import fields_of, parse_options
 
@@ -31,6 +31,7 @@ class ReadOptions:
         columns: columns to read, None for all.
         where: SQL predicate, None for all rows.
         uses_metadata: whether the metadata table is read instead of listing the storage.
+        skips_data: whether the metadata table, if it is read, rules out files.
     """
 
     query_type: str
@@ -50,11 +51,12 @@ class ReadOptions:
     columns: tuple[str, ...] | None
     where: str | None
     uses_metadata: bool
+    skips_data: bool
 
     @property
     def of_table(self) -> Mapping[str, bool]:
-        """The options with which the table is opened; see `uses_metadata`."""
-        return {METADATA_ENABLE: self.uses_metadata}
+        """The options with which the table is opened; see `table_options`."""
+        return {METADATA_ENABLE: self.uses_metadata, DATA_SKIPPING: self.skips_data}
 
     @property
     def is_cdc(self) -> bool:
@@ -77,8 +79,21 @@ class ReadOptions:
         return options
 
 
-def uses_metadata(given: Given) -> bool:
-    """Return whether the options of an open table ask for its metadata table to be read.
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """The options with which a table is opened.
+
+    Attributes:
+        uses_metadata: whether the metadata table is read instead of listing the storage.
+        skips_data: whether the metadata table, if it is read, rules out files.
+    """
+
+    uses_metadata: bool
+    skips_data: bool
+
+
+def table_options(given: Given) -> TableOptions:
+    """Parse the options with which a table is opened.
 
     Args:
         given: texts or Python values by key.
@@ -87,13 +102,15 @@ def uses_metadata(given: Given) -> bool:
         InvalidError: an option is unknown, or belongs to single queries.
     """
     parsed = parse_options(given, Scope.READ)
-    others = [key for option, (key, _) in parsed.items() if option.key != METADATA_ENABLE]
+    of_table = (METADATA_ENABLE, DATA_SKIPPING)
+    others = [key for option, (key, _) in parsed.items() if option.key not in of_table]
     if others:
         raise InvalidError(
-            f"{others[0]} cannot be given when a table is opened, only {METADATA_ENABLE} can. Give it to the"
-            " query."
+            f"{others[0]} cannot be given when a table is opened, only {' and '.join(of_table)} can. Give it"
+            " to the query."
         )
-    return bool(fields_of(READ_OPTIONS, parsed)["uses_metadata"])
+    fields = fields_of(READ_OPTIONS, parsed)
+    return TableOptions(bool(fields["uses_metadata"]), bool(fields["skips_data"]))
 
 
 def _check_read(options: ReadOptions) -> None:

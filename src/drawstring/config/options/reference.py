@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from drawstring.config.keys.ignored import IGNORED_FAMILIES, IGNORED_KEYS
+from drawstring.config.keys.ignored import CLOSED_FAMILIES, IGNORED_FAMILIES, IGNORED_KEYS
 from drawstring.config.keys.read import READ_OPTIONS
 from drawstring.config.keys.storage import STORAGE_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
@@ -47,7 +47,7 @@ def reference_page() -> str:
             "These options do not change results; a log message lists those that were given.\n",
             "| keys | reason |",
             "|---|---|",
-            *(f"| `{prefix}*` | {why} |" for prefix, why in IGNORED_FAMILIES.items()),
+            *(_family_row(prefix, why) for prefix, why in IGNORED_FAMILIES.items()),
             *(f"| `{key}` | {why} |" for key, why in IGNORED_KEYS.items()),
             "",
         ]
@@ -73,10 +73,20 @@ def _values(option: Option) -> str:
     return ", ".join(f"`{value}`" for value in allowed) or option.kind.value
 
 
+def _listed(option: Option) -> str:
+    """Return the value that changes nothing, or all of them if the others only give a warning."""
+    return ", ".join(f"`{value.lower()}`" for value in option.only[: None if option.warning else 1])
+
+
 def _checked_row(option: Option) -> str:
-    accepted = "nothing" if option.only == (NOTHING,) else f"`{option.only[0].lower()}`"
+    accepted = "nothing" if option.only == (NOTHING,) else _listed(option)
     also = "".join(f", `{key}`" for key in option.alternatives)
     return f"| `{option.key}`{also} | {accepted} | {option.doc} |"
+
+
+def _family_row(prefix: str, why: str) -> str:
+    closed = ", keys of Hudi only" if prefix in CLOSED_FAMILIES else ""
+    return f"| `{prefix}*`{closed} | {why} |"
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.ignored import IGNORED_KEYS, meant_key, reason_to_ignore
+from drawstring.config.keys.locks import is_of_users_provider
 from drawstring.config.keys.read import READ_OPTIONS
 from drawstring.config.keys.storage import STORAGE_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
@@ -19,6 +21,7 @@ _LOG: Final = logging.getLogger("drawstring.config")
 
 ALL_OPTIONS: Final[tuple[Option, ...]] = (*WRITE_OPTIONS, *READ_OPTIONS, *CHECKED_OPTIONS, *STORAGE_OPTIONS)
 OPTION_OF_KEY: Final[Mapping[str, Option]] = {key: option for option in ALL_OPTIONS for key in option.keys}
+_OF_USERS_LOCK: Final = "it is of the lock provider"
 _OURS: Final = ("hoodie.", "drawstring.")
 _SUGGESTED: Final = (*OPTION_OF_KEY, *IGNORED_KEYS)
 _BARE: Final = tuple(key for key in OPTION_OF_KEY if not key.startswith(_OURS))
@@ -51,11 +54,13 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
         if text is None:
             continue
         if option is None:
-            reason = _reason(key, text)
+            reason = _reason(key, given)
             if reason:
                 ignored[key] = reason
         elif option.scope is scope:
             _add(parsed, option, key, text)
+            if option.warning and parsed[option][1]:
+                _warn(f"{key}={text}: {option.warning}")
         else:
             other_scopes.append(key)
     if other_scopes:
@@ -120,13 +125,19 @@ def _add(parsed: dict[Option, tuple[str, Value]], option: Option, key: str, text
         )
 
 
-def _reason(key: str, text: str) -> str | None:
+@cache
+def _warn(message: str) -> None:
+    """Log a warning once per process: each batch of a stream has the same options."""
+    _LOG.warning("%s", message)
+
+
+def _reason(key: str, given: Given) -> str | None:
     """Return why a key that is not a supported option may be ignored; None for keys of other programs."""
     if not key.startswith(_OURS):
         if difflib.get_close_matches(key, _BARE, n=1, cutoff=0.85):
             raise unknown_key(key)
         return None
-    reason = reason_to_ignore(key)
+    reason = _OF_USERS_LOCK if is_of_users_provider(key, given) else reason_to_ignore(key)
     near = meant_key(key, OPTION_OF_KEY)
     if reason is None or near is not None:
         raise unknown_key(key, near)

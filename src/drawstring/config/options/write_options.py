@@ -83,14 +83,13 @@ class WriteOptions:
         cdc_enabled, cdc_mode: whether a new table writes CDC log files, and with what contents.
         populate_meta_fields, drop_partition_columns: which columns the files of a new table have.
         merge_mode, payload_class: how versions of a record merge.
-        index_type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM` or `BUCKET`.
+        index_type: one of `config.keys.index.SUPPORTED_INDEXES`.
         bucket_count, bucket_expressions, bucket_hash_fields, bucket_engine: settings of the bucket index.
-        simple_index_moves, bloom_index_moves: whether records change their partition with a global index.
-        bloom_prunes_by_ranges: whether bloom indexes skip files by key range.
+        simple_, bloom_, record_index_update_partition_path: whether records change their partition.
+        bloom_prunes_by_ranges: whether files are skipped by key range.
         log_index, log_index_clique_files: whether log files contain an index, and how many share a summary.
         log_block_format: `parquet` or `avro`.
-        compression: codec of Parquet data.
-        bloom_enabled: whether base files contain a bloom filter.
+        compression, bloom_enabled: codec of Parquet data; whether base files contain a bloom filter.
         sizing: settings of file sizing.
         bulk, bootstrap: settings of bulk_insert and of the bootstrap operation.
         clustering, appending: settings of clustering, and of the merging of small files after appends.
@@ -131,6 +130,7 @@ class WriteOptions:
     bucket_engine: str | None
     simple_index_update_partition_path: bool
     bloom_index_update_partition_path: bool
+    record_index_update_partition_path: bool
     bloom_prunes_by_ranges: bool
     log_index: bool | None
     log_index_clique_files: int | None
