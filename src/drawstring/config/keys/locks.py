@@ -13,6 +13,15 @@ from drawstring.config.options.option import Given, Kind, Option, text_of
 _PREFIX: Final = "hoodie.write.lock."
 LOCK_PROVIDER: Final = _PREFIX + "provider"
 _HANDED_ON: Final = (_PREFIX, "hoodie.aws.")
+_DESCRIBING: Final = {
+    f"{_PREFIX}zookeeper.": "zookeeper",
+    f"{_PREFIX}dynamodb.": "dynamodb",
+    f"{_PREFIX}filesystem.": "file_system",
+    f"{_PREFIX}hivemetastore.": "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider",
+}
+"""Prefixes of keys that say where a lock is, and the provider that it is of."""
+_OF_OWN: Final = (f"{_PREFIX}wait_time_ms", f"{_PREFIX}storage.", f"{_PREFIX}conflict.")
+"""Beginnings of keys that apply to the table's own lock as well."""
 _RENEWALS_MIN: Final = 10
 """How many renewals fit into the validity of a lease, at least, as in Hudi."""
 
@@ -101,10 +110,12 @@ class LockSettings:
             given: options by key, as a user gave them.
 
         Raises:
-            InvalidError: a lease would not be renewed often enough.
+            InvalidError: a lease would not be renewed often enough, or a lock is described and not chosen.
         """
         texts = {key.lower(): text_of(value) or "" for key, value in given.items()}
         settings = cls(**fields, given={key: texts[key] for key in texts if key.startswith(_HANDED_ON)})
+        if not settings.provider:
+            _check_not_described(settings.given)
         validity, renew = settings.lease_seconds, settings.renew_seconds
         if validity and renew and validity < _RENEWALS_MIN * renew:
             raise InvalidError(
@@ -117,11 +128,7 @@ class LockSettings:
     @property
     def known_provider(self) -> ProviderName | None:
         """The provider that comes with drawstring; None for one of a user's own."""
-        named = self.provider.strip()
-        if not named:
-            return ProviderName.OWN
-        by_class = HUDI_CLASSES.get(named) or _OF_SIMPLE_NAME.get(named.rpartition(".")[2])
-        return by_class or next((name for name in ProviderName if name == named.lower()), None)
+        return _known_provider(self.provider)
 
     @property
     def lease_ms_and_renewal(self) -> tuple[int, float] | None:
@@ -153,9 +160,47 @@ class LockSettings:
 _OF_SIMPLE_NAME: Final = {name.rpartition(".")[2]: provider for name, provider in HUDI_CLASSES.items()}
 
 
+def _known_provider(text: str) -> ProviderName | None:
+    named = text.strip()
+    if not named:
+        return ProviderName.OWN
+    by_class = HUDI_CLASSES.get(named) or _OF_SIMPLE_NAME.get(named.rpartition(".")[2])
+    return by_class or next((name for name in ProviderName if name == named.lower()), None)
+
+
+def _check_not_described(given: Mapping[str, str]) -> None:
+    """Refuse the description of a lock that nothing would take, as Hudi's writers may well take it.
+
+    Raises:
+        InvalidError: an option says where a lock is, and none says to take it.
+    """
+    for key in sorted(key for key, text in given.items() if text):
+        for prefix, provider in _DESCRIBING.items():
+            if key.startswith(prefix):
+                raise InvalidError(
+                    f"{key} describes a lock that the write would not take, so that others would not see it."
+                    f" Set {LOCK_PROVIDER}={provider} as well, or drop the option."
+                )
+
+
+def is_of_users_provider(key: str, options: Given) -> bool:
+    """Return whether a key may be an option of a lock provider of a user's own.
+
+    Args:
+        key: in lower case.
+        options: all options that were given.
+    """
+    named = next((text_of(value) for name, value in options.items() if name.lower() == LOCK_PROVIDER), None)
+    return key.startswith(_PREFIX) and _known_provider(named or "") is None
+
+
 def without_provider(options: Given) -> dict[str, object]:
     """Return options that take the table's own lock, whatever lock they named."""
-    return {key: value for key, value in options.items() if key.lower() != LOCK_PROVIDER}
+    return {
+        key: value
+        for key, value in options.items()
+        if not key.lower().startswith(_PREFIX) or key.lower().startswith(_OF_OWN)
+    }
 
 
 def _text(key: str, doc: str, field: str, default: str = "", choices: tuple[str, ...] = ()) -> Option:
@@ -255,7 +300,11 @@ LOCK_OPTIONS: Final[tuple[Option, ...]] = (
         "Region of DynamoDB; the environment variable `AWS_REGION` when not given, else `us-east-1`.",
         "dynamodb_region",
     ),
-    _text("dynamodb.endpoint_url", "Address of DynamoDB, for servers other than AWS's.", "dynamodb_endpoint"),
+    _text(
+        "dynamodb.endpoint_url",
+        "Address of DynamoDB, for servers other than AWS's; https if it has no scheme.",
+        "dynamodb_endpoint",
+    ),
     _text(
         "dynamodb.billing_mode",
         "How AWS bills a new DynamoDB table.",
