@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
 import sys
 import time
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,7 +144,7 @@ def test_a_holder_that_stood_still_finds_its_lock_lost(s3: S3Server, locks: str)
     assert not quick.try_acquire()
     clock.sleep(61)
     assert quick.try_acquire()
-    with pytest.raises(ConflictError, match="in DynamoDB was lost"):
+    with pytest.raises(ConflictError, match=r"item rides of the DynamoDB table .* was lost"):
         slow.check()
     slow.release()
     quick.check()
@@ -186,7 +188,7 @@ def test_a_lock_that_was_taken_without_an_answer_is_given_back(s3: S3Server, loc
     lock = lock_of(s3, locks)
     assert not lock.is_held()
     s3.fail("", "lost", *["busy"] * 10)
-    with pytest.raises(UnavailableError, match="Check region, credentials and network"):
+    with pytest.raises(UnavailableError, match="Check region and network"):
         lock.try_acquire()
     s3.fail()
     assert stored(s3, locks) is not None
@@ -237,6 +239,54 @@ def test_a_table_of_locks_is_needed() -> None:
     settings = WriteOptions.parse({"hoodie.write.lock.provider": "dynamodb"}).locking
     with pytest.raises(InvalidError, match=r"needs hoodie\.write\.lock\.dynamodb\.table"):
         provided_lock(memory(), SystemClock(), SystemIds(), settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"hoodie.write.lock.dynamodb.region": "eu central"}, r"'eu central'.*lock\.dynamodb\.region"),
+        ({"hoodie.write.lock.dynamodb.endpoint_url": "htp:/x"}, r"endpoint_url=htp:/x is no address"),
+        ({"hoodie.write.lock.dynamodb.endpoint_url": "http://h:p"}, r"endpoint_url=http://h:p is no address"),
+        ({"hoodie.aws.access.key": "k"}, r"access\.key is given without hoodie\.aws\.secret\.key"),
+        ({"hoodie.aws.secret.key": "s"}, r"secret\.key is given without hoodie\.aws\.access\.key"),
+        ({"hoodie.aws.session.token": "t"}, r"session\.token is given without hoodie\.aws\.access\.key"),
+    ],
+)
+def test_options_that_make_no_client_are_named(given: dict[str, str], text: str) -> None:
+    known = {"hoodie.write.lock.provider": "dynamodb_implicit", "hoodie.write.lock.dynamodb.table": "locks"}
+    settings = WriteOptions.parse({**known, **given}).locking
+    with pytest.raises(InvalidError, match=text):
+        provided_lock(memory(), SystemClock(), SystemIds(), settings)
+
+
+def test_without_credentials_the_error_says_what_to_set(
+    s3: S3Server, locks: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setattr("boto3.DEFAULT_SESSION", None)
+    dynamodb_lock._client.cache_clear()
+    given = {**dynamodb_options(s3, locks), "hoodie.aws.access.key": "", "hoodie.aws.secret.key": ""}
+    lock = provided_lock(memory(), SystemClock(), SystemIds(), WriteOptions.parse(given).locking)
+    dynamodb_lock._client.cache_clear()
+    assert lock is not None
+    with pytest.raises(InvalidError, match=rf"item rides of the DynamoDB table {locks}.*Set hoodie\.aws\."):
+        lock.try_acquire()
+    lock.release()
+
+
+def test_a_table_with_another_key_is_refused(s3: S3Server, locks: str) -> None:
+    dynamodb_client(s3).create_table(
+        TableName=locks,
+        KeySchema=[{"AttributeName": "other", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "other", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    with pytest.raises(InvalidError, match=rf"table {locks} .*Name another table in .*dynamodb\.table"):
+        lock_of(s3, locks).try_acquire()
 
 
 def test_without_boto3_the_error_says_what_to_install(

@@ -3,15 +3,16 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import drawstring
 from drawstring.base.clock import Clock, Ids, SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, UnsupportedError
-from drawstring.config.keys.locks import HUDI_CLASSES, LockSettings, ProviderName
+from drawstring.config.keys.locks import HUDI_CLASSES, LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
@@ -315,3 +316,44 @@ def test_a_provider_may_be_a_function(own_provider: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(mylocks, "LogLock", provider)
     with table_lock(memory(), SystemClock(), SystemIds(), 0, settings_of("mine")) as lock:
         assert isinstance(lock, InProcessLock)
+
+
+def broken(error: Exception) -> Callable[..., Lock]:
+    def provider(*_: object) -> Lock:
+        raise error
+
+    return provider
+
+
+@pytest.mark.parametrize(
+    ("provider", "text"),
+    [
+        (broken(KeyError("hoodie.write.lock.mine.url")), r"needs the option hoodie\.write\.lock\.mine\.url"),
+        (broken(TypeError("no")), r"made no lock \(TypeError: no\)"),
+        (lambda *_: object(), "without try_acquire, is_held, check, release, holder"),
+        (None, r"cannot be imported \(AttributeError: .*LogLock"),
+    ],
+    ids=["option", "error", "methods", "import"],
+)
+def test_a_fault_of_a_user_s_provider_is_told_under_its_name(
+    own_provider: str, monkeypatch: pytest.MonkeyPatch, provider: Any, text: str
+) -> None:
+    import mylocks
+
+    if provider is None:
+        monkeypatch.delattr(mylocks, "LogLock")
+    else:
+        monkeypatch.setattr(mylocks, "LogLock", provider)
+    named = rf"lock provider 'mine', which is mylocks:LogLock, .*{text}.*name another one in {LOCK_PROVIDER}"
+    with pytest.raises(InvalidError, match=named):
+        provided(memory(), settings_of("mine"))
+
+
+def test_an_error_of_drawstring_in_a_user_s_provider_stays_what_it_is(
+    own_provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mylocks
+
+    monkeypatch.setattr(mylocks, "LogLock", broken(UnavailableError("Consul is down.")))
+    with pytest.raises(UnavailableError, match="Consul is down"):
+        provided(memory(), settings_of("mine"))

@@ -239,6 +239,24 @@ def test_an_option_that_is_missing_is_named(given: dict[str, str], missing: str)
         lock_of(settings)
 
 
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"zookeeper.url": "127.0.0.1:abc"}, "zookeeper.url=127.0.0.1:abc"),
+        ({"zookeeper.url": "127.0.0.1:99999"}, "zookeeper.url=127.0.0.1:99999"),
+        ({"zookeeper.url": "a,"}, "zookeeper.url=a,"),
+        ({"zookeeper.url": ","}, "zookeeper.url=,"),
+        ({"zookeeper.url": "a", "zookeeper.port": "99999"}, "zookeeper.port=99999"),
+    ],
+)
+@pytest.mark.parametrize("provider", ["zookeeper", "zookeeper_implicit"])
+def test_an_address_that_names_no_server_is_refused(provider: str, given: dict[str, str], named: str) -> None:
+    options = {"provider": provider, "zookeeper.base_path": "/b", "zookeeper.lock_key": "k", **given}
+    settings = WriteOptions.parse({f"hoodie.write.lock.{key}": options[key] for key in options}).locking
+    with pytest.raises(InvalidError, match=rf"hoodie\.write\.lock\.{named} is no"):
+        lock_of(settings)
+
+
 def test_without_kazoo_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kazoo", None)
     settings = WriteOptions.parse({"hoodie.write.lock.provider": "zookeeper"}).locking

@@ -17,13 +17,14 @@ times a lease.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 from functools import lru_cache
 from typing import Any, Final
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
+from drawstring.base.errors import ConflictError, DrawstringError, InvalidError, UnavailableError
 from drawstring.base.threads import Renewal
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
@@ -41,10 +42,23 @@ _ABSENT: Final = "attribute_not_exists(#k)"
 _SAME: Final = "attribute_exists(#k) AND #v = :v"
 _OURS: Final = f"{_SAME} AND #o = :o"
 _NAMES: Final = {"#k": _KEY, "#v": _VERSION, "#o": _OWNER, "#l": _LEASE}
+_ACCESS: Final = ("hoodie.aws.access.key", "hoodie.aws.secret.key", "hoodie.aws.session.token")
 _POLL_SECONDS: Final = 0.5
 _NO_TABLE: Final = "ResourceNotFoundException"
 _REFUSALS: Final = frozenset({"ConditionalCheckFailedException", "ResourceInUseException"})
 """A condition did not hold; a table that is to be created is there."""
+_DENIALS: Final = frozenset(
+    {
+        "AccessDeniedException",
+        "ExpiredTokenException",
+        "IncompleteSignatureException",
+        "InvalidSignatureException",
+        "MissingAuthenticationTokenException",
+        "UnrecognizedClientException",
+    }
+)
+"""No credentials, or none that count: to try again would not help."""
+_ENDPOINT: Final = re.compile(r"(https?://)?(\[[0-9a-f:]+\]|[\w.-]+)(:\d{1,5})?(/.*)?", re.IGNORECASE)
 
 Item = dict[str, dict[str, str]]
 
@@ -115,7 +129,7 @@ class DynamoDbLock:
             ConflictError: another process took the lock, because this one stalled for too long.
         """
         if not self._beat():
-            raise ConflictError("The table lock in DynamoDB was lost. Retry the write.", path=self._place[1])
+            raise ConflictError(f"The table lock, {self._described}, was lost. Retry the write.")
 
     def release(self) -> None:
         """Delete the item, if it is ours."""
@@ -138,9 +152,13 @@ class DynamoDbLock:
             return "an owner that has just released it"
         left_ms = max(0, _lease_ms(current) - self._unchanged_ms(current))
         return (
-            f"{_text(current, _OWNER)}, item {self._place[1]} of the DynamoDB table {self._place[0]}, which"
-            f" counts as dead if it gives no sign of life for {left_ms // 1000} s more"
+            f"{_text(current, _OWNER)}, {self._described}, which counts as dead if it gives no sign of life"
+            f" for {left_ms // 1000} s more"
         )
+
+    @property
+    def _described(self) -> str:
+        return f"item {self._place[1]} of the DynamoDB table {self._place[0]}"
 
     @property
     def _key(self) -> Item:
@@ -207,6 +225,7 @@ class DynamoDbLock:
 
         Raises:
             UnavailableError: DynamoDB failed or did not answer.
+            InvalidError: credentials are missing or refused, or the table is of another kind.
         """
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -221,11 +240,24 @@ class DynamoDbLock:
             if code == _NO_TABLE and method == "get_item":
                 self._create_table()
                 return {}
-            raise UnavailableError(
-                f"DynamoDB failed ({error}). Check region, credentials and network, then try again.",
-                path=self._place[1],
-            ) from error
+            raise self._failed(error, code) from error
         return answer
+
+    def _failed(self, error: Exception, code: str) -> DrawstringError:
+        from botocore.exceptions import NoCredentialsError, ParamValidationError
+
+        what = f"for the table lock, {self._described} ({error})"
+        if code in _DENIALS or isinstance(error, NoCredentialsError):
+            return InvalidError(
+                f"DynamoDB is closed {what}. Set hoodie.aws.access.key and hoodie.aws.secret.key, or the"
+                " credentials of the environment or the instance, to ones that may read and write the table."
+            )
+        if code == "ValidationException" or isinstance(error, ParamValidationError):
+            return InvalidError(
+                f"DynamoDB refused a request {what}. Name another table in hoodie.write.lock.dynamodb.table:"
+                " one that does not exist yet, or whose only key is the text `key`."
+            )
+        return UnavailableError(f"DynamoDB failed {what}. Check region and network, then try again.")
 
     def _create_table(self) -> None:
         """Create the lock table, unless another process does, and wait until it can be used."""
@@ -255,21 +287,38 @@ def dynamodb_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettin
     """Return the lock with the key that the options name, or that follows from the table's address.
 
     Raises:
-        InvalidError: an option is missing, or boto3 is not installed.
+        InvalidError: an option is missing or names no region or server, or boto3 is not installed.
     """
     settings.needed(settings.dynamodb_table, "dynamodb.table")
     if settings.known_provider is ProviderName.DYNAMODB_IMPLICIT:
         key = address_hash(storage.spec.uri)
     else:
         key = settings.dynamodb_partition_key or load_config(storage).name
-    given = settings.given
-    access = (given.get(f"hoodie.aws.{name}") for name in ("access.key", "secret.key", "session.token"))
     region = settings.dynamodb_region or os.environ.get("AWS_REGION") or "us-east-1"
-    endpoint = settings.dynamodb_endpoint
-    if endpoint and not endpoint.startswith(("http://", "https://")):
-        endpoint = f"https://{endpoint}"
-    client = _client(settings.provider, region, endpoint, tuple(access), os.getpid())
+    client = _client(settings.provider, region, _endpoint(settings), _access(settings), os.getpid())
     return DynamoDbLock(client, key, clock, ids, settings, max(settings.wait_ms, LEASE_MS_MIN))
+
+
+def _access(settings: LockSettings) -> tuple[str | None, ...]:
+    """Return the key, the secret and the token of the options; without them boto3 looks for its own."""
+    key, secret, token = (settings.given.get(name) or None for name in _ACCESS)
+    if bool(key) != bool(secret) or (token and not key):
+        given = next(name for name in reversed(_ACCESS) if settings.given.get(name))
+        missing = _ACCESS[1] if key else _ACCESS[0]
+        raise InvalidError(f"{given} is given without {missing}. Give both, or neither.")
+    return key, secret, token
+
+
+def _endpoint(settings: LockSettings) -> str:
+    """Return the address of the service, empty for AWS's own; without a scheme it is https, as in Hudi."""
+    endpoint = settings.dynamodb_endpoint
+    match = _ENDPOINT.fullmatch(endpoint)
+    if endpoint and not match:
+        raise InvalidError(
+            f"hoodie.write.lock.dynamodb.endpoint_url={endpoint} is no address. Give it as https://host:port"
+            " or http://host:port."
+        )
+    return endpoint if match is None or match[1] else f"https://{endpoint}"
 
 
 @lru_cache(maxsize=8)
@@ -278,20 +327,29 @@ def _client(provider: str, region: str, endpoint: str, access: tuple[str | None,
     try:
         import boto3
         from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
     except ImportError as error:
         raise InvalidError(
             f"{LOCK_PROVIDER}={provider} needs boto3. Install it with: pip install 'drawstring[dynamodb]'"
         ) from error
     key, secret, token = access
-    return boto3.client(
-        "dynamodb",
-        region_name=region,
-        endpoint_url=endpoint or None,
-        aws_access_key_id=key,
-        aws_secret_access_key=secret,
-        aws_session_token=token,
-        config=Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "max_attempts": 4}),
-    )
+    limits = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "max_attempts": 4})
+    try:
+        return boto3.client(
+            "dynamodb",
+            region_name=region,
+            endpoint_url=endpoint or None,
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
+            aws_session_token=token,
+            config=limits,
+        )
+    except (BotoCoreError, ValueError) as error:
+        raise InvalidError(
+            f"There is no client of DynamoDB for the region {region!r} ({error}). Check"
+            " hoodie.write.lock.dynamodb.region (or AWS_REGION), hoodie.write.lock.dynamodb.endpoint_url and"
+            " the settings of AWS in the environment."
+        ) from error
 
 
 def _text(item: Item, name: str) -> str:

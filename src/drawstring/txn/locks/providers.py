@@ -7,11 +7,11 @@ A user's own provider is an entry point of the group `drawstring.lock_providers`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.dynamodb_lock import LEASE_MS_MIN, dynamodb_lock
@@ -24,6 +24,7 @@ from drawstring.txn.locks.zookeeper_lock import zookeeper_lock
 GROUP: Final = "drawstring.lock_providers"
 _DYNAMODB: Final = (ProviderName.DYNAMODB, ProviderName.DYNAMODB_IMPLICIT)
 _WATCHING_MS: Final = 5000
+_METHODS: Final = ("try_acquire", "is_held", "check", "release", "holder")
 
 
 def provided_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock | None:
@@ -77,11 +78,51 @@ _PROVIDERS: Final[Mapping[ProviderName, LockProvider]] = {
 }
 
 
+class _Named:
+    """A provider of a user's own, whose faults are told under its name.
+
+    Args:
+        entry: its entry point.
+    """
+
+    def __init__(self, entry: EntryPoint) -> None:
+        self._entry = entry
+
+    def __call__(self, storage: Storage, clock: Clock, ids: Ids, settings: LockSettings, /) -> Lock:
+        """Import the provider and return its lock.
+
+        Raises:
+            InvalidError: it cannot be imported, raised an error, or made no lock.
+        """
+        try:
+            provider: LockProvider = self._entry.load()
+        except Exception as error:
+            raise self._fault("cannot be imported", error) from error
+        try:
+            lock = provider(storage, clock, ids, settings)
+        except DrawstringError:
+            raise
+        except KeyError as error:
+            raise self._fault(f"needs the option {error.args[0]}, which was not given", None) from error
+        except Exception as error:
+            raise self._fault("made no lock", error) from error
+        missing = [method for method in _METHODS if not callable(getattr(lock, method, None))]
+        if missing:
+            raise self._fault(f"made a lock without {', '.join(missing)}", None)
+        return lock
+
+    def _fault(self, what: str, error: Exception | None) -> InvalidError:
+        cause = "" if error is None else f" ({type(error).__name__}: {error})"
+        entry = self._entry
+        return InvalidError(
+            f"The lock provider {entry.name!r}, which is {entry.value}, {what}{cause}. Mend it or its"
+            f" options, or name another one in {LOCK_PROVIDER}."
+        )
+
+
 def _users_own(name: str) -> LockProvider:
-    found = entry_points(group=GROUP, name=name)
-    if found:
-        provider: LockProvider = next(iter(found)).load()
-        return provider
+    for entry in entry_points(group=GROUP, name=name):
+        return _Named(entry)
     if name.startswith("org.apache.hudi."):
         raise UnsupportedError(
             f"{LOCK_PROVIDER}={name} is not supported: drawstring cannot take this lock, so writers of Hudi"

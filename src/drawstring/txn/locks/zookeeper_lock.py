@@ -201,10 +201,10 @@ def zookeeper_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSetti
     """Return the lock at the path that the options name, or that follows from the table's address.
 
     Raises:
-        InvalidError: an option is missing, or kazoo is not installed.
+        InvalidError: an option is missing or names no server, or kazoo is not installed.
     """
     _check_installed(settings)
-    settings.needed(settings.zookeeper_url, "zookeeper.url")
+    _check_servers(settings.needed(settings.zookeeper_url, "zookeeper.url"), settings.zookeeper_port)
     if settings.known_provider is ProviderName.ZOOKEEPER_IMPLICIT:
         return ZookeeperLock(f"/tmp/{address_hash(storage.spec.uri)}/{_IMPLICIT_KEY}", ids, settings)
     base_path = settings.needed(settings.zookeeper_base_path, "zookeeper.base_path")
@@ -219,6 +219,25 @@ def _check_installed(settings: LockSettings) -> None:
         raise InvalidError(
             f"{LOCK_PROVIDER}={settings.provider} needs kazoo. Install it with: pip install"
             " 'drawstring[zookeeper]'"
+        ) from error
+
+
+def _check_servers(url: str, port: int) -> None:
+    """Refuse addresses that kazoo cannot take apart, which it does only when it connects."""
+    from kazoo.hosts import collect_hosts
+
+    try:
+        collect_hosts(_servers("localhost", port))
+    except ValueError as error:
+        raise InvalidError(
+            f"hoodie.write.lock.zookeeper.port={port} is no port. Give one from 1 to 65535."
+        ) from error
+    try:
+        collect_hosts(_servers(url, port))
+    except ValueError as error:
+        raise InvalidError(
+            f"hoodie.write.lock.zookeeper.url={url} is no list of servers ({error}). Give it as"
+            " host:port,host:port."
         ) from error
 
 
