@@ -36,7 +36,7 @@ def test_a_key_is_found_in_whichever_block_it_is() -> None:
     assert len(data) > 2 * BLOCK_BYTES_MAX
     for number in (0, 1, 1_048, 1_500, 2_999):
         key = f"part={number:05}"
-        (found,) = reader(data).seek([key, "part=none"])
+        (found,) = reader(data).seek(pa.array([key, "part=none"]))
         assert (found.keys.to_pylist(), found.values().to_pylist()) == ([key], [entries[key]])
 
 

@@ -33,7 +33,7 @@ GOLDEN = Path(__file__).parents[1] / "golden/tables"
 
 
 def pairs_of(data: bytes, keys: list[str] | None = None) -> list[tuple[str, bytes]]:
-    return pairs_in(reader(data).scan() if keys is None else reader(data).seek(keys))
+    return pairs_in(reader(data).scan() if keys is None else reader(data).seek(pa.array(keys, pa.string())))
 
 
 def pairs_in(entries: Iterable[HFileEntries]) -> list[tuple[str, bytes]]:
@@ -189,10 +189,10 @@ def test_a_lookup_of_many_keys_reads_each_block_at_most_once(monkeypatch: pytest
     )
 
     wanted = [f"k{at:03d}" for at in range(199, 50, -1)]
-    assert [key for key, _ in pairs_in(opened.seek(wanted))] == wanted[::-1]
+    assert [key for key, _ in pairs_in(opened.seek(pa.array(wanted)))] == wanted[::-1]
     assert len(read) == len(set(read)) <= 16
     read.clear()
-    assert [key for key, _ in pairs_in(opened.seek(["k125"]))] == ["k125"]
+    assert [key for key, _ in pairs_in(opened.seek(pa.array(["k125"])))] == ["k125"]
     assert len(read) == 1
     read.clear()
     assert len(pairs_in(opened.seek_prefixes(["k12", "k19", "k0000"]))) == 20

@@ -54,7 +54,7 @@ def read_hfile(data: bytes, schema_json: str | None = None) -> None:
     """Read an HFile, look up a key that it may have, read its meta blocks and records."""
     reader = HFileReader(pa.BufferReader(data), len(data))
     reader.meta("bloomFilter")
-    list(reader.seek(["a", "k050", "__all_partitions__"]))
+    list(reader.seek(pa.array(["a", "k050", "__all_partitions__"])))
     list(reader.seek_prefixes(["k05", "__"]))
     entries = list(reader.scan())
     schema = schema_json or reader.schema_json

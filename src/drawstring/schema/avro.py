@@ -18,7 +18,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import types as pt
@@ -27,6 +28,9 @@ from drawstring.base.bounds import AVRO_TYPES_MAX
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.schema.normal import normalise
+
+_SCHEMAS_CACHED: Final = 64
+"""Number of schemas whose Arrow form is cached: all commits of a table have the same few."""
 
 _ILLEGAL_START = re.compile(r"^[^A-Za-z_]")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
@@ -80,6 +84,7 @@ _LOGICAL = {
 }
 
 
+@lru_cache(maxsize=_SCHEMAS_CACHED)
 def avro_to_arrow(schema_json: str, *, with_unions: bool = False) -> pa.Schema:
     """Return the Arrow schema of an Avro record schema.
 

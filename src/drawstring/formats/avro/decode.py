@@ -7,7 +7,7 @@ those after the last requested one are not read at all. Blocks of few records ar
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ from drawstring.formats.avro.datums import Array, Datums
 from drawstring.formats.avro.single import PlainSchemas, arrow_of
 from drawstring.schema.avro import full_name, union_branches
 
-__all__ = ["DAMAGE", "Spans", "decode_rows"]
+__all__ = ["DAMAGE", "RowDecoder", "Spans", "decode_rows"]
 
 _PART_BYTES: Final = 2 << 20
 _PART_ROWS: Final = 16_384
@@ -75,18 +75,44 @@ def decode_rows(
     Raises:
         ValueError or another of `DAMAGE`: the bytes do not fit the schema.
     """
-    check_bounded(avro)
-    requested = [name for name in schema.names if columns is None or name in columns] or schema.names
-    single = PlainSchemas()
-    plain = single.of(avro, {}, "")
-    if len(spans.starts) < _FEW_ROWS and not single.has_unions:
-        batches: Iterator[pa.RecordBatch] = iter([_one_by_one(spans, plain, schema).select(requested)])
-    else:
-        rows = _Rows(_Columns().fields_of(avro, list(schema)), schema, frozenset(requested))
-        batches = (rows.read(part) for part in spans.parts())
-    for batch in batches:
-        batch.validate(full=True)
-        yield batch
+    yield from RowDecoder.of(avro, schema, columns).decode(spans)
+
+
+@dataclass(frozen=True, slots=True)
+class RowDecoder:
+    """Decodes records of one schema; see `decode_rows`."""
+
+    schema: pa.Schema
+    requested: Sequence[str]
+    plain: Any
+    has_unions: bool
+    columns: tuple[Column, ...]
+
+    @staticmethod
+    def of(avro: dict[str, Any], schema: pa.Schema, columns: Collection[str] | None = None) -> RowDecoder:
+        """Return the decoder of a schema; the arguments are those of `decode_rows`.
+
+        Raises:
+            ValueError: values of the schema could outgrow their bytes.
+        """
+        check_bounded(avro)
+        requested = [name for name in schema.names if columns is None or name in columns] or schema.names
+        single = PlainSchemas()
+        plain = single.of(avro, {}, "")
+        readers = _Columns().fields_of(avro, list(schema))
+        return RowDecoder(schema, requested, plain, single.has_unions, readers)
+
+    def decode(self, spans: Spans) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a block's content."""
+        if len(spans.starts) < _FEW_ROWS and not self.has_unions:
+            few = _one_by_one(spans, self.plain, self.schema).select(self.requested)
+            batches: Iterator[pa.RecordBatch] = iter([few])
+        else:
+            rows = _Rows(self.columns, self.schema, frozenset(self.requested))
+            batches = (rows.read(part) for part in spans.parts())
+        for batch in batches:
+            batch.validate(full=True)
+            yield batch
 
 
 def _one_by_one(spans: Spans, plain: Any, schema: pa.Schema) -> pa.RecordBatch:

@@ -45,9 +45,10 @@ class HFileEntries:
     starts: Array
     ends: Array
 
-    def of(self, keys: pa.Array) -> HFileEntries:
-        """Return the entries with some keys."""
-        return self._at(np.flatnonzero(pc.is_in(self.keys, keys).to_numpy(zero_copy_only=False)))
+    def of(self, keys: pa.BinaryArray) -> HFileEntries:
+        """Return the entries with some keys, given as bytes."""
+        found = pc.is_in(self.keys.cast(pa.binary()), value_set=keys)
+        return self._at(np.flatnonzero(found.to_numpy(zero_copy_only=False)))
 
     def with_prefixes(self, prefixes: Sequence[bytes]) -> HFileEntries:
         """Return the entries whose keys begin with any of the given bytes."""

@@ -12,11 +12,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import zip_longest
+from operator import methodcaller
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.errors import REPAIR, CorruptTableError
+from drawstring.formats.bloom.filters import SIMPLE, BloomFilter
 from drawstring.formats.hfile.blocks import DATA, FILE_INFO, META, ROOT_INDEX, BlockSource
 from drawstring.formats.hfile.entries import HFileEntries, decode_entries
 from drawstring.formats.hfile.index import IndexEntry, data_blocks, decode_root
@@ -26,7 +29,13 @@ _DAMAGE = (ValueError, LookupError, EOFError, struct.error, pa.ArrowException)
 _KEY_VALUE_VERSION: Final = b"KEY_VALUE_VERSION"
 _WITH_TIMESTAMPS: Final = struct.pack(">i", 1)
 _SCHEMA: Final = b"schema"
+_BLOOM_FILTER: Final = "bloomFilter"
+_BLOOM_TYPE: Final = b"bloomFilterTypeCode"
+_ASKING_SHARE: Final = 1 / 2
+"""Ratio of looked-up keys to entries above which the bloom filter is not asked."""
+
 _LEVELS_MAX: Final = 16
+_BYTES: Final = methodcaller("as_py")
 
 
 class HFileReader:
@@ -91,23 +100,43 @@ class HFileReader:
         if count != self.entry_count:
             raise _corrupt(f"it has {count} entries instead of {self.entry_count}")
 
-    def seek(self, keys: Iterable[str]) -> Iterator[HFileEntries]:
+    def seek(self, keys: pa.Array) -> Iterator[HFileEntries]:
         """Yield the entries with some keys, block by block; each block that may have one is read once.
 
         Args:
-            keys: the keys, in any order; those that the file lacks are skipped.
+            keys: the keys (string), in any order; those that the file lacks are skipped.
 
         Raises:
             CorruptTableError: a block is damaged.
         """
-        ordered = sorted({key.encode(): key for key in keys}.items())
-        rows = [row for row, _ in ordered]
-        for block, after in self._blocks_and_next_keys():
-            wanted = _between(rows, block.key, after)
-            if wanted.start < wanted.stop:
-                found = self._entries(block).of(pa.array([key for _, key in ordered[wanted]], pa.string()))
+        wanted = self._possible(pc.unique(keys.cast(pa.binary())))
+        ordered = wanted.take(pc.sort_indices(wanted))
+        start, number = 0, 0
+        while start < len(ordered) and number < len(self._blocks):
+            # The last block that begins before the key may end with it.
+            number = max(number, bisect_left(self._first_keys, ordered[start].as_py()) - 1)
+            first, after = self._first_keys[number], self._first_key(number + 1)
+            start = bisect_left(ordered, first, start, key=_BYTES)
+            stop = len(ordered) if after is None else bisect_right(ordered, after, start, key=_BYTES)
+            if start < stop:
+                found = self._entries(self._blocks[number]).of(ordered.slice(start, stop - start))
                 if len(found.keys):
                     yield found
+                start = stop - (ordered[stop - 1].as_py() == after)
+            number += 1
+
+    def _possible(self, keys: pa.Array) -> pa.Array:
+        """Return the keys that the bloom filter may have; all if there is none, or reading is cheaper."""
+        text = self.meta(_BLOOM_FILTER) if 0 < len(keys) <= self.entry_count * _ASKING_SHARE else None
+        if text is None:
+            return keys
+        with _damage():
+            kind = self.info.get(_BLOOM_TYPE, SIMPLE.encode()).decode()
+            bloom = BloomFilter.decode(text.decode(), kind)
+            return keys.filter(pa.array(bloom.contains(keys.cast(pa.string()))))
+
+    def _first_key(self, number: int) -> bytes | None:
+        return self._first_keys[number] if number < len(self._first_keys) else None
 
     def seek_prefixes(self, prefixes: Iterable[str]) -> Iterator[HFileEntries]:
         """Yield the entries whose keys begin with any of some texts, block by block.

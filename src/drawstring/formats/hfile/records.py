@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import REPAIR, CorruptTableError
-from drawstring.formats.avro.decode import DAMAGE, Spans, decode_rows
+from drawstring.formats.avro.decode import DAMAGE, RowDecoder, Spans
 from drawstring.formats.hfile.entries import HFileEntries
 from drawstring.schema.avro import avro_to_arrow
 
 KEY_FIELD: Final = "key"
+_SCHEMAS_CACHED: Final = 32
+"""Number of schemas and choices of columns whose decoders are cached: all files have the same few."""
 
 
 def read_hfile_records(
@@ -31,19 +34,24 @@ def read_hfile_records(
         CorruptTableError: the values are damaged.
         UnsupportedError: a type is not supported.
     """
-    schema = avro_to_arrow(schema_json, with_unions=True)
-    avro = json.loads(schema_json)
+    wanted = None if columns is None else frozenset(columns)
     for each in entries:
         spans = Spans(each.block, each.starts, each.ends)
         done = 0
         try:
-            for batch in decode_rows(spans, avro, schema, columns):
+            for batch in _decoder(schema_json, wanted).decode(spans):
                 yield _with_keys(batch, each.keys.slice(done, batch.num_rows))
                 done += batch.num_rows
         except DAMAGE as error:
             raise CorruptTableError(
                 f"A record of an HFile is damaged ({error}). To repair the table, {REPAIR}."
             ) from error
+
+
+@lru_cache(maxsize=_SCHEMAS_CACHED)
+def _decoder(schema_json: str, columns: frozenset[str] | None) -> RowDecoder:
+    schema = avro_to_arrow(schema_json, with_unions=True)
+    return RowDecoder.of(json.loads(schema_json), schema, columns)
 
 
 def _with_keys(batch: pa.RecordBatch, keys: pa.StringArray) -> pa.RecordBatch:

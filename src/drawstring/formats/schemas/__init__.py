@@ -21,6 +21,7 @@ def load(name: str) -> dict[str, Any]:
     return schema
 
 
+@cache
 def text(name: str) -> str:
     """Return the JSON text of a schema; see `load`."""
     return resources.files(__package__).joinpath(f"{name}.avsc").read_text(encoding="utf-8")
