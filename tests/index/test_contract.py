@@ -8,10 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.engine.protocol import Engine, Rows
 from tests.support.index_reference import InMemory, Kind, content, history, table_of
 from tests.support.merge_tables import by_payload, set_properties
+from tests.support.record_indexes import indexed_places, places
 from tests.support.tables import COW, MOR, create
 
 Started = tuple[Engine, Callable[[pa.Table], Rows]]
@@ -33,18 +35,39 @@ KINDS = [
         for ordering in ((), ("ts",))
         for moves in (True, False)
     ),
+    Kind("RECORD_LEVEL_INDEX", COW),
+    Kind("RECORD_LEVEL_INDEX", MOR, version=8),
+    Kind("RECORD_INDEX", COW, ()),
+    *(
+        Kind("GLOBAL_RECORD_LEVEL_INDEX", table_type, moves=moves)
+        for table_type in (COW, MOR)
+        for moves in (True, False)
+    ),
     Kind("BLOOM", MOR, version=6, more=LOG_INDEX),
     Kind("BLOOM", MOR, (), more=LOG_INDEX),
     Kind("GLOBAL_BLOOM", MOR, more=LOG_INDEX),
     Kind("GLOBAL_SIMPLE", MOR, version=6),
     Kind("GLOBAL_BLOOM", COW, version=8),
 ]
-SPARK_KINDS = [Kind("BLOOM", MOR, more=LOG_INDEX), Kind("GLOBAL_BLOOM", COW), Kind("GLOBAL_SIMPLE", MOR)]
+SPARK_KINDS = [
+    Kind("BLOOM", MOR, more=LOG_INDEX),
+    Kind("GLOBAL_BLOOM", COW),
+    Kind("GLOBAL_SIMPLE", MOR),
+    Kind("GLOBAL_RECORD_LEVEL_INDEX", MOR),
+    Kind("RECORD_LEVEL_INDEX", COW),
+]
+
+
+def created(kind: Kind, path: Path) -> drawstring.Table:
+    """Create a table that has a metadata table after its first write, if the index needs one."""
+    kind.create(str(path / "rides"))
+    options = {"hoodie.metadata.enable": "true"} if kind.by_record_index else {}
+    return drawstring.open(str(path / "rides"), options=options)
 
 
 def play(kind: Kind, path: Path, seed: int, steps: int, rows_of: Callable[[pa.Table], Rows]) -> None:
     """Carry a history out on a table and in memory, and compare them after every step."""
-    table, memory = kind.create(str(path / "rides")), InMemory(kind)
+    table, memory = created(kind, path), InMemory(kind)
     for operation, rows in history(seed, steps):
         drawn = table_of(rows)
         if operation == "delete":
@@ -56,11 +79,13 @@ def play(kind: Kind, path: Path, seed: int, steps: int, rows_of: Callable[[pa.Ta
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_an_index_finds_what_a_dictionary_finds(tmp_path: Path, kind: Kind) -> None:
-    table, memory = kind.create(str(tmp_path / "rides")), InMemory(kind)
+    table, memory = created(kind, tmp_path), InMemory(kind)
     for operation, rows in history(7, 6):
         getattr(table, operation)(table_of(rows), options=kind.options)
         getattr(memory, operation)(rows)
         assert content(table) == memory.content()
+        if kind.by_record_index:
+            assert indexed_places(table) == places(table)
 
 
 @pytest.mark.spark

@@ -21,6 +21,7 @@ from drawstring.index.choose import choose_index
 from drawstring.index.global_.global_index import GlobalIndex
 from drawstring.index.location import LOCATION, UNKNOWN, Location
 from drawstring.index.protocol import LOCATION_SCHEMA, Index
+from drawstring.index.record_index import GlobalRecordIndex, PartitionedRecordIndex
 from drawstring.index.simple import SimpleIndex, one_location_per_key
 from drawstring.index.tag_context import TagContext
 from drawstring.model.files import FileSlice, TaskContext
@@ -126,6 +127,10 @@ def test_a_location_finds_its_slice_a_new_key_none_and_a_lost_group_is_a_conflic
         ("GLOBAL_BLOOM", True, GlobalIndex(pruning=BloomPruning(is_global=True))),
         ("GLOBAL_SIMPLE", False, SimpleIndex()),
         ("GLOBAL_BLOOM", False, SimpleIndex(BloomPruning())),
+        ("RECORD_INDEX", True, GlobalRecordIndex(None, False)),
+        ("GLOBAL_RECORD_LEVEL_INDEX", True, GlobalRecordIndex(None, False)),
+        ("RECORD_LEVEL_INDEX", True, PartitionedRecordIndex()),
+        ("RECORD_INDEX", False, PartitionedRecordIndex(None, False)),
         ("BUCKET", True, BucketIndex(4, ("id",))),
     ],
 )
@@ -136,8 +141,8 @@ def test_an_index_is_chosen_by_its_name(kind: str, partitioned: bool, index: Ind
 
 
 def test_an_index_that_does_not_exist_yet_is_named() -> None:
-    with pytest.raises(UnsupportedError, match="RECORD_INDEX is not available yet"):
-        chosen(WriteOptions.parse({}), replace(config_of(True), index_type="RECORD_INDEX"))
+    with pytest.raises(UnsupportedError, match="HBASE is not available yet"):
+        chosen(WriteOptions.parse({}), replace(config_of(True), index_type="HBASE"))
 
 
 def test_consistent_hashing_is_for_merge_on_read_tables() -> None:

@@ -39,14 +39,20 @@ class Kind:
 
     @property
     def is_global(self) -> bool:
-        return self.index.startswith("GLOBAL")
+        return self.index.startswith("GLOBAL") or self.index == "RECORD_INDEX"
 
     @property
     def options(self) -> dict[str, str]:
+        if self.by_record_index:
+            return {"hoodie.record.index.update.partition.path": "true"} if self.moves else {}
         if self.moves:
             return {}
         flag = f"hoodie.{self.index.partition('_')[2].lower()}.index.update.partition.path"
         return {flag: "false"}
+
+    @property
+    def by_record_index(self) -> bool:
+        return "RECORD" in self.index
 
     def create(self, path: str) -> drawstring.Table:
         return drawstring.create(
@@ -85,10 +91,14 @@ class InMemory:
                 self.records[name] = (place, row)
 
     def delete(self, rows: list[Row]) -> None:
-        """Log files remember deletes, so that a record which stays where it is comes back there."""
+        """Log files remember deletes, so that a record which stays where it is comes back there.
+
+        A record index forgets them.
+        """
         for name in map(self._name, rows):
             gone = self.records.pop(name, None)
-            if gone and self.kind.table_type == "MERGE_ON_READ" and not self.kind.moves:
+            remembers = not (self.kind.moves or self.kind.by_record_index)
+            if gone and self.kind.table_type == "MERGE_ON_READ" and remembers:
                 self.graves[name] = gone[0]
 
     def content(self) -> list[tuple[str, str, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
@@ -16,7 +17,11 @@ from drawstring.index.bucket.simple_bucket import BucketCounts, BucketIndex, sto
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex
 from drawstring.index.global_.global_index import GlobalIndex
 from drawstring.index.protocol import Index
+from drawstring.index.record_index import PARTITIONED_KIND, GlobalRecordIndex, PartitionedRecordIndex
 from drawstring.index.simple import SimpleIndex
+from drawstring.metadata.maintained.protocol import PartitionMaintainer
+from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
+from drawstring.metadata.record_index import RECORD_INDEX
 from drawstring.model.instant import Action
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -56,25 +61,38 @@ def choose_index(
     pruning = BloomPruning(options.bloom_prunes_by_ranges, is_global, by_log_index=has_log_index)
     match kind:
         case "BUCKET":
-            fields = options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields
-            counts = _counts(options, config, storage, timeline)
-            if (options.bucket_engine or config.bucket_engine) != CONSISTENT:
-                is_shared = options.is_non_blocking
-                return BucketIndex(counts.default, fields, counts.expressions, is_shared)
-            if not config.is_merge_on_read:
-                raise InvalidError(
-                    f"hoodie.index.bucket.engine={CONSISTENT} needs a MERGE_ON_READ table. Use SIMPLE."
-                )
-            return ConsistentIndex(counts.default, fields, storage, timeline)
+            return _bucket_index(options, config, storage, timeline)
         case "SIMPLE" | "GLOBAL_SIMPLE":
             return _lookup_index(None, is_global, options.simple_index_update_partition_path)
+        case "RECORD_INDEX" | "GLOBAL_RECORD_LEVEL_INDEX" | "RECORD_LEVEL_INDEX":
+            moves = options.record_index_update_partition_path
+            return (
+                GlobalRecordIndex(None, moves)
+                if is_global
+                else PartitionedRecordIndex(None, kind == PARTITIONED_KIND)
+            )
         case "BLOOM" if not config.populate_meta_fields:
             return SimpleIndex()
         case "BLOOM" | "GLOBAL_BLOOM":
             return _lookup_index(pruning, is_global, options.bloom_index_update_partition_path)
     raise UnsupportedError(
-        f"Index type {kind} is not available yet. Use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM or BUCKET."
+        f"Index type {kind} is not available yet. Use SIMPLE, BLOOM, GLOBAL_SIMPLE, GLOBAL_BLOOM, BUCKET"
+        " or a record index."
     )
+
+
+def _bucket_index(
+    options: WriteOptions, config: TableConfig, storage: StorageSpec, timeline: Timeline
+) -> Index:
+    fields = options.bucket_hash_fields or config.bucket_hash_fields or config.record_key_fields
+    counts = _counts(options, config, storage, timeline)
+    if (options.bucket_engine or config.bucket_engine) != CONSISTENT:
+        return BucketIndex(counts.default, fields, counts.expressions, options.is_non_blocking)
+    if not config.is_merge_on_read:
+        raise InvalidError(
+            f"hoodie.index.bucket.engine={CONSISTENT} needs a MERGE_ON_READ table. Use SIMPLE."
+        )
+    return ConsistentIndex(counts.default, fields, storage, timeline)
 
 
 def check_non_blocking(index: Index, config: TableConfig) -> None:
@@ -108,7 +126,15 @@ def is_global_index(kind: str | None, config: TableConfig) -> bool:
         kind: `hoodie.index.type` of the write, else of the table; None if neither has it.
         config: configuration of the table.
     """
-    return (kind or "").startswith("GLOBAL_") and bool(config.partition_fields)
+    return ((kind or "").startswith("GLOBAL_") or kind == "RECORD_INDEX") and bool(config.partition_fields)
+
+
+def partitions_to_build(index: Index) -> Mapping[str, PartitionMaintainer]:
+    """Return the partitions that the metadata table needs for an index, and what keeps them."""
+    if not isinstance(index, GlobalRecordIndex | PartitionedRecordIndex):
+        return {}
+    is_partitioned = isinstance(index, PartitionedRecordIndex) and index.builds_partitioned
+    return {RECORD_INDEX: RecordIndexMaintainer(is_partitioned)}
 
 
 def _lookup_index(pruning: BloomPruning | None, is_global: bool, update_partition_path: bool) -> Index:

@@ -18,10 +18,10 @@ from drawstring.filegroups.view.file_groups import table_view
 from drawstring.formats.metadata.clean import encode_clean, encode_clean_plan
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.metadata.encoding import encode_base_file
-from drawstring.metadata.file_changes import rows_of
-from drawstring.metadata.merging import listed_files
+from drawstring.metadata.maintained.files import rows_of
+from drawstring.metadata.merging import listed_files, newest
 from drawstring.metadata.metadata_table import MetadataTable
-from drawstring.metadata.partitions import Kind
+from drawstring.metadata.partitions import Kind, kind_of
 from drawstring.metadata.rows import read_rows
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy
@@ -93,7 +93,9 @@ class _Compaction:
         return True
 
     def _rewrite(self, file_slice: FileSlice) -> WriteStat:
-        rows = rows_of(listed_files(read_rows(self.table, file_slice, Kind.FILES)))
+        kind = kind_of(file_slice.partition)
+        stored = read_rows(self.table, file_slice, kind)
+        rows = rows_of(listed_files(stored)) if kind is Kind.FILES else newest(stored)
         token = TaskContext(0, 0, int(self.writer.ids.uuid()[:6], 16)).write_token
         name = BaseFile.name_of(file_slice.file_id, token, self.requested, ".hfile")
         path = join_path(file_slice.partition, name)

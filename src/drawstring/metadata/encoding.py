@@ -71,13 +71,19 @@ def encode_log_file(
     return b"".join(blocks)
 
 
+@cache
+def _parsed_schema() -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(stored_schema())
+    return parsed
+
+
 def _info() -> dict[bytes, bytes]:
     return {b"schema": stored_schema().encode()}
 
 
 def _values(rows: pa.Table) -> pa.BinaryArray:
     """Return the Avro datum of each record."""
-    avro: dict[str, Any] = json.loads(stored_schema())
+    avro = _parsed_schema()
     columns = [_column(rows, field) for field in avro_to_arrow(stored_schema(), with_unions=True)]
     names = [field["name"] for field in avro["fields"]]
     return encode_rows(pa.StructArray.from_arrays(columns, names), avro)

@@ -10,19 +10,25 @@ leave the table properties before they become stale, as Hudi does with those tha
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import DrawstringError, MetadataTableError
 from drawstring.config.table.config import TableConfig
+from drawstring.formats.metadata.clean import decode_clean
+from drawstring.formats.metadata.commit import decode_commit
 from drawstring.formats.metadata.rollback import decode_rollback
-from drawstring.metadata.building import build, can_build
+from drawstring.metadata.building import add_partition, build, can_build
 from drawstring.metadata.compaction import compact, is_due
+from drawstring.metadata.maintained.kinds import maintainer_of, maintainers_of
+from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
 from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
-from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
+from drawstring.metadata.partitions import BUILDING_KEY, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.metadata.writer import MetadataWriter
+from drawstring.model.commit import Held
 from drawstring.model.files import join_path
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.properties_store import load_config, save_properties
@@ -45,12 +51,13 @@ class MetadataKeeper:
     clock: Clock
     ids: Ids
 
-    def update(self, instant: Instant, content: bytes) -> None:
+    def update(self, instant: Instant, content: bytes, held: Mapping[str, Held]) -> None:
         """Bring the metadata table to the state after an instant, before the put of its completed file.
 
         Args:
             instant: the completed instant to be.
             content: content of its completed file.
+            held: by path, what the writers of its files hold; empty if another process wrote them.
 
         Raises:
             MetadataTableError: the metadata table is damaged.
@@ -59,8 +66,12 @@ class MetadataKeeper:
         with about_metadata(self._own):
             if instant.action is Action.ROLLBACK:
                 self._writer().roll_back(decode_rollback(content, "").instant, by=instant.requested)
-            else:
-                self._writer().commit(instant, content)
+                return
+            change = self._change_of(instant, content, held)
+            if change is not None:
+                maintainers = maintainers_of(change.config.metadata_partitions).values()
+                changes = (each for maintainer in maintainers for each in maintainer.changes(change))
+                self._writer().commit(instant, content, changes)
 
     def take_back(self, instant: Instant) -> None:
         """Take back the delta commit of an instant that is about to leave the timeline of the table.
@@ -80,8 +91,23 @@ class MetadataKeeper:
         timeline = TimelineStore(self.storage, config, self.clock).load()
         if not can_build(config, timeline):
             return False
-        build(self.storage, config, timeline, self.clock, self.ids)
+        build(self.storage, config, self.clock, self.ids)
         return True
+
+    def add(self, wanted: Mapping[str, PartitionMaintainer]) -> None:
+        """Add partitions that the metadata table does not have.
+
+        Args:
+            wanted: what keeps them, by partition of the metadata table.
+
+        Raises:
+            MetadataTableError: the metadata table is damaged.
+        """
+        config = load_config(self.storage)
+        for partition in sorted(wanted.keys() - {*config.metadata_partitions}):
+            facts = TableFacts(self.storage, config, self.clock)
+            with about_metadata(self._own):
+                config = add_partition(facts, self.ids, partition, wanted[partition])
 
     def compact(self) -> None:
         """Compact the metadata table if it is due; a failure leaves that to the next write.
@@ -103,6 +129,17 @@ class MetadataKeeper:
         except (DrawstringError, OSError) as error:
             _log.warning("The metadata table of %s could not be compacted now: %s", config.name, error)
 
+    def _change_of(self, instant: Instant, content: bytes, held: Mapping[str, Held]) -> TableChange | None:
+        """Return what an instant changes in the table, None if it changes no files."""
+        config = load_config(self.storage)
+        if instant.action in WRITE_ACTIONS:
+            commit = decode_commit(content)
+            stats = tuple(replace(each, held=held.get(each.path)) for each in commit.stats)
+            return TableChange(self.storage, config, self.clock, instant, commit=replace(commit, stats=stats))
+        if instant.action is Action.CLEAN:
+            return TableChange(self.storage, config, self.clock, instant, clean=decode_clean(content))
+        return None
+
     def _writer(self) -> MetadataWriter:
         return MetadataWriter.of(self.storage, self.clock, self.ids)
 
@@ -114,10 +151,11 @@ class MetadataKeeper:
         """Unregister the partitions that this release does not maintain, and delete them."""
         config = load_config(self.storage)
         building = config.properties.get(BUILDING_KEY, "")
-        others = sorted(set(config.metadata_partitions) - {FILES} | set(filter(None, building.split(","))))
+        kept = [each for each in config.metadata_partitions if maintainer_of(each) is not None]
+        others = sorted({*config.metadata_partitions, *filter(None, building.split(","))} - {*kept})
         if not others:
             return
-        properties = {**config.properties, PARTITIONS_KEY: FILES}
+        properties = {**config.properties, PARTITIONS_KEY: ",".join(kept)}
         save_properties(
             self.storage, {key: value for key, value in properties.items() if key != BUILDING_KEY}, self.clock
         )
@@ -128,5 +166,5 @@ class MetadataKeeper:
             " mislead readers. Other engines can build them again.",
             ", ".join(others),
             config.name,
-            FILES,
+            ", ".join(kept),
         )

@@ -11,6 +11,7 @@ expr_index_<name>                    statistics, or a bloom filter, of an expres
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -98,6 +99,7 @@ def kind_of(partition: str) -> Kind:
     return _BY_NAME[partition]
 
 
+@cache
 def record_schema(kind: Kind) -> pa.Schema:
     """Return the columns of the records of a kind: key, type and content, all nullable."""
     whole = avro_to_arrow(schemas.text("metadata_record"), with_unions=True)

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
-
-import pyarrow as pa
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.config.table.config import TableConfig
@@ -24,8 +23,8 @@ from drawstring.formats import schemas
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import encode_rollback, encode_rollback_plan
 from drawstring.metadata.encoding import RECORD_SCHEMA, encode_log_file
-from drawstring.metadata.file_changes import changes_of
-from drawstring.metadata.partitions import FILES, METADATA_FOLDER
+from drawstring.metadata.maintained.protocol import GroupChange
+from drawstring.metadata.partitions import METADATA_FOLDER
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import LogFile, TaskContext, join_path, parse_data_file
 from drawstring.model.instant import Action, Instant, State
@@ -36,9 +35,6 @@ from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-
-FILES_GROUP: Final = "files-0000-0"
-"""The one file group of the partition `files`."""
 
 _CONTENT: Final = "drawstring.content.md5"
 """Key in the commit metadata of a delta commit: hash of the completed file of which it was made."""
@@ -78,66 +74,53 @@ class MetadataWriter:
         config = load_config(storage)
         return MetadataWriter(table, storage, config, TimelineStore(storage, config, clock, ids), clock, ids)
 
-    def commit(self, instant: Instant, content: bytes) -> None:
+    def commit(self, instant: Instant, content: bytes, changes: Iterable[GroupChange]) -> None:
         """Write the delta commit of an instant that is about to complete in the table.
 
         Args:
-            instant: of the table; other actions than writes and cleans change nothing.
+            instant: of the table.
             content: content of its completed file.
+            changes: what the instant changes, at most one change for each file group.
 
         Raises:
             ConflictError: another process completes it.
             CorruptTableError: the timeline of the metadata table, or the content, is damaged.
         """
-        changes = changes_of(instant, content)
-        if changes is None:
-            return
         digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
         begun = self._begin(instant.requested, digest)
         if begun is None:
             return
-        changes = changes.keeping([each for each in changes.gone if self._has_files(each)])
-        stats = self.append(instant.requested, FILES, FILES_GROUP, changes.rows(), changes.removed())
+        stats = [self.append(instant.requested, each) for each in changes if not each.is_empty]
+        self.storage.sync({each.partition for each in stats})
         self.complete(begun[0], stats, {_CONTENT: digest}, begun[1])
 
-    def append(
-        self, requested: str, partition: str, file_id: str, rows: pa.Table, removed: pa.Array
-    ) -> list[WriteStat]:
-        """Write a log file of a file group, and make it survive a power cut.
+    def append(self, requested: str, change: GroupChange) -> WriteStat:
+        """Write a log file of a file group, and return its statistics.
 
         Args:
             requested: requested time of the delta commit.
-            partition: of the metadata table.
-            file_id: the file group.
-            rows: records with distinct keys.
-            removed: keys of records that are removed.
-
-        Returns:
-            The statistics of the file; none if there is nothing to write.
+            change: of the file group.
         """
-        if not rows.num_rows and not len(removed):
-            return []
         token = TaskContext(0, 0, int(self.ids.uuid()[:6], 16)).write_token
-        name = LogFile.name_of(file_id, requested, 1, token)
-        path = join_path(partition, name)
-        content = encode_log_file(requested, partition, rows, removed, self.clock.now_ms())
+        name = LogFile.name_of(change.file_id, requested, 1, token)
+        path = join_path(change.partition, name)
+        content = encode_log_file(
+            requested, change.partition, change.rows, change.removed, self.clock.now_ms()
+        )
         self.storage.put(path, content)
-        self.storage.sync([partition])
-        return [
-            WriteStat(
-                partition=partition,
-                file_id=file_id,
-                path=path,
-                prev_commit=requested,
-                num_writes=rows.num_rows,
-                num_updates=rows.num_rows,
-                num_deletes=len(removed),
-                size_bytes=len(content),
-                base_file="",
-                log_version=1,
-                log_files=(name,),
-            )
-        ]
+        return WriteStat(
+            partition=change.partition,
+            file_id=change.file_id,
+            path=path,
+            prev_commit=requested,
+            num_writes=change.rows.num_rows,
+            num_updates=change.rows.num_rows,
+            num_deletes=len(change.removed),
+            size_bytes=len(content),
+            base_file="",
+            log_version=1,
+            log_files=(name,),
+        )
 
     def complete(
         self, instant: Instant, stats: list[WriteStat], extra: dict[str, str], fence: Fence | None = None
@@ -176,7 +159,7 @@ class MetadataWriter:
         if known is not None and known.is_completed:
             if self.store.commit_metadata(known).extra.get(_CONTENT) == digest:
                 return None
-            self._discard(known)
+            self.discard(known)
             known = None
         if known is None:
             return self.begin(Action.DELTA_COMMIT, requested), None
@@ -187,9 +170,6 @@ class MetadataWriter:
         if known.state is State.REQUESTED:
             known = self.store.start(known, is_flushed=False)
         return known, fence
-
-    def _has_files(self, partition: str) -> bool:
-        return any(parse_data_file(status) for status in self.table.list_files(partition))
 
     def roll_back(self, requested: str, by: str | None = None) -> None:
         """Take back the delta commit of an instant of the table that is being rolled back.
@@ -208,7 +188,7 @@ class MetadataWriter:
         _log.info("Rolling back %s in the metadata table.", requested)
         paths = self._files_of(requested)
         rollback = pending or self._request_rollback(timeline, known, by, paths)
-        self._discard(known)
+        self.discard(known)
         if not rollback.is_completed:
             self._complete_rollback(rollback, requested, paths)
 
@@ -239,7 +219,7 @@ class MetadataWriter:
         )
         self.store.complete(rollback, encode_rollback(metadata, self.root), fence)
 
-    def _discard(self, instant: Instant) -> None:
+    def discard(self, instant: Instant) -> None:
         """Delete the files of an instant, and take it off the timeline of the metadata table."""
         self.delete_files(instant.requested)
         if instant.is_completed:

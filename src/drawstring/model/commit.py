@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+import pyarrow as pa
+
 
 class WriteOperation(StrEnum):
     """The operation of a commit, as named in commit metadata."""
@@ -31,6 +33,20 @@ _SERVICES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What the writer of a file had in its hands for the metadata table; workers return it to the driver.
+
+    Attributes:
+        statistics: of the columns of the file, one row for each column; None if they were not collected.
+        changed_keys: the keys of records that the file has and the file group had not before, or the reverse,
+            as columns `key` and `is_removed`; None if they were not collected, or are too many.
+    """
+
+    statistics: pa.Table | None = None
+    changed_keys: pa.Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WriteStat:
     """Statistics of one file of a write (HoodieWriteStat); workers also return them to the driver.
 
@@ -50,6 +66,7 @@ class WriteStat:
         seconds: duration.
         created: whether the file group is new.
         cdc_files: sizes in bytes of the CDC log files of this write, by path relative to the table's root.
+        held: what its writer had in its hands; never stored, and no part of what makes two of them equal.
     """
 
     partition: str
@@ -72,6 +89,7 @@ class WriteStat:
     seconds: float = 0.0
     created: bool = False
     cdc_files: Mapping[str, int] = field(default_factory=dict, hash=False)
+    held: Held | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_log(self) -> bool:

@@ -18,7 +18,7 @@ them only if the failed writer had already updated it. A restore switches it off
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -28,7 +28,10 @@ from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
 from drawstring.metadata.keeping import MetadataKeeper
+from drawstring.metadata.maintained.kinds import maintainers_of
+from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
+from drawstring.model.commit import Held, WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config, save_properties
@@ -140,9 +143,20 @@ class MetadataTableGuard:
         self._ids = ids
         self._builds = builds
         self._is_kept = _is_kept(config)
+        self._partitions = config.metadata_partitions
         self._own: set[str] = set()
+        self._held: dict[str, Held] = {}
         self._is_registered = _is_registered(config)
         self._is_gone = False
+        self._wanted: dict[str, PartitionMaintainer] = {}
+
+    def want(self, partitions: Mapping[str, PartitionMaintainer]) -> None:
+        """Have the metadata table, if there is one, get the partitions of these that it lacks."""
+        self._wanted |= partitions
+
+    def hold(self, stats: Sequence[WriteStat]) -> None:
+        """Take what the writers of files hold for the metadata table, before their instant completes."""
+        self._held = {each.path: each.held for each in stats if each.held is not None}
 
     def requesting(self, instant: Instant) -> None:
         """Note an instant of this process, which no metadata table can know."""
@@ -162,7 +176,8 @@ class MetadataTableGuard:
             return
         if instant.action is Action.RESTORE and self._is_kept:
             yield
-            self._keeper.build(load_config(self._storage))
+            if self._keeper.build(load_config(self._storage)):
+                self._keeper.add({**maintainers_of(self._partitions), **self._wanted})
             return
         if not self._makes_stale(instant, content):
             yield
@@ -222,7 +237,8 @@ class MetadataTableGuard:
         if not self._is_kept:
             return False
         try:
-            self._keeper.update(instant, content)
+            self._keeper.add(self._wanted)
+            self._keeper.update(instant, content, self._held)
         except MetadataTableError as error:
             self._give_up(error)
         return self._is_kept

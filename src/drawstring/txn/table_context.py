@@ -20,6 +20,7 @@ class TableContext:
         clock: the source of instant times.
         ids: the source of unique ids, as for file groups.
         uses_metadata: whether queries list files by the metadata table, and writes build one.
+        skips_data: whether the metadata table, if queries use it, rules out files for them.
     """
 
     storage: Storage
@@ -27,3 +28,4 @@ class TableContext:
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
     uses_metadata: bool = False
+    skips_data: bool = True

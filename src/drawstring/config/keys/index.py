@@ -7,18 +7,19 @@ from typing import Final
 from drawstring.config.options.option import Kind, Option
 
 _INDEXES: Final = (
-    "SIMPLE", "BUCKET", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "INMEMORY", "RECORD_INDEX",
-    "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX", "FLINK_STATE", "HBASE",
+    "SIMPLE", "BUCKET", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX",
+    "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX", "INMEMORY", "FLINK_STATE", "HBASE",
 )  # fmt: skip
 EXPRESSIONS: Final = "hoodie.bucket.index.partition.expressions"
-SUPPORTED_INDEXES: Final = _INDEXES[:5]
+SUPPORTED_INDEXES: Final = _INDEXES[:8]
 
 INDEX_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.index.type",
         "How the file group of a record is found: by a join on the key (SIMPLE), with bloom filters before "
-        "it (BLOOM), by either over all partitions (GLOBAL_...), or by a hash (BUCKET); SIMPLE when not"
-        " given.",
+        "it (BLOOM), by either over all partitions (GLOBAL_...), by the record index of the metadata table, "
+        "of the table (RECORD_INDEX, GLOBAL_RECORD_LEVEL_INDEX) or of the partition (RECORD_LEVEL_INDEX), or "
+        "by a hash (BUCKET); SIMPLE when not given.",
         choices=_INDEXES,
         only=SUPPORTED_INDEXES,
         field="index_type",
@@ -76,6 +77,13 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
         kind=Kind.FLAG,
         default=True,
         field="bloom_index_update_partition_path",
+    ),
+    Option(
+        "hoodie.record.index.update.partition.path",
+        "The same with RECORD_INDEX and GLOBAL_RECORD_LEVEL_INDEX.",
+        kind=Kind.FLAG,
+        default=False,
+        field="record_index_update_partition_path",
     ),
     Option(
         "hoodie.bloom.index.prune.by.ranges",

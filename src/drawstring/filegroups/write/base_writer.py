@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from drawstring.base.clock import Ids, Stopwatch
@@ -12,7 +14,7 @@ from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_footer import BaseFooter
 from drawstring.formats.parquet import ParquetSink
-from drawstring.model.commit import WriteStat
+from drawstring.model.commit import Held, WriteStat
 from drawstring.model.files import (
     PARTITION_METADATA,
     BaseFile,
@@ -21,7 +23,11 @@ from drawstring.model.files import (
     join_path,
     random_file_id,
 )
+from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
+
+CHANGED_KEYS_MAX: Final = 1_024
+"""New and deleted keys of a rewritten base file up to which they travel with its statistics."""
 
 
 class BaseFileWriter:
@@ -56,6 +62,9 @@ class BaseFileWriter:
         self.name = BaseFile.name_of(file_id, write_token, settings.instant)
         self.path = join_path(partition, self.name)
         self.rows = 0
+        # All keys of a new file are new: they are read from it.
+        notes = former is not None and settings.config.populate_meta_fields
+        self._new_keys: list[pa.Array] | None = [] if notes else None
         ensure_partition(storage, partition, settings.instant)
         self._markers = Markers(storage, settings.instant)
         self._io_type = "MERGE" if previous is not None and previous.base else "CREATE"
@@ -86,9 +95,29 @@ class BaseFileWriter:
         """
         self._sink.write(batch, is_known=is_known)
         self.rows += batch.num_rows
+        if not is_known:
+            self._note(batch)
 
-    def close(self, *, inserts: int, updates: int = 0, deletes: int = 0) -> WriteStat:
+    def _note(self, batch: pa.RecordBatch) -> None:
+        """Note the keys of new records, if these are few."""
+        if self._new_keys is not None:
+            self._new_keys.append(batch.column(RECORD_KEY).cast(pa.string()))
+            if sum(map(len, self._new_keys)) > CHANGED_KEYS_MAX:
+                self._new_keys = None
+
+    def close(
+        self,
+        *,
+        inserts: int,
+        updates: int = 0,
+        deletes: int = 0,
+        deleted_keys: Sequence[pa.Array] | None = None,
+    ) -> WriteStat:
         """Finish the file and return its statistics.
+
+        Args:
+            inserts, updates, deletes: records of the previous base file and of this one, compared.
+            deleted_keys: the record keys of the deleted records (string); None if they are not known.
 
         Raises:
             ConflictError: the write ended meanwhile; the file was deleted.
@@ -109,7 +138,18 @@ class BaseFileWriter:
             prev_base_file=previous.base.status.name if previous and previous.base else None,
             seconds=self._watch.seconds(),
             created=previous is None,
+            held=self._held(deleted_keys if deletes else ()),
         )
+
+    def _held(self, deleted_keys: Sequence[pa.Array] | None) -> Held | None:
+        if self._new_keys is None or deleted_keys is None:
+            return None
+        new, gone = (pa.chunked_array(list(each), pa.string()) for each in (self._new_keys, deleted_keys))
+        if len(new) + len(gone) > CHANGED_KEYS_MAX:
+            return None
+        keys = pa.chunked_array([*new.chunks, *gone.chunks], pa.string())
+        flags = np.arange(len(keys)) >= len(new)
+        return Held(changed_keys=pa.table({"key": keys, "is_removed": pa.array(flags)}))
 
     def abort(self) -> None:
         """Close the file; the rollback deletes what was written."""

@@ -97,7 +97,12 @@ def rewrite_slice(
         writer.abort()
         raise
     cdc_files = log.write(storage, target, context) if log else {}
-    stat = writer.close(inserts=written - handle.updates, updates=handle.updates, deletes=handle.deletes)
+    stat = writer.close(
+        inserts=written - handle.updates,
+        updates=handle.updates,
+        deletes=handle.deletes,
+        deleted_keys=handle.deleted_keys if isinstance(handle, MergeHandle) else None,
+    )
     return replace(stat, cdc_files=cdc_files)
 
 
@@ -290,6 +295,7 @@ class MergeHandle:
         self.change_log = change_log
         self.updates = 0
         self.deletes = 0
+        self.deleted_keys: list[pa.Array] = []
 
     @property
     def has_changed(self) -> bool:
@@ -333,6 +339,8 @@ class MergeHandle:
         won = self._wins(batch, rows, self._delete_ordering, positions)
         won = won | self._always_delete[positions]
         self.deletes += int(won.sum())
+        if won.any():
+            self.deleted_keys.append(self._changes.delete_keys.take(pa.array(positions[won])))
         if self.change_log and won.any():
             self.change_log.deleted(taken(batch, rows[won]))
         return _flags(batch.num_rows, rows[won])

@@ -1,4 +1,4 @@
-"""What an instant changes in the partition `files` of the metadata table (payload of Apache Hudi 1.2.0).
+"""Keeps the partition `files` of the metadata table (payload of Apache Hudi 1.2.0).
 
 write, compaction, clustering, ...   its files with their sizes; `__all_partitions__` lists its partitions
 clean                                a tombstone for each file that it deleted
@@ -11,27 +11,37 @@ back the delta commit of the instant that they roll back (`metadata.writer`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.formats.metadata.clean import decode_clean
-from drawstring.formats.metadata.commit import decode_commit
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.view.listing import Listing
 from drawstring.merge.versions import flat
+from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
 from drawstring.metadata.partitions import (
     ALL_PARTITIONS,
     FILE_INFOS,
+    FILES,
     KEY,
     NAME,
     ROOT_PARTITION,
     SIZE,
     TYPE,
 )
-from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.model.clean import CleanMetadata
+from drawstring.model.commit import CommitMetadata
+from drawstring.model.files import parse_data_file
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.timeline import Timeline
+
+FILES_GROUP: Final = "files-0000-0"
+"""The one file group of the partition `files`."""
 
 _PARTITIONS_TYPE, _FILES_TYPE = 1, 2
 _INFO = pa.struct([pa.field("size", pa.int64(), False), pa.field("isDeleted", pa.bool_(), False)])
@@ -104,26 +114,51 @@ def rows_of(listed: pa.Table) -> pa.Table:
     )
 
 
-def changes_of(instant: Instant, content: bytes) -> FileChanges | None:
-    """Return the changes that an instant makes, None if it changes no files.
+class FilesMaintainer:
+    """Keeps the names and sizes of all files."""
+
+    def changes(self, change: TableChange) -> Iterator[GroupChange]:
+        """Yield the files that an instant writes or deletes."""
+        if change.commit is not None:
+            yield _group_change(_of_write(change.commit))
+        elif change.clean is not None:
+            changes = _of_clean(change.clean)
+            yield _group_change(changes.keeping([each for each in changes.gone if change.has_files(each)]))
+
+    def define(self, storage: Storage, config: TableConfig) -> None:
+        """Do nothing: a list of files is no index."""
+
+    def initial(self, facts: TableFacts) -> InitialPartition:
+        """Return the files of the completed writes of a table."""
+        changes = committed_files(facts.view.listing, facts.timeline)
+        groups = [_group_change(changes)] if changes.files else []
+        return InitialPartition((FILES_GROUP,), iter(groups))
+
+
+def _group_change(changes: FileChanges) -> GroupChange:
+    return GroupChange(FILES, FILES_GROUP, changes.rows(), changes.removed())
+
+
+def committed_files(listing: Listing, timeline: Timeline) -> FileChanges:
+    """Return the files of the completed writes of a table.
 
     Args:
-        instant: a completed write or clean, or another action.
-        content: content of its completed file.
-
-    Raises:
-        CorruptTableError: the content is damaged.
+        listing: lists the storage.
+        timeline: the table's timeline.
     """
-    if instant.action in WRITE_ACTIONS:
-        return _of_write(content)
-    if instant.action is Action.CLEAN:
-        return _of_clean(content)
-    return None
-
-
-def _of_write(content: bytes) -> FileChanges:
     files: dict[str, dict[str, int | None]] = {}
-    for stat in decode_commit(content).stats:
+    for partition in listing.partitions():
+        sizes = files.setdefault(partition, {})
+        for status in listing.files(partition):
+            file = parse_data_file(status)
+            if file is not None and timeline.completion_of(file.instant) is not None:
+                sizes[status.name] = status.size_bytes
+    return FileChanges(files)
+
+
+def _of_write(commit: CommitMetadata) -> FileChanges:
+    files: dict[str, dict[str, int | None]] = {}
+    for stat in commit.stats:
         sizes = files.setdefault(stat.partition, {})
         for path, size in ((stat.path, stat.size_bytes), *stat.cdc_files.items()):
             name = path.rpartition("/")[2]
@@ -132,8 +167,8 @@ def _of_write(content: bytes) -> FileChanges:
     return FileChanges(files)
 
 
-def _of_clean(content: bytes) -> FileChanges:
-    partitions = decode_clean(content).partitions
+def _of_clean(clean: CleanMetadata) -> FileChanges:
+    partitions = clean.partitions
     files = {path: dict.fromkeys((*each.deleted, *each.failed)) for path, each in partitions.items()}
     return FileChanges(files, tuple(path for path, each in partitions.items() if each.is_gone))
 

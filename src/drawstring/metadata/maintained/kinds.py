@@ -1,0 +1,33 @@
+"""The partitions of the metadata table that this release keeps, and what keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from drawstring.metadata.maintained.files import FilesMaintainer
+from drawstring.metadata.maintained.protocol import PartitionMaintainer
+from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
+
+
+def maintainer_of(partition: str) -> PartitionMaintainer | None:
+    """Return what keeps a partition of the metadata table; None if this release cannot.
+
+    Args:
+        partition: of the metadata table.
+    """
+    match partition:
+        case "files":
+            return FilesMaintainer()
+        case "record_index":
+            return RecordIndexMaintainer()
+    return None
+
+
+def maintainers_of(partitions: Iterable[str]) -> dict[str, PartitionMaintainer]:
+    """Return what keeps some partitions of the metadata table, those left out that this release cannot keep.
+
+    Args:
+        partitions: of the metadata table.
+    """
+    found = ((each, maintainer_of(each)) for each in partitions)
+    return {partition: each for partition, each in found if each is not None}

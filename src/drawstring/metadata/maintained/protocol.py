@@ -1,0 +1,191 @@
+"""What keeps one kind of partition of the metadata table: the protocol, and what it is given and returns.
+
+    instant of the table ──> TableChange ──> PartitionMaintainer.changes ──> a log file for each GroupChange
+    table as it is       ──> TableFacts  ──> PartitionMaintainer.initial ──> a base file for each GroupChange
+
+What the writers of files had in their hands comes with the statistics of the files (`WriteStat.held`). A
+process that completes an instant for another one has nothing: a maintainer reads the files then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import pyarrow as pa
+
+from drawstring.base.clock import Clock
+from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.view.file_groups import FileGroupView, table_view
+from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
+from drawstring.model.clean import CleanMetadata
+from drawstring.model.commit import CommitMetadata
+from drawstring.model.files import parse_data_file
+from drawstring.model.instant import Instant
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.archive.completion_times import ArchivedCompletionTimes
+from drawstring.timeline.bootstrapped import BootstrapSources
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChange:
+    """What changes in one file group of the metadata table.
+
+    Attributes:
+        partition: of the metadata table.
+        file_id: the file group.
+        rows: records with distinct keys: `key`, `type`, and columns of `metadata_record` that have a value.
+        removed: keys of records that are removed, as text.
+    """
+
+    partition: str
+    file_id: str
+    rows: pa.Table
+    removed: pa.Array
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not self.rows.num_rows and not len(self.removed)
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """A table whose metadata table is written; the caller holds the table lock.
+
+    Attributes:
+        storage: files of the table.
+        config: its settings.
+        clock: for reading timelines.
+    """
+
+    storage: Storage
+    config: TableConfig
+    clock: Clock
+
+    @cached_property
+    def store(self) -> TimelineStore:
+        """The files of the timeline of the table."""
+        return TimelineStore(self.storage, self.config, self.clock)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The timeline of the table as stored; an instant that is about to complete is pending in it."""
+        return self.store.load()
+
+    @cached_property
+    def view(self) -> FileGroupView:
+        """The file groups of the table with the committed files."""
+        return table_view(self.storage, self.config, self.timeline, self.store)
+
+
+@dataclass(frozen=True)
+class TableChange(TableFacts):
+    """What an instant changes in a table, just before it completes.
+
+    Attributes:
+        instant: the completed instant to be.
+        commit: of a write or a service that writes files; its statistics have what this process holds.
+        clean: of a clean.
+    """
+
+    instant: Instant
+    commit: CommitMetadata | None = None
+    clean: CleanMetadata | None = None
+
+    @cached_property
+    def metadata(self) -> MetadataTable:
+        """The metadata table before the change."""
+        return open_metadata_table(self.storage, self.config, self.timeline, self.clock)
+
+    @cached_property
+    def timeline_after(self) -> Timeline:
+        """The timeline of the table as it is once the instant is complete."""
+        others = (each for each in self.timeline.instants if each.requested != self.instant.requested)
+        instants = sorted((*others, self.instant), key=lambda each: each.requested)
+        return self.timeline.with_instants(tuple(instants))
+
+    @cached_property
+    def view_after(self) -> FileGroupView:
+        """The file groups of the table as they are once the instant is complete."""
+        reader = _KnowsCommit(self.store, self.instant, self.commit)
+        return table_view(self.storage, self.config, self.timeline_after, reader)
+
+    def file_ids(self, partition: str) -> list[str]:
+        """Return the file groups of a partition of the metadata table, in the order that hashes refer to."""
+        return [each.file_id for each in self.metadata.slices(partition)]
+
+    def has_files(self, partition: str) -> bool:
+        """Return whether a partition of the table has data files, committed or not."""
+        return any(parse_data_file(status) for status in self.storage.list_files(partition))
+
+
+@dataclass(frozen=True, slots=True)
+class _KnowsCommit:
+    """Reads the metadata of instants, of which one has no completed file yet."""
+
+    store: TimelineStore
+    instant: Instant
+    commit: CommitMetadata | None
+
+    @property
+    def sources(self) -> BootstrapSources:
+        """The source files of bootstrapped base files."""
+        return self.store.sources
+
+    @property
+    def archived_completion_times(self) -> ArchivedCompletionTimes:
+        """The completion times of archived writes."""
+        return self.store.archived_completion_times
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """Return the metadata of a write."""
+        if self.commit is not None and instant.requested == self.instant.requested:
+            return self.commit
+        return self.store.commit_metadata(instant)
+
+    def read_requested(self, instant: Instant) -> bytes:
+        """Return the plan that an instant was requested with."""
+        return self.store.read_requested(instant)
+
+
+@dataclass(frozen=True, slots=True)
+class InitialPartition:
+    """A partition of the metadata table to be built.
+
+    Attributes:
+        file_ids: all of its file groups.
+        changes: the records of its file groups, at most one change for each; nothing is removed.
+    """
+
+    file_ids: tuple[str, ...]
+    changes: Iterator[GroupChange]
+
+
+class PartitionMaintainer(Protocol):
+    """Keeps one partition of the metadata table."""
+
+    def changes(self, change: TableChange) -> Iterator[GroupChange]:
+        """Yield what an instant changes, at most one change for each file group.
+
+        Raises:
+            CorruptTableError: a file of the table is missing or damaged.
+            MetadataTableError: the metadata table is damaged.
+        """
+        ...
+
+    def define(self, storage: Storage, config: TableConfig) -> None:
+        """Write the definition of the index that the partition holds, if it is one."""
+        ...
+
+    def initial(self, facts: TableFacts) -> InitialPartition:
+        """Return the partition as it is for the committed files of a table.
+
+        Raises:
+            CorruptTableError: a file of the table is missing or damaged.
+        """
+        ...

@@ -1,0 +1,307 @@
+"""Keeps the partition `record_index`: where each key is (payload and sizes of Apache Hudi 1.2.0).
+
+    files of the instant ── keys that came or went (`key_changes`) ──> by file group of the index, spilled
+                                                       file group by file group ──> records, removed keys
+
+A key that one file group of the table loses and another one gets has moved: only its new place is written.
+Updates change nothing. Compactions change nothing either; clusterings move all keys that they touch.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
+from drawstring.config.table.config import TableConfig
+from drawstring.engine.grouping import split_by
+from drawstring.engine.spill import SpillingGroups
+from drawstring.engine.streams import stream
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.view.file_groups import FileGroupView
+from drawstring.formats.base_files import is_parquet
+from drawstring.formats.metadata.index_definitions import (
+    INDEX_DEFINITIONS,
+    decode_definitions,
+    encode_definitions,
+)
+from drawstring.formats.parquet import stored_summary
+from drawstring.merge.order import number_keys
+from drawstring.merge.versions import flat
+from drawstring.metadata.locations import location_rows
+from drawstring.metadata.lookups import group_numbers
+from drawstring.metadata.maintained.key_changes import (
+    CHANGED,
+    INSTANT_MS,
+    GroupKeys,
+    ReadKeyChanges,
+)
+from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
+from drawstring.metadata.partitions import IS_REMOVED, KEY
+from drawstring.metadata.record_index import (
+    FILE_ID,
+    PARTITION,
+    RECORD_INDEX,
+    RecordIndex,
+    group_id,
+)
+from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
+from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, join_path
+from drawstring.schema.avro import avro_to_arrow
+from drawstring.schema.meta import with_meta, without_meta
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.instants import epoch_ms_of
+from drawstring.timeline.table_schema import table_schema
+
+_SERVICES: Final = (WriteOperation.COMPACT, WriteOperation.LOG_COMPACT)
+_GIB: Final = 1 << 30
+_RECORD_BYTES: Final = 48
+"""Bytes of a record that Hudi expects when it chooses the number of file groups."""
+
+_IS_PARTITIONED: Final = "isPartitioned"
+_SMALL_BYTES: Final = 1 << 20
+"""Size of base files whose records do not count: the number of file groups depends on millions."""
+
+GroupIds = dict["str | None", list[str]]
+"""Ids of the file groups of the index, by the partition of their keys; under None of a global index."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSizing:
+    """How many file groups an index gets.
+
+    Attributes:
+        groups_min, groups_max: bounds of the number.
+        growth: factor by which the number of records may grow
+            (`hoodie.metadata.record.index.growth.factor`).
+        group_bytes_max: size of a file group (`hoodie.metadata.record.index.max.filegroup.size`).
+    """
+
+    groups_min: int = 10
+    groups_max: int = 10_000
+    growth: float = 2.0
+    group_bytes_max: int = _GIB
+
+    def groups(self, records: int) -> int:
+        """Return the number of file groups for a number of records."""
+        if self.groups_min == self.groups_max:
+            return self.groups_min
+        expected = int(np.ceil(records * self.growth)) // max(1, self.group_bytes_max // _RECORD_BYTES)
+        return min(max(expected, self.groups_min), self.groups_max)
+
+
+GLOBAL_SIZING: Final = IndexSizing()
+PARTITIONED_SIZING: Final = IndexSizing(1, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordIndexMaintainer:
+    """Keeps the record index of a table; see `PartitionMaintainer`.
+
+    Attributes:
+        is_partitioned: whether an index to be built has file groups for each partition of the table; None for
+            what the definition of an earlier index says.
+        memory_bytes: bytes of changes to hold in memory; more of them are spilled to disk.
+    """
+
+    is_partitioned: bool | None = None
+    memory_bytes: int = EXCHANGE_BYTES_MAX
+
+    def changes(self, change: TableChange) -> Iterator[GroupChange]:
+        """Yield the keys that came to file groups, and those that are gone."""
+        commit = change.commit
+        if commit is None or commit.compacted or commit.operation in _SERVICES:
+            return
+        groups = list(_Touched(change, commit).groups())
+        if not groups:
+            return
+        index = RecordIndex.of(change.metadata, change.storage.spec)
+        ids: GroupIds = {name: [each.file_id for each in slices] for name, slices in index.groups.items()}
+        schema = _schema(change, commit)
+        instants = InstantRange.of(change.timeline_after)
+        read = ReadKeyChanges(change.storage.spec, change.config, schema, instants, index)
+        yield from self._by_group(groups, read, ids)
+
+    def define(self, storage: Storage, config: TableConfig) -> None:
+        """Write whether each partition has an index of its own."""
+        known = definitions(storage)
+        version = {"version": "V1"} if config.rules.has_index_versions else {}
+        defined = {
+            "indexName": RECORD_INDEX,
+            "indexType": RECORD_INDEX,
+            "indexFunction": "",
+            "sourceFields": [],
+            "indexOptions": {_IS_PARTITIONED: str(self._is_partitioned(storage)).lower()},
+            **version,
+        }
+        storage.put(INDEX_DEFINITIONS, encode_definitions({**known, RECORD_INDEX: defined}))
+
+    def _is_partitioned(self, storage: Storage) -> bool:
+        if self.is_partitioned is not None:
+            return self.is_partitioned
+        options = definitions(storage).get(RECORD_INDEX, {}).get("indexOptions") or {}
+        return str(options.get(_IS_PARTITIONED)).lower() == "true"
+
+    def initial(self, facts: TableFacts) -> InitialPartition:
+        """Return the index of the records that a table has."""
+        slices = [each for path in facts.view.partitions() for each in facts.view.slices(path)]
+        timezone = facts.config.timezone
+        groups = [GroupKeys(None, each, epoch_ms_of(each.base_instant, timezone) or 0) for each in slices]
+        ids = _new_ids(facts, slices, is_partitioned=self._is_partitioned(facts.storage))
+        schema = with_meta(table_schema(facts.storage, facts.store, facts.timeline, facts.config))
+        read = ReadKeyChanges(facts.storage.spec, facts.config, schema, InstantRange.of(facts.timeline))
+        file_ids = tuple(sorted(each for some in ids.values() for each in some))
+        return InitialPartition(file_ids, self._by_group(groups, read, ids))
+
+    def _by_group(
+        self, groups: Sequence[GroupKeys], read: ReadKeyChanges, ids: GroupIds
+    ) -> Iterator[GroupChange]:
+        held = SpillingGroups(CHANGED, self.memory_bytes)
+        try:
+            for batch in stream(groups, read, worker_threads()):
+                for file_id, part in _divided(batch, ids):
+                    held.add(file_id, part)
+            for file_id in sorted(map(str, held.groups())):
+                yield _group_change(file_id, pa.Table.from_batches(held.batches(file_id), CHANGED))
+        finally:
+            held.close()
+
+
+def definitions(storage: Storage) -> dict[str, dict[str, Any]]:
+    """Return the definitions of the indexes of a table by name."""
+    found = storage.read_versioned(INDEX_DEFINITIONS)
+    return decode_definitions(None if found is None else found[0])
+
+
+def _new_ids(facts: TableFacts, slices: Sequence[FileSlice], *, is_partitioned: bool) -> GroupIds:
+    """Return the ids of the file groups of a new index."""
+    counts: dict[str | None, int] = defaultdict(int) if is_partitioned else defaultdict(int, {None: 0})
+    for each in slices:
+        counts[each.partition if is_partitioned else None] += _records_in(facts.storage, each)
+    sizing = PARTITIONED_SIZING if is_partitioned else GLOBAL_SIZING
+    return {
+        name: [group_id(number, name) for number in range(sizing.groups(records))]
+        for name, records in counts.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """The file groups that an instant writes to or replaces."""
+
+    change: TableChange
+    commit: CommitMetadata
+
+    def groups(self) -> Iterator[GroupKeys]:
+        by_group: dict[tuple[str, str], list[WriteStat]] = defaultdict(list)
+        for stat in self.commit.stats:
+            if stat.path:
+                by_group[stat.partition, stat.file_id].append(stat)
+        for place, stats in by_group.items():
+            yield from self._written(place, stats)
+        if self.commit.operation != WriteOperation.CLUSTER:
+            for place in sorted(self.commit.superseded):
+                before = _slice_at(self.change.view, place)
+                if before is not None:
+                    yield GroupKeys(before, None, self._instant_ms)
+
+    def _written(self, place: tuple[str, str], stats: list[WriteStat]) -> Iterator[GroupKeys]:
+        bases = [each for each in stats if not each.is_log]
+        if self.commit.operation == WriteOperation.CLUSTER:
+            yield GroupKeys(None, _slice_at(self.change.view_after, place), self._instant_ms)
+        elif all(each.held is not None and each.held.changed_keys is not None for each in stats):
+            yield from self._held(place, stats)
+        elif not bases:
+            logged = FileSlice(*place, self.change.instant.requested, None, tuple(map(_log_file, stats)))
+            yield GroupKeys(None, _slice_at(self.change.view_after, place), self._instant_ms, logged)
+        elif bases[0].num_inserts or bases[0].num_deletes or not bases[0].prev_base_file:
+            yield GroupKeys(_former(bases[0]), _slice_of(bases[0]), self._instant_ms)
+
+    def _held(self, place: tuple[str, str], stats: list[WriteStat]) -> Iterator[GroupKeys]:
+        for stat in stats:
+            if stat.held is not None and stat.held.changed_keys is not None:
+                at = FileSlice(*place, self.change.instant.requested, None)
+                yield GroupKeys(None, at, self._instant_ms, held=stat.held.changed_keys)
+
+    @property
+    def _instant_ms(self) -> int:
+        return epoch_ms_of(self.change.instant.requested, self.change.config.timezone) or 0
+
+
+def _records_in(storage: Storage, file_slice: FileSlice) -> int:
+    """Return the number of records in the base file of a slice, 0 for a small one."""
+    base = file_slice.base
+    if base is None or base.status.size_bytes < _SMALL_BYTES or not is_parquet(base.status.path):
+        return 0
+    return stored_summary(storage, base.status.path).rows
+
+
+def _schema(change: TableChange, commit: CommitMetadata) -> pa.Schema:
+    """Return the columns of the table once the instant is complete, with meta columns."""
+    if commit.schema_json:
+        return with_meta(without_meta(avro_to_arrow(commit.schema_json)))
+    return with_meta(table_schema(change.storage, change.store, change.timeline, change.config))
+
+
+def _slice_at(view: FileGroupView, place: tuple[str, str]) -> FileSlice | None:
+    partition, file_id = place
+    return next((each for each in view.slices(partition) if each.file_id == file_id), None)
+
+
+def _slice_of(stat: WriteStat) -> FileSlice:
+    base = BaseFile.parse(FileStatus(stat.path, stat.size_bytes))
+    instant = "" if base is None else base.instant
+    return FileSlice(stat.partition, stat.file_id, instant, base)
+
+
+def _former(stat: WriteStat) -> FileSlice | None:
+    """Return the slice that a base file replaces; it has no log files, whose records would be lost."""
+    if not stat.prev_base_file:
+        return None
+    base = BaseFile.parse(FileStatus(join_path(stat.partition, stat.prev_base_file), 0))
+    return FileSlice(stat.partition, stat.file_id, stat.prev_commit, base)
+
+
+def _log_file(stat: WriteStat) -> LogFile:
+    file = LogFile.parse(FileStatus(stat.path, stat.size_bytes))
+    if file is None:
+        raise ValueError(f"{stat.path!r} is not the name of a log file")
+    return file
+
+
+def _divided(batch: pa.RecordBatch, ids: GroupIds) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the file groups of the index with the changes that belong to them."""
+    if None in ids:
+        yield from _by_hash(batch, ids[None])
+        return
+    for (partition,), part in split_by(batch, (PARTITION,)):
+        yield from _by_hash(part, ids.setdefault(partition, [group_id(0, partition)]))
+
+
+def _by_hash(batch: pa.RecordBatch, file_ids: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    numbers = group_numbers(batch.column(KEY), len(file_ids))
+    for number in np.unique(numbers):
+        yield file_ids[number], batch.filter(pa.array(numbers == number))
+
+
+def _group_change(file_id: str, rows: pa.Table) -> GroupChange:
+    """Return what changes in a file group of the index; the last place of a key counts."""
+    flags = rows.column(IS_REMOVED)
+    come, gone = rows.filter(pc.invert(flags)), rows.filter(flags)
+    codes, distinct = number_keys(come.column(KEY))
+    last = np.zeros(distinct, np.int64)
+    last[codes] = np.arange(come.num_rows)
+    come = come.take(pa.array(last))
+    keys, partitions, file_ids, instants = (
+        flat(come.column(name)) for name in (KEY, PARTITION, FILE_ID, INSTANT_MS)
+    )
+    removed = pc.unique(flat(gone.column(KEY)))
+    removed = removed.filter(pc.invert(pc.is_in(removed, value_set=keys)))
+    records = location_rows(keys, partitions, file_ids, instants)
+    return GroupChange(RECORD_INDEX, file_id, records, removed)

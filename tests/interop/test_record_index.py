@@ -1,0 +1,86 @@
+"""drawstring and real Hudi write one table in turns by its record index, which both keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import drawstring
+from tests.support.index_reference import InMemory, Kind, Row, content, rows_of, table_of
+from tests.support.record_indexes import indexed_places, places
+from tests.support.referee import Referee
+from tests.support.tables import COW, MOR
+
+METADATA = {"hoodie.metadata.enable": "true"}
+KINDS = [
+    Kind("GLOBAL_RECORD_LEVEL_INDEX", COW),
+    Kind("RECORD_LEVEL_INDEX", MOR),
+    pytest.param(Kind("GLOBAL_RECORD_LEVEL_INDEX", MOR, moves=False), marks=pytest.mark.long),
+    pytest.param(Kind("RECORD_INDEX", COW, version=8), marks=pytest.mark.long),
+    pytest.param(Kind("GLOBAL_RECORD_LEVEL_INDEX", MOR, version=8), marks=pytest.mark.long),
+]
+
+
+def hudi_options(kind: Kind, operation: str) -> dict[str, str]:
+    enabled = "global.record.level" if kind.is_global else "record.level"
+    return {
+        "hoodie.table.name": "rides",
+        "hoodie.datasource.write.table.type": kind.table_type,
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.operation": operation,
+        "hoodie.write.table.version": str(kind.version),
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.index.type": kind.index,
+        f"hoodie.metadata.{enabled}.index.enable": "true",
+        "hoodie.metadata.index.column.stats.enable": "false",
+        **METADATA,
+        **kind.options,
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_both_keep_one_record_index(referee: Referee, tmp_path: Path, kind: Kind) -> None:
+    path = str(tmp_path / "rides")
+    kind.create(path)
+    memory = InMemory(kind)
+
+    def ours(operation: str, rows: list[Row]) -> None:
+        getattr(drawstring.open(path, options=METADATA), operation)(table_of(rows), options=kind.options)
+        settled(operation, rows)
+
+    def theirs(operation: str, rows: list[Row]) -> None:
+        referee.write(path, table_of(rows), hudi_options(kind, operation))
+        settled(operation, rows)
+
+    def settled(operation: str, rows: list[Row]) -> None:
+        getattr(memory, operation)(rows)
+        checked()
+
+    def checked() -> None:
+        table = drawstring.open(path)
+        assert content(table) == memory.content()
+        assert rows_of(referee.read(path, METADATA)) == memory.content()
+        assert "record_index" in table.config.metadata_partitions
+        assert indexed_places(table) == places(table)
+        assert len(places(table)) == len(memory.records)
+
+    ours("upsert", rides(range(30), 100, "rome"))
+    ours("upsert", [*rides(range(10), 200, "lima"), *rides(range(5, 8), 210, "oslo")])
+    theirs("upsert", [*rides(range(5, 15), 300, "oslo"), *rides(range(20, 24), 310, "oslo")])
+    theirs("delete", rides((0, 5, 12, 25), 400, "rome" if kind.is_global else "oslo"))
+    ours("upsert", [*rides(range(3, 20), 500, "rome"), *rides(range(40, 44), 500, "lima")])
+    theirs("upsert", rides(range(10, 50, 3), 600, "lima"))
+    ours("delete", rides((13, 16, 40), 700, "lima"))
+    assert drawstring.open(path).cluster()
+    checked()
+    theirs("upsert", rides(range(0, 60, 4), 800, "rome"))
+    for number in range(4):
+        ours("upsert", rides(range(number, 70, 5), 900 + number, "oslo"))
+    theirs("upsert", rides(range(1, 80, 6), 1000, "lima"))
+
+
+def rides(numbers: range | tuple[int, ...], ts: int, city: str) -> list[Row]:
+    return [(f"k{number:03}", city, ts, number * 1000 + ts) for number in numbers]

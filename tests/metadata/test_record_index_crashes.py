@@ -1,0 +1,96 @@
+"""Writers that die between the record index and the data: no key is lost, none is in the table twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from drawstring.base.clock import SteppingClock
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from drawstring.txn.table_context import TableContext
+from tests.support.faults import HOUR_MS, NEWER, START_MS, STEPS_MAX
+from tests.support.record_indexes import indexed_places, places
+from tests.support.rows import held, rides
+from tests.support.storages import files_of, stored
+from tests.support.tables import COW, MOR, create
+
+QUIET = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
+INDEX = {
+    **QUIET,
+    "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX",
+    "hoodie.record.index.update.partition.path": "true",
+}
+ROWS = rides(*((key, "rome", 1, 1.0) for key in "abcd"), *((key, "oslo", 1, 1.0) for key in "efgh"))
+MOVING = rides(("a", "oslo", 2, 2.0), ("e", "oslo", 2, 2.0), ("new", "bern", 2, 2.0))
+OPERATIONS: dict[str, Callable[[Table], Any]] = {
+    "upsert": lambda table: table.upsert(MOVING, options=INDEX),
+    "delete": lambda table: table.delete(rides(("a", "rome", 9, 9.0), ("f", "oslo", 9, 9.0)), options=INDEX),
+    "insert_overwrite": lambda table: table.insert_overwrite(NEWER, options=QUIET),
+    "cluster": lambda table: table.cluster(),
+}
+
+
+def opened(storage: Storage, start_ms: int = START_MS) -> Table:
+    return Table(TableContext(storage, clock=SteppingClock(start_ms), uses_metadata=True))
+
+
+def made(table_type: str, *, with_index: bool, commits: int) -> Table:
+    """Create a table with a metadata table, or also with a record index and some commits in it."""
+    table = opened(create(table_type=table_type)._context.storage, START_MS - HOUR_MS)
+    table.upsert(ROWS, options=QUIET)
+    for number in range(commits):
+        row = rides(("c", "rome", 1, float(number)), (f"more{number}", "rome", 1, 1.0))
+        table.upsert(row, options=INDEX if with_index else QUIET)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("table_type", "operation", "with_index", "commits"),
+    [
+        (MOR, "upsert", True, 2),
+        (COW, "upsert", False, 1),
+        (MOR, "delete", True, 2),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                (COW, "upsert", True, 2),
+                (COW, "upsert", True, 9),
+                (MOR, "upsert", False, 1),
+                (COW, "delete", True, 2),
+                (MOR, "cluster", True, 2),
+                (COW, "insert_overwrite", True, 2),
+            )
+        ),
+    ],
+)
+def test_whatever_step_a_writer_dies_at_the_index_says_where_the_records_are(
+    table_type: str, operation: str, with_index: bool, commits: int
+) -> None:
+    table = made(table_type, with_index=with_index, commits=commits)
+    files, before = files_of(table._context.storage), held(table)
+    OPERATIONS[operation](table)
+    after = held(table)
+    for steps in range(0, STEPS_MAX, 2):
+        storage = stored(files)
+        faulty = FaultyStorage(storage, steps)
+        with suppress(InjectedFault):
+            OPERATIONS[operation](opened(faulty))
+        check_survivors(storage, before, after, f"after {steps} changes")
+        if faulty.changes < steps:
+            assert steps > 12
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+def check_survivors(storage: Storage, before: list[Any], after: list[Any], step: str) -> None:
+    table = opened(storage, START_MS + HOUR_MS)
+    assert held(table) in (before, after), step
+    table.upsert(rides(("next", "rome", 99, 9.0), ("a", "rome", 99, 9.0)), options=INDEX)
+    assert indexed_places(table) == places(table), step
+    keys = [key for key, _, _ in places(table)]
+    assert len(keys) == len(set(keys)), step

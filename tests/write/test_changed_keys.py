@@ -1,0 +1,61 @@
+"""What the writer of a rewritten base file says of the keys that came and went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from drawstring.filegroups.write import base_writer
+from drawstring.model.commit import Held, WriteStat
+from drawstring.table import Table
+from drawstring.txn.foreign_features import MetadataTableGuard
+from tests.support.rows import rides
+from tests.support.tables import COW, create
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[Held | None]:
+    """What was held for each file that was committed."""
+    held: list[Held | None] = []
+    hold = MetadataTableGuard.hold
+
+    def noted(self: MetadataTableGuard, stats: list[WriteStat]) -> None:
+        held.extend(each.held for each in stats)
+        hold(self, stats)
+
+    monkeypatch.setattr(MetadataTableGuard, "hold", noted)
+    return held
+
+
+def changed(held: Held | None) -> set[tuple[Any, ...]] | None:
+    keys = None if held is None else held.changed_keys
+    return None if keys is None else {tuple(row.values()) for row in keys.to_pylist()}
+
+
+def written(table_type: str = COW) -> Table:
+    table = create(table_type=table_type)
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)))
+    return table
+
+
+def test_a_rewritten_file_tells_its_new_and_its_deleted_keys(told: list[Held | None]) -> None:
+    table = written()
+    assert changed(told.pop()) is None
+    table.upsert(rides(("a", "rome", 2, 2.0), ("c", "rome", 2, 2.0), ("d", "rome", 2, 2.0)))
+    assert changed(told.pop()) == {("c", False), ("d", False)}
+    table.delete(rides(("a", "rome", 3, 3.0), ("nobody", "rome", 3, 3.0)))
+    assert changed(told.pop()) == {("a", True)}
+    table.upsert(rides(("b", "rome", 4, 4.0)))
+    assert changed(told.pop()) == set()
+
+
+def test_many_keys_are_not_told(told: list[Held | None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base_writer, "CHANGED_KEYS_MAX", 2)
+    table = written()
+    table.upsert(rides(*((key, "rome", 2, 2.0) for key in "cd")))
+    assert changed(told.pop()) == {("c", False), ("d", False)}
+    table.upsert(rides(*((key, "rome", 2, 2.0) for key in "efg")))
+    assert changed(told.pop()) is None
+    table.delete(rides(*((key, "rome", 3, 2.0) for key in "abc")))
+    assert changed(told.pop()) is None
