@@ -1767,7 +1767,9 @@ class Table:
         return done or CommitResult.nothing(operation)
 
     def _facts(self) -> TableFacts:
-        return load_facts(self._context.storage, self._context.clock, self._context.uses_metadata)
+        return load_facts(
+            self._context.storage, self._context.clock, self._context.uses_metadata, self._context.skips_data
+        )
 
     @property
     def _holds(self) -> Holds:

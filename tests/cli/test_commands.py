@@ -129,6 +129,15 @@ def test_head_with_columns_and_predicate(text: Any, rides: History) -> None:
     assert shown == [{"id": "r004", "tip": "2.28", "day": "2024-01-05"}]
 
 
+def test_head_explains_what_it_reads(text: Any, rides: History) -> None:
+    explained = json.loads(text("head", rides.path, "-w", "city = 'lima'", "--explain", "--json"))
+    assert explained["listing"] == "storage"
+    assert explained["where"] == "city = 'lima'"
+    assert [(step["by"], step["kept"]) for step in explained["steps"][:2]] == [("listed", 3), ("path", 1)]
+    shown = text("head", rides.path, "-w", "city = 'lima'", "--explain")
+    assert f"{explained['file_slices']} of" in shown and "partitions" in shown
+
+
 def test_head_as_of_the_first_commit(text: Any, rides: History) -> None:
     first = rides.table.timeline.writes()[0].requested
     shown = json.loads(text("head", rides.path, "-c", "id,ts", "--as-of", first, "-n", "100", "--json"))

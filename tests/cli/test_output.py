@@ -30,13 +30,6 @@ def test_values_become_json_and_text(value: object, json: object, text: str | No
 
 
 @pytest.mark.parametrize(
-    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (3 << 40, "3.0 TiB")]
-)
-def test_sizes_are_for_people(size: int, text: str) -> None:
-    assert output.size_text(size) == text
-
-
-@pytest.mark.parametrize(
     ("instant", "text"),
     [
         ("20240131100000123", "2024-01-31 10:00:00.123"),

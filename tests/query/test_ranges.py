@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import drawstring
+from drawstring.base.clock import SteppingClock, SystemClock
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.query.scan import Scan
 from tests.support.histories import Case, History, create, row, table_of
@@ -161,7 +163,9 @@ def test_a_history_without_a_version_file_has_its_newest_manifest(
 
 def test_a_group_replaced_after_the_end_by_an_instant_of_before_shows_its_rows(tmp_path: Path) -> None:
     """As a clustering does that was requested before the last commit of the range, and completed after it."""
-    table = create(str(tmp_path / "t"), Case(9, "COPY_ON_WRITE")).table
+    created = create(str(tmp_path / "t"), Case(9, "COPY_ON_WRITE")).table
+    # Five milliseconds a reading leave room for an instant between two commits.
+    table = drawstring.Table(replace(created._context, clock=SteppingClock(SystemClock().now_ms(), 5)))
     table.upsert(table_of([row(0, 1)]))
     table.upsert(table_of([row(1, 1)]))
     table.insert_overwrite(table_of([row(3, 1)]))

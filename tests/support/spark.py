@@ -20,6 +20,7 @@ SMALL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "ERROR",
+    "spark.python.authenticate.socketTimeout": "300s",
 }
 
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

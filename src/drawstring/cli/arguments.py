@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -34,8 +34,13 @@ HudiOptions = Annotated[
 ]
 
 
-def open_table(path: str, options: tuple[str, ...]) -> Table:
+def open_table(path: str, options: tuple[str, ...], of_queries: Mapping[str, str] | None = None) -> Table:
     """Open the table of a command.
+
+    Args:
+        path: its root.
+        options: options of the storage, as NAME=VALUE.
+        of_queries: options of its queries by Hudi's keys.
 
     Raises:
         InvalidError: there is no table, an option is not of the form NAME=VALUE, or the table is not in
@@ -46,7 +51,7 @@ def open_table(path: str, options: tuple[str, ...]) -> Table:
         of_stores = [name for name in given if not is_storage_key(name)]
         if of_stores and not is_object_store(path):
             raise InvalidError(f"{path} is not in an object store. Remove --storage-option {of_stores[0]}.")
-        return drawstring.open(path, storage_options=given or None)
+        return drawstring.open(path, storage_options=given or None, options=of_queries)
     except DrawstringError as error:
         raise error.at(table=path) from error.__cause__
 

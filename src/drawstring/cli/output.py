@@ -77,16 +77,6 @@ def print_facts(facts: Iterable[tuple[str, Value]]) -> None:
     _console().print(grid)
 
 
-def size_text(size_bytes: int) -> str:
-    """Return a size with its unit, as in `1.5 MiB`."""
-    size = float(size_bytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"
-
-
 def instant_text(instant: str | None) -> str:
     """Return the time of an instant as `2024-01-31 10:00:00.123`; other texts unchanged."""
     if not instant or len(instant) not in (14, 17) or not instant.isdigit():

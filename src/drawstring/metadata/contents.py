@@ -17,16 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
 from drawstring.merge.versions import flat
 from drawstring.metadata.keys import NAME_HASH_CHARS, decode_secondary_key, file_hash, partition_hash
+from drawstring.metadata.locations import file_ids, instants
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.merging import listed_files, newest
 from drawstring.metadata.metadata_table import MetadataTable, about_metadata
@@ -48,7 +47,6 @@ from drawstring.metadata.partitions import (
 )
 from drawstring.metadata.rows import no_rows, read_rows
 from drawstring.metadata.statistics import MAX, MIN, bounds_as_text, combined, type_names
-from drawstring.timeline.instants import instant_time
 
 _MERGE: Final[Mapping[Kind, Callable[[pa.Table], pa.Table]]] = {
     Kind.FILES: listed_files,
@@ -108,10 +106,17 @@ def records(table: MetadataTable, partition: str, names: Sequence[str] | None = 
         InvalidError: the metadata table does not have the partition.
         UnsupportedError: this release does not know the partition.
     """
+    table.check_has(partition)
+    lookup = None if names is None else Lookup.of(kind_of(partition), names)
+    with about_metadata(table.storage):
+        return looked_up(table, partition, lookup)
+
+
+def looked_up(table: MetadataTable, partition: str, lookup: Lookup | None) -> pa.Table:
+    """Return the merged records of a partition with the keys of a look-up, None for all; see `records`."""
     slices, kind = table.slices(partition), kind_of(partition)
     merge = _MERGE.get(kind, newest)
     with about_metadata(table.storage):
-        lookup = None if names is None else Lookup.of(kind, names)
         chosen = ((each, None) for each in slices) if lookup is None else lookup.by_group(slices)
         groups = [merge(read_rows(table, each, kind, wanted)) for each, wanted in chosen]
         return pa.concat_tables([merge(no_rows(kind)), *groups])
@@ -256,33 +261,11 @@ def _locations(rows: pa.Table, timezone: str) -> pa.Table:
         {
             "key": rows.column(KEY),
             "partition": locations.field("partitionName"),
-            "file_id": _file_ids(locations),
-            "instant": _instants(locations.field("instantTime"), timezone),
+            "file_id": file_ids(locations),
+            "instant": instants(locations, timezone),
             "position": locations.field("position"),
         }
     )
-
-
-def _file_ids(locations: pa.StructArray) -> pa.Array:
-    """Return file ids: a text, or the two halves of a UUID and a number, -1 if the id has no number."""
-    parts = ("fileIdHighBits", "fileIdLowBits", "fileIndex")
-    numbers = [locations.field(name).fill_null(-1).to_numpy(zero_copy_only=False) for name in parts]
-    ids, codes = np.unique(np.stack(numbers, axis=1), axis=0, return_inverse=True)
-    texts = pa.array([_file_id(*each) for each in ids.tolist()], pa.string())
-    is_text = pc.equal(locations.field("fileIdEncoding"), 1)
-    return pc.if_else(is_text, locations.field("fileId"), texts.take(pa.array(codes.ravel())))
-
-
-def _file_id(high: int, low: int, number: int) -> str:
-    digits = f"{high % (1 << 64):016x}{low % (1 << 64):016x}"
-    uuid = "-".join(digits[start:stop] for start, stop in pairwise((0, 8, 12, 16, 20, 32)))
-    return uuid if number < 0 else f"{uuid}-{number}"
-
-
-def _instants(epochs_ms: pa.Array, timezone: str) -> pa.Array:
-    encoded = epochs_ms.dictionary_encode()
-    texts: Sequence[Any] = [instant_time(each, timezone) for each in encoded.dictionary.to_pylist()]
-    return pa.array(texts, pa.string()).take(encoded.indices)
 
 
 def _secondary(rows: pa.Table) -> pa.Table:

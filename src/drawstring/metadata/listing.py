@@ -30,6 +30,9 @@ from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
 
+_BUILDS = "00000000000000"
+"""How the requested times of delta commits begin that build a partition, rather than belong to a write."""
+
 _ATTEMPTS = 2
 """Its own services may delete files of the metadata table while it is read."""
 
@@ -86,6 +89,13 @@ class MetadataListing:
         self._table = storage, config, timeline, clock
         self._fallback = fallback
         self._source: Listing | None = None
+        self._metadata: MetadataTable | None = None
+
+    @property
+    def metadata(self) -> MetadataTable | None:
+        """The metadata table that is listed; None if another way is."""
+        self._loaded()
+        return self._metadata
 
     def partitions(self) -> list[str]:
         """Return all partition paths, sorted."""
@@ -104,7 +114,10 @@ class MetadataListing:
     def _load(self) -> Listing:
         for attempt in range(_ATTEMPTS):
             try:
-                return named_files(*self._table)
+                table = usable_table(*self._table)
+                files = NamedFiles(records(table, FILES))
+                self._metadata = table
+                return files
             except (MetadataTableError, UnsupportedError) as error:
                 if attempt + 1 == _ATTEMPTS:
                     _log.warning("The storage is listed instead of the metadata table: %s", error)
@@ -123,12 +136,17 @@ def named_files(storage: Storage, config: TableConfig, timeline: Timeline, clock
     Raises:
         MetadataTableError: the metadata table is damaged, or lacks a completed write.
     """
+    return NamedFiles(records(usable_table(storage, config, timeline, clock), FILES))
+
+
+def usable_table(storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock) -> MetadataTable:
+    """Open the metadata table of a table; see `named_files`."""
     table = open_metadata_table(storage, config, timeline, clock)
     missing = next(missing_instants(table, timeline), None)
     if missing is not None:
         error: DrawstringError = damaged(table.storage, f"it lacks the {missing.action} {missing.requested}")
         raise error.at(instant=missing.requested)
-    return NamedFiles(records(table, FILES))
+    return table
 
 
 def missing_instants(table: MetadataTable, timeline: Timeline) -> Iterator[Instant]:
@@ -144,6 +162,24 @@ def missing_instants(table: MetadataTable, timeline: Timeline) -> Iterator[Insta
         is_known = own.has_completed(instant.requested) or instant.requested < first.requested
         if not is_known and not _before(instant, first):
             yield instant
+
+
+def knows_later_writes(table: MetadataTable, timeline: Timeline) -> bool:
+    """Return whether a metadata table may describe a state later than a timeline that was loaded before it.
+
+    Names and statistics of files stay true. What describes the latest rows, such as statistics of a partition
+    or the file group of a key, belongs to the state that it was stored for.
+
+    Args:
+        table: the metadata table.
+        timeline: the timeline of the table.
+    """
+    known = {instant.requested for instant in timeline.instants}
+    return any(
+        instant.requested not in known and not timeline.is_archived(instant.requested)
+        for instant in table.timeline.completed_of(Action.DELTA_COMMIT)
+        if not instant.requested.startswith(_BUILDS)
+    )
 
 
 def _before(instant: Instant, first: Instant) -> bool:

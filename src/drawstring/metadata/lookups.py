@@ -30,11 +30,11 @@ class Lookup:
     """What to read of HFiles.
 
     Attributes:
-        keys: whole keys.
+        keys: whole keys (string); None to look for prefixes.
         prefixes: beginnings of keys.
     """
 
-    keys: tuple[str, ...] = ()
+    keys: pa.Array | None = None
     prefixes: tuple[str, ...] = ()
 
     @staticmethod
@@ -42,9 +42,9 @@ class Lookup:
         """Return the look-up of record keys, values, columns or partition paths, as the kind has them."""
         match kind:
             case Kind.FILES:
-                return Lookup(keys=tuple(name or ROOT_PARTITION for name in names))
+                return Lookup(keys=pa.array([name or ROOT_PARTITION for name in names], pa.string()))
             case Kind.RECORD_INDEX:
-                return Lookup(keys=tuple(names))
+                return Lookup(keys=pa.array(names, pa.string()))
             case Kind.SECONDARY_INDEX:
                 return Lookup(prefixes=tuple(encode_secondary_value(name) for name in names))
             case _:
@@ -52,7 +52,7 @@ class Lookup:
 
     def entries(self, reader: HFileReader) -> Iterator[HFileEntries]:
         """Yield the entries of an HFile."""
-        yield from reader.seek(self.keys) if self.keys else reader.seek_prefixes(self.prefixes)
+        yield from reader.seek_prefixes(self.prefixes) if self.keys is None else reader.seek(self.keys)
 
     def by_group(self, slices: Sequence[FileSlice]) -> Iterator[tuple[FileSlice, Lookup]]:
         """Yield the file groups that may have the keys, with the look-up in each.
@@ -60,14 +60,12 @@ class Lookup:
         Args:
             slices: the latest slices of all file groups of the partition, by file id.
         """
-        if not (self.keys and slices) or any(_is_of_partition(each) for each in slices):
+        if self.keys is None or not slices or any(_is_of_partition(each) for each in slices):
             yield from ((each, self) for each in slices)
             return
-        keys = pa.array(self.keys, pa.string())
-        groups = group_numbers(keys, len(slices))
+        groups = group_numbers(self.keys, len(slices))
         for number in np.unique(groups):
-            mine = keys.filter(pa.array(groups == number))
-            yield slices[number], Lookup(tuple(mine.to_pylist()))
+            yield slices[number], Lookup(self.keys.filter(pa.array(groups == number)))
 
 
 def _is_of_partition(file_slice: FileSlice) -> bool:

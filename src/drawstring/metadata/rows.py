@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
 from drawstring.base.errors import REPAIR, CorruptTableError
+from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.log_records import LogReading, about_log, open_logs
+from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content
 from drawstring.metadata.lookups import Lookup
-from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import IS_REMOVED, KEY, Kind, record_schema
 from drawstring.model.files import FileSlice
 from drawstring.schema.evolve import conform
+from drawstring.storage.protocol import Storage
 
 
 def read_rows(
-    table: MetadataTable, file_slice: FileSlice, kind: Kind, lookup: Lookup | None = None
+    table: MetadataFiles, file_slice: FileSlice, kind: Kind, lookup: Lookup | None = None
 ) -> pa.Table:
     """Return rows of a slice, oldest first.
 
@@ -45,11 +48,24 @@ def no_rows(kind: Kind) -> pa.Table:
     return record_schema(kind).append(pa.field(IS_REMOVED, pa.bool_())).empty_table()
 
 
+class MetadataFiles(Protocol):
+    """What reading a slice needs of the metadata table: its files, settings and the instants that count."""
+
+    @property
+    def storage(self) -> Storage: ...
+
+    @property
+    def config(self) -> TableConfig: ...
+
+    @property
+    def instants(self) -> InstantRange: ...
+
+
 @dataclass(frozen=True, slots=True)
 class SliceRows:
     """Reads a slice of the metadata table; see `read_rows`."""
 
-    table: MetadataTable
+    table: MetadataFiles
     file_slice: FileSlice
     schema: pa.Schema
     lookup: Lookup | None

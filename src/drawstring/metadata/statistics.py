@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as pt
 
 from drawstring.formats.avro.decimals import decimals_of_bytes
 from drawstring.merge.order import Array, number_keys
@@ -141,16 +142,68 @@ def bounds_as_text(statistics: pa.StructArray, name: str) -> pa.StringArray:
     Raises:
         ValueError or pa.ArrowException: a value does not fit its type.
     """
+    texts = [
+        (rows, _text(values, ordinal, info)) for rows, values, ordinal, info in _by_type(statistics, name)
+    ]
+    return _assembled(texts, len(statistics), pa.string())
+
+
+def bounds_as(statistics: pa.StructArray, name: str, kind: pa.DataType) -> pa.Array:
+    """Return the smallest or the greatest values as a type; null where they have no place in its order.
+
+    Numbers may have become wider since, which keeps their order. Version V1 does not say in which unit
+    times are.
+
+    Args:
+        statistics: statistics of one column.
+        name: `MIN` or `MAX`.
+        kind: the type that the column has now.
+    """
+    pieces = [
+        (rows, _converted(values, ordinal, info, kind))
+        for rows, values, ordinal, info in _by_type(statistics, name)
+    ]
+    return _assembled(pieces, len(statistics), kind)
+
+
+def _by_type(statistics: pa.StructArray, name: str) -> Iterator[tuple[Array, pa.Array, int, str]]:
+    """Yield the bounds of each type: their rows, values as stored, logical type and its information."""
     bounds, groups = statistics.field(name), _Groups.of(statistics)
-    texts, places = [pa.nulls(1, pa.string())], np.zeros(len(statistics), np.int64)
     for member in range(bounds.type.num_fields):
         wrapper = bounds.field(member)
         is_held = is_true(bounds.is_valid()) & is_true(wrapper.is_valid())
         for group in np.unique(groups.codes[is_held]):
             rows = np.flatnonzero(is_held & (groups.codes == group))
-            places[rows] = sum(map(len, texts)) + np.arange(len(rows))
-            texts.append(_text(wrapper.take(pa.array(rows)).field(0), *groups.type_of(group)))
-    return pa.concat_arrays(texts).take(pa.array(places))
+            yield rows, wrapper.take(pa.array(rows)).field(0), *groups.type_of(group)
+
+
+def _assembled(pieces: Sequence[tuple[Array, pa.Array]], count: int, kind: pa.DataType) -> pa.Array:
+    """Return arrays, each with the rows where its values belong, as one array; null elsewhere."""
+    places, arrays = np.zeros(count, np.int64), [pa.nulls(1, kind)]
+    for rows, values in pieces:
+        places[rows] = sum(map(len, arrays)) + np.arange(len(rows))
+        arrays.append(values)
+    return pa.concat_arrays(arrays).take(pa.array(places))
+
+
+def _converted(values: pa.Array, ordinal: int, info: str, kind: pa.DataType) -> pa.Array:
+    try:
+        values = _logical(values, ordinal, info)
+        if _keeps_order(values.type, kind):
+            return values.cast(kind, safe=not pt.is_floating(kind))
+    except (ValueError, pa.ArrowException):
+        pass  # such as a decimal that the type has no room for
+    return pa.nulls(len(values), kind)
+
+
+def _keeps_order(stored: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether values of a type are in the same order as another."""
+    if pt.is_timestamp(kind):
+        return bool(pt.is_timestamp(stored)) and stored.unit == kind.unit and (not stored.tz) == (not kind.tz)
+    if pt.is_floating(kind):
+        return bool(pt.is_integer(stored) or pt.is_floating(stored))
+    families = (pt.is_integer, pt.is_decimal, pt.is_string, pt.is_boolean, pt.is_date32)
+    return any(is_of(kind) and is_of(stored) for is_of in families)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +243,20 @@ def _ordinals(statistics: pa.StructArray) -> Array:
 
 
 def _text(values: pa.Array, ordinal: int, info: str) -> pa.StringArray:
-    if pa.types.is_list(values.type):
+    if pt.is_list(values.type):
         return pa.array([str(_plain(each)) for each in values.to_pylist()], pa.string())
-    if ordinal == _DECIMAL and pa.types.is_binary(values.type):
-        precision, scale = map(int, info.split(","))
-        values = decimals_of_bytes(values, pa.decimal128(precision, scale))
-    if pa.types.is_binary(values.type):
+    values = _logical(values, ordinal, info)
+    if pt.is_binary(values.type):
         return pa.array([f"0x{value.hex()}" for value in values.to_pylist()], pa.string())
-    return values.cast(_LOGICAL.get(ordinal, values.type)).cast(pa.string())
+    return values.cast(pa.string())
+
+
+def _logical(values: pa.Array, ordinal: int, info: str) -> pa.Array:
+    """Return stored values as values of their logical type."""
+    if ordinal == _DECIMAL and pt.is_binary(values.type):
+        precision, scale = map(int, info.split(","))
+        return decimals_of_bytes(values, pa.decimal128(precision, scale))
+    return values.cast(_LOGICAL.get(ordinal, values.type))
 
 
 def _plain(items: Sequence[Mapping[str, Any] | None] | None) -> list[Any]:

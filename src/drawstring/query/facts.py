@@ -19,6 +19,7 @@ from drawstring.base.errors import (
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.metadata.listing import MetadataListing
+from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import FILES
 from drawstring.schema.meta import with_meta
 from drawstring.schema.schema_on_read import SchemaColumn, SchemaHistory, decode_history
@@ -42,6 +43,7 @@ class TableFacts:
         view: the file groups.
         schema: the columns without meta columns.
         uses_metadata: whether the file groups come from the metadata table, if there is one.
+        skips_data: whether queries use the other partitions of the metadata table.
     """
 
     storage: Storage
@@ -51,6 +53,20 @@ class TableFacts:
     view: FileGroupView
     schema: pa.Schema
     uses_metadata: bool = False
+    skips_data: bool = True
+
+    @property
+    def metadata(self) -> MetadataTable | None:
+        """The metadata table, if queries skip data by it and it knows every write."""
+        listing = self.view.listing
+        return listing.metadata if self.skips_data and isinstance(listing, MetadataListing) else None
+
+    @property
+    def listing(self) -> str:
+        """Where names of files come from: `storage` or `metadata table`."""
+        listing = self.view.listing
+        by_metadata = isinstance(listing, MetadataListing) and listing.metadata is not None
+        return "metadata table" if by_metadata else "storage"
 
     @property
     def full_schema(self) -> pa.Schema:
@@ -63,13 +79,16 @@ class TableFacts:
         return replace(self, schema=schema)
 
 
-def load_facts(storage: Storage, clock: Clock, uses_metadata: bool = False) -> TableFacts:
+def load_facts(
+    storage: Storage, clock: Clock, uses_metadata: bool = False, skips_data: bool = True
+) -> TableFacts:
     """Load the state of a table.
 
     Args:
         storage: storage of the table.
         clock: generates instant times for later actions.
         uses_metadata: whether to list files by the metadata table, if there is one, instead of the storage.
+        skips_data: whether to skip files by the metadata table, if files are listed by it.
 
     Raises:
         InvalidError: there is no table.
@@ -77,12 +96,12 @@ def load_facts(storage: Storage, clock: Clock, uses_metadata: bool = False) -> T
         UnavailableError: the table changed during every attempt to load it.
     """
     try:
-        return _load(storage, clock, uses_metadata)
+        return _load(storage, clock, uses_metadata, skips_data)
     except DrawstringError as error:
         raise error.at(table=storage.spec.uri) from error
 
 
-def _load(storage: Storage, clock: Clock, uses_metadata: bool) -> TableFacts:
+def _load(storage: Storage, clock: Clock, uses_metadata: bool, skips_data: bool) -> TableFacts:
     """Load a table; load it again if a timeline file was archived meanwhile."""
     missing: str | None = None
     for _ in range(ATTEMPTS_MAX):
@@ -100,7 +119,7 @@ def _load(storage: Storage, clock: Clock, uses_metadata: bool) -> TableFacts:
         if uses_metadata and FILES in config.metadata_partitions:
             listing = MetadataListing(storage, config, timeline, clock, view.listing)
             view = FileGroupView(timeline, config, listing, store)
-        return TableFacts(storage, config, timeline, store, view, schema, uses_metadata)
+        return TableFacts(storage, config, timeline, store, view, schema, uses_metadata, skips_data)
     raise UnavailableError("The table changed during every attempt to load it. Try again.")
 
 

@@ -12,10 +12,8 @@ cannot be true between, below or above them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
@@ -24,6 +22,7 @@ import pyarrow.compute as pc
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.formats.condition_regions import Axis, literals_in
 from drawstring.formats.partition_match import partitions_that_match, ranges_that_match
 from drawstring.index.bucket.simple_bucket import BucketCounts, bucket_numbers, stored_counts
 from drawstring.index.existing_writes import bucket_of
@@ -111,8 +110,6 @@ FROM_KEY_COLUMNS: Final = frozenset(
 """Key generators whose record key consists of the value of the key column only."""
 
 _GENERATOR_NAMES: Final = ("hoodie.table.keygenerator.type", "hoodie.table.keygenerator.class")
-_TEXT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?![\w.])")
 
 
 def stored_keys(
@@ -152,35 +149,20 @@ def key_values(where: pc.Expression, schema: pa.Schema, name: str) -> pa.Array |
         schema: the columns.
         name: the column, of type string or integer.
     """
-    text = str(where)
-    literals = _literals(text, schema.field(name).type) if name in text else None
-    if not literals or len(literals) > KEYS_MAX:
+    kind = schema.field(name).type
+    if name not in str(where) or not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
         return None
-    keys = pa.array(sorted(literals), schema.field(name).type)
-    column = pc.field(name)
-    between = [
-        column < keys[0],
-        *((column > low) & (column < high) for low, high in pairwise(keys)),
-        column > keys[-1],
-        column.is_null(),
-    ]
+    literals = literals_in(str(where), kind)
+    keys = literals.filter(pc.not_equal(literals, "")) if pa.types.is_string(kind) else literals
+    if not 0 < len(keys) <= KEYS_MAX:
+        return None
+    axis = Axis(name, keys)
     try:
-        if any(ranges_that_match(where, schema, between)):
-            return None
-        return keys.filter(pa.array(ranges_that_match(where, schema, [column == key for key in keys])))
+        matches = ranges_that_match(where, schema, axis.regions())
     except pa.ArrowException:
         return None  # the condition fails on a key; evaluating it on rows reports the error
-
-
-def _literals(text: str, kind: pa.DataType) -> set[Any]:
-    """Return the literals of a type in the text of an expression; missing one does no harm."""
-    if pa.types.is_string(kind):
-        return {re.sub(r"\\(.)", r"\1", match[1]) for match in _TEXT.finditer(text)} - {""}
-    if pa.types.is_integer(kind):
-        bits = kind.bit_width - 1
-        numbers = (int(digits) for digits in _NUMBER.findall(text))
-        return {number for number in numbers if -(1 << bits) <= number < 1 << bits}
-    return set()
+    points, others = matches[1 : axis.null : 2], [*matches[0 : axis.null : 2], *matches[axis.null :]]
+    return None if any(others) else keys.filter(pa.array(points))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, FilesCleanedError, MissingFileError
 from drawstring.filegroups.read.cdc import ChangeTask
 from drawstring.filegroups.read.tasks import ReadTask
-from drawstring.model.files import FileSlice
+from drawstring.model.explanation import SLICES, Explanation, Narrowing, Step
+from drawstring.model.files import BaseFile, FileSlice
 from drawstring.model.instant import Action
 from drawstring.query.cleaned_files import DeletedFiles, deleted_since
 from drawstring.query.facts import TableFacts, load_facts
@@ -40,10 +41,12 @@ class Draft(Generic[T]):
         tasks: tasks that read the result.
         lacks: returns whether the given deletions may have removed a file of the result before the plan
             listed it.
+        narrowing: how the plan came to its tasks; None if nothing could be left out.
     """
 
     tasks: Sequence[T]
     lacks: Callable[[DeletedFiles], bool]
+    narrowing: Narrowing | None = None
 
 
 class Replanning:
@@ -57,6 +60,11 @@ class Replanning:
     def __init__(self, facts: TableFacts, plan: Callable[[TableFacts], Draft[Task]]) -> None:
         self._facts = facts
         self._plan = plan
+        self._narrowing: Narrowing | None = None
+
+    def explained(self, tasks: Sequence[Task]) -> Explanation:
+        """Return what the tasks of the last plan read, and what that plan left out."""
+        return explanation(self._facts, tasks, self._narrowing)
 
     def tasks(self) -> list[Task]:
         """Return the tasks of the query; load the table again if files were deleted meanwhile.
@@ -67,6 +75,7 @@ class Replanning:
             DrawstringError: errors of the plan.
         """
         self._facts, draft, now = planned(self._facts, self._plan)
+        self._narrowing = draft.narrowing
         timeline_digest = digest(now)
         return [replace(task, timeline_digest=timeline_digest) for task in draft.tasks]
 
@@ -147,9 +156,35 @@ def retry_on_change(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[
 
 def reload_facts(facts: TableFacts) -> TableFacts:
     """Load a table again."""
-    reloaded = load_facts(facts.storage, SystemClock(), facts.uses_metadata)
+    reloaded = load_facts(facts.storage, SystemClock(), facts.uses_metadata, facts.skips_data)
     reloaded.store.recall(facts.store)
     return reloaded
+
+
+def explanation(facts: TableFacts, tasks: Sequence[Task], narrowing: Narrowing | None) -> Explanation:
+    """Return what tasks read.
+
+    Args:
+        facts: the table.
+        tasks: the tasks of a query.
+        narrowing: how the plan came to them; None if nothing could be left out.
+    """
+    files = {file.status.path: file for each in slices_of(tasks) for file in (each.base, *each.logs) if file}
+    size_bytes = sum(file.status.size_bytes for file in files.values())
+    if narrowing is None:
+        narrowing = Narrowing(facts.listing, (Step(SLICES, "listed", 0, len(tasks)),), size_bytes)
+    base_files = sum(isinstance(file, BaseFile) for file in files.values())
+    return Explanation(
+        facts.storage.spec.uri,
+        narrowing.listing,
+        narrowing.where,
+        narrowing.steps,
+        len(tasks),
+        base_files,
+        len(files) - base_files,
+        size_bytes,
+        max(0, narrowing.bytes_listed - size_bytes),
+    )
 
 
 def slices_of(tasks: Sequence[Task]) -> Iterator[FileSlice]:

@@ -17,6 +17,7 @@ from drawstring.base.bounds import LITTLE_BYTES, worker_threads
 from drawstring.base.errors import DrawstringError, FilesCleanedError, InvalidError
 from drawstring.engine.streams import stream
 from drawstring.filegroups.read.cdc import read_task, task_bytes
+from drawstring.model.explanation import Explanation
 from drawstring.query.facts import TableFacts
 from drawstring.query.replanning import Draft, Replanning, Task
 from drawstring.storage import is_object_store
@@ -39,6 +40,7 @@ class Scan:
         table: root of the table, for error messages.
         again: makes the tasks from a fresh load of the table when files of the first tasks were deleted;
             None if the table cannot be loaded again.
+        explained: returns what tasks read and what their plan left out; None if that is not known.
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class Scan:
         threads: int | None = None,
         table: str | None = None,
         again: Callable[[], Sequence[Task]] | None = None,
+        explained: Callable[[Sequence[Task]], Explanation] | None = None,
     ) -> None:
         self._schema = schema
         self._plan = plan
         self._threads = threads
         self._table = table
         self._again = again
+        self._explained = explained
         self._tasks: list[Task] | None = None
 
     @property
@@ -66,6 +70,18 @@ class Scan:
         if self._tasks is None:
             self._tasks = self._planned(self._plan)
         return self._tasks
+
+    def explain(self) -> Explanation:
+        """Return what the query reads, what it skips, and why; it reads no rows.
+
+        Example:
+            >>> scan = drawstring.open("memory://rides").scan(where="fare > 15")
+            >>> scan.explain().file_slices
+            1
+        """
+        tasks = self.tasks()
+        assert self._explained is not None
+        return self._explained(tasks)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as they are read, file slice by file slice.
@@ -172,7 +188,7 @@ def scan_of_plan(
         threads: number of tasks that run at once; None to choose by the tasks and the machine.
     """
     planner = Replanning(facts, plan)
-    return Scan(schema, planner.tasks, threads, facts.storage.spec.uri, planner.again)
+    return Scan(schema, planner.tasks, threads, facts.storage.spec.uri, planner.again, planner.explained)
 
 
 def _threads_for(tasks: Sequence[Task]) -> int:

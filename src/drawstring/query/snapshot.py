@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,9 @@ from drawstring.expressions.predicate import Where, parse_where, wording_of
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
 from drawstring.formats.conditions import Wording
 from drawstring.merge.record_mergers import check_mergeable
+from drawstring.metadata.column_ranges import PARTITION_STATS
+from drawstring.metadata.listing import knows_later_writes
+from drawstring.model.explanation import PARTITIONS, SLICES, Narrowing, Step
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.query.cleaned_files import DeletedFiles, cleans_of, is_needed
@@ -31,6 +35,7 @@ from drawstring.query.pruning import (
 from drawstring.query.replanning import Draft, Task, retry_on_change
 from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
+from drawstring.query.skipping import Candidate, DataSkipping
 from drawstring.schema.schema_on_read import SchemaHistory
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import as_instant_time
@@ -93,10 +98,10 @@ class _Request:
     def draft(self, first: TableFacts, known: Query, facts: TableFacts) -> Draft[Task]:
         """Return the plan for a loaded table; `known` is the query on the table that was loaded first."""
         query = known if facts is first else same_columns(known, self.query(facts))
-        tasks = snapshot_tasks(query, read_optimized=self.read_optimized)
+        tasks, narrowing = snapshot_plan(query, read_optimized=self.read_optimized)
         if self.time is not None and query.facts.timeline is facts.timeline:
             check_versions_kept(query.facts, self.time)
-        return Draft(tasks, partial(is_needed, query.facts, as_of=self.time))
+        return Draft(tasks, partial(is_needed, query.facts, as_of=self.time), narrowing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +138,21 @@ class Query:
             return partitions_to_read(paths, self.facts.config, self.schema, self.where)
         except InvalidError as error:
             raise (error if self.wording is None else self.wording.of(error)) from error.__cause__
+
+    def skipping(self, *, is_latest: bool = False) -> DataSkipping | None:
+        """Return what rules out files by the metadata table; None if it is not used.
+
+        With schema-on-read evolution a file may have had another column under the same name.
+
+        Args:
+            is_latest: whether the query reads the latest rows, log files included.
+        """
+        metadata = None if self.where is None or self.history is not None else self.facts.metadata
+        if metadata is None or self.where is None:
+            return None
+        is_current = is_latest and not knows_later_writes(metadata, self.facts.timeline)
+        table = self.facts.storage, self.facts.config
+        return DataSkipping(metadata, *table, self.schema, self.where, self.keys, is_current)
 
     @property
     def output(self) -> pa.Schema:
@@ -175,19 +195,83 @@ def query_of(
     return Query(facts, schema, names, condition, instants, history, wording=wording)
 
 
-def snapshot_tasks(query: Query, *, read_optimized: bool = False) -> list[ReadTask]:
+def snapshot_tasks(query: Query) -> list[ReadTask]:
     """Return the tasks of a snapshot query, one per file slice that can hold rows of it."""
+    return snapshot_plan(query)[0]
+
+
+def snapshot_plan(query: Query, *, read_optimized: bool = False) -> tuple[list[ReadTask], Narrowing]:
+    """Return the tasks of a snapshot query, one per slice that can hold rows of it, and what was left out.
+
+    Args:
+        query: the query.
+        read_optimized: whether to read base files only.
+    """
     facts = query.facts
-    buckets = _buckets(query)
     query = replace(query, keys=stored_keys(query.where, facts.config, query.schema))
-    tasks = []
-    for partition in query.partitions(facts.view.partitions()):
-        for file_slice in facts.view.slices(partition.path, query.instants.as_of):
-            visible = replace(file_slice, logs=()) if read_optimized else file_slice
-            may_hold_rows = buckets is None or buckets.may_hold(visible.partition, visible.file_id)
-            if (visible.base or visible.logs) and may_hold_rows:
-                tasks.append(task_of(query, partition, visible))
-    return tasks
+    is_latest = query.instants.as_of is None and not read_optimized
+    skipping = query.skipping(is_latest=is_latest)
+    paths = facts.view.partitions()
+    partitions = query.partitions(paths)
+    steps = [
+        _step(PARTITIONS, "listed", paths, paths),
+        _step(PARTITIONS, "path", paths, partitions),
+    ]
+    if skipping is not None and skipping.is_current:
+        described = skipping.partitions(partitions)
+        steps.append(_step(PARTITIONS, PARTITION_STATS, partitions, described))
+        partitions = described
+    listed = [
+        Candidate(partition, replace(each, logs=()) if read_optimized else each)
+        for partition in partitions
+        for each in facts.view.slices(partition.path, query.instants.as_of)
+        if each.base or (each.logs and not read_optimized)
+    ]
+    candidates, narrowing = narrowed_slices(query, listed, skipping, _buckets(query))
+    tasks = [task_of(query, each.partition, each.file_slice) for each in candidates]
+    return tasks, replace(narrowing, steps=(*_that_skip(steps), *narrowing.steps))
+
+
+def narrowed_slices(
+    query: Query,
+    listed: Sequence[Candidate],
+    skipping: DataSkipping | None,
+    buckets: BucketPruning | None = None,
+) -> tuple[Sequence[Candidate], Narrowing]:
+    """Return those of some file slices that can hold rows of a query, and what was left out.
+
+    Args:
+        query: the query.
+        listed: the file slices.
+        skipping: rules slices out by the metadata table; None if it is not used.
+        buckets: the buckets that can hold rows; None for any.
+    """
+    steps, left = [_step(SLICES, "listed", listed, listed)], listed
+    rules: dict[str, Callable[[Sequence[Candidate]], Iterable[Any]]] = {}
+    if buckets is not None:
+        rules["bucket"] = lambda slices: [
+            buckets.may_hold(each.file_slice.partition, each.file_slice.file_id) for each in slices
+        ]
+    if skipping is not None:
+        rules |= skipping.rules()
+    for name, rule in rules.items():
+        kept = [each for each, may_match in zip(left, rule(left), strict=True) if may_match]
+        steps.append(_step(SLICES, name, left, kept))
+        left = kept
+    size_bytes = sum(each.file_slice.size_bytes for each in listed)
+    where = query.where if query.wording is None else query.wording.sql
+    text = None if where is None else str(where)
+    return left, Narrowing(query.facts.listing, tuple(_that_skip(steps)), size_bytes, text)
+
+
+def _step(unit: str, by: str, before: Sequence[object], after: Sequence[object]) -> Step:
+    """Return the step that left some of several things."""
+    return Step(unit, by, len(before) - len(after), len(after))
+
+
+def _that_skip(steps: Sequence[Step]) -> list[Step]:
+    """Return the first step and the others that left something out."""
+    return [step for number, step in enumerate(steps) if number == 0 or step.skipped]
 
 
 def may_hold(query: Query, groups: Collection[tuple[str, str]]) -> bool:

@@ -18,6 +18,7 @@ from drawstring.cli.arguments import (
     named_values,
     storage_options,
 )
+from drawstring.model.explanation import size_text
 
 Columns = Annotated[
     tuple[str, ...], Parameter(negative="", help="Columns, separated by commas; may be repeated.")
@@ -68,6 +69,6 @@ def bootstrap(
     if as_json:
         output.print_result(result)
         return
-    size = output.size_text(result.bytes_written)
+    size = size_text(result.bytes_written)
     written = f"{counted(result.records_written, 'row')}, {counted(result.files, 'base file')} ({size})"
     output.print_line(f"made a table: {written} in {result.seconds:.1f} s")

@@ -8,7 +8,6 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from drawstring.base.counted import counted
-from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
     HudiOptions,
@@ -19,6 +18,7 @@ from drawstring.cli.arguments import (
     open_table,
 )
 from drawstring.cli.planned import PlannedCall, Words
+from drawstring.model.explanation import size_text
 from drawstring.model.result import CommitResult
 
 Schedule = Annotated[bool, Parameter(negative="", help="Only plan a clustering, for another process to run.")]
@@ -77,7 +77,7 @@ def cluster(
 
 
 def _told(result: CommitResult) -> str:
-    size = output.size_text(result.bytes_written)
+    size = size_text(result.bytes_written)
     written = f"{counted(result.records_written, 'row')} into {counted(result.files, 'base file')} ({size})"
     return f"clustered {written} in {result.seconds:.1f} s, at instant {result.instant}"
 

@@ -8,9 +8,9 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from drawstring.base.counted import counted
-from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
 from drawstring.cli.planned import PlannedCall, Words
+from drawstring.model.explanation import size_text
 from drawstring.model.result import CommitResult
 
 Schedule = Annotated[
@@ -103,7 +103,7 @@ def compact_base_files(
 
 def _told(result: CommitResult) -> str:
     kind = "log file" if result.operation == "log_compact" else "base file"
-    size = output.size_text(result.bytes_written)
+    size = size_text(result.bytes_written)
     written = f"{counted(result.records_written, 'row')} into {counted(result.files, kind)} ({size})"
     return f"compacted {written} in {result.seconds:.1f} s, at instant {result.instant}"
 

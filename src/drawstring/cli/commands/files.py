@@ -10,6 +10,7 @@ from drawstring.base.counted import counted
 from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+from drawstring.model.explanation import size_text
 from drawstring.model.files import FileSlice
 
 OnePartition = Annotated[str | None, Parameter(name="--partition", help="Show only this partition path.")]
@@ -34,7 +35,7 @@ def files(
         ("partition", "file group", "instant", "base file", "log files", "size"),
         (_row(part) for part in slices),
     )
-    total = output.size_text(sum(part.size_bytes for part in slices))
+    total = size_text(sum(part.size_bytes for part in slices))
     groups = counted(len(slices), "file group")
     output.print_line(f"{groups}, {total}")
 
@@ -53,8 +54,8 @@ def _of_partition(slices: list[FileSlice], partition: str, table: str) -> list[F
 
 
 def _row(part: FileSlice) -> tuple[object, ...]:
-    base = output.size_text(part.base.status.size_bytes) if part.base else "-"
-    size = output.size_text(part.size_bytes)
+    base = size_text(part.base.status.size_bytes) if part.base else "-"
+    size = size_text(part.size_bytes)
     return part.partition, part.file_id, part.base_instant, base, len(part.logs), size
 
 

@@ -1,4 +1,4 @@
-"""`drawstring head`: the first rows of a snapshot."""
+"""`drawstring head`: the first rows of a snapshot, or what reading it takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, column_names, open_table
+from drawstring.cli.arguments import (
+    AsJson,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    column_names,
+    named_values,
+    open_table,
+)
 from drawstring.query.scan import Scan
 from drawstring.schema.meta import without_meta
 
@@ -23,6 +31,10 @@ AsOf = Annotated[str | None, Parameter(name="--as-of", help="As of an instant or
 ReadOptimized = Annotated[
     bool, Parameter(name="--read-optimized", negative="", help="Read base files only, without log files.")
 ]
+Explain = Annotated[
+    bool,
+    Parameter(name="--explain", negative="", help="Show which files are read and skipped, instead of rows."),
+]
 
 
 def head(
@@ -33,18 +45,32 @@ def head(
     where: Where = None,
     as_of: AsOf = None,
     read_optimized: ReadOptimized = False,
+    explain: Explain = False,
+    option: HudiOptions = (),
     as_json: AsJson = False,
     storage_option: StorageOptions = (),
 ) -> None:
     """Print the first rows of a table."""
-    table = open_table(path, storage_option)
+    table = open_table(path, storage_option, named_values(option))
     scan = partial(table.scan, where=where, as_of=as_of, read_optimized=read_optimized)
+    if explain:
+        _explain(scan(), as_json=as_json)
+        return
     names = column_names(columns, "--columns") or without_meta(scan().schema).names
     shown = _first_rows(scan(columns=names), rows)
     if as_json:
         output.print_json(shown)
     else:
         output.print_grid(names, ([row[name] for name in names] for row in shown))
+
+
+def _explain(scan: Scan, *, as_json: bool) -> None:
+    explanation = scan.explain()
+    if as_json:
+        output.print_json(explanation.to_dict())
+    else:
+        output.print_line(explanation.summary)
+        output.print_grid(("", "step", "skipped", "kept"), explanation.rows())
 
 
 def _first_rows(scan: Scan, count: int) -> list[dict[str, object]]:

@@ -15,6 +15,7 @@ from drawstring.base.errors import DrawstringError, InvalidError, UnavailableErr
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, named_values, open_table
 from drawstring.cli.bar import progress_bar
+from drawstring.model.explanation import size_text
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
 from drawstring.services.maintenance_tasks import TaskOutcome
 
@@ -111,7 +112,7 @@ def _told(done: TaskOutcome) -> str:
         case ArchiveResult():
             return f"{counted(done.result.instants, 'instant')} in {done.result.seconds:.1f} s"
         case result:
-            size = output.size_text(result.bytes_written)
+            size = size_text(result.bytes_written)
             written = f"{counted(result.records_written, 'row')} in {counted(result.files, 'file')}"
             return f"{written} ({size}), {result.seconds:.1f} s"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
 from drawstring.cli.commands.holds import hold_fields
+from drawstring.model.explanation import size_text
 from drawstring.table import Table
 
 
@@ -19,7 +20,7 @@ def show(path: TablePath, *, as_json: AsJson = False, storage_option: StorageOpt
         output.print_json({**settings, **content, "last_write": last, "columns": columns, "holds": holds})
         return
     people = {**settings, **content, "last_write": output.instant_text(_last_write(table))}
-    people["size"] = output.size_text(content["size_bytes"])
+    people["size"] = size_text(content["size_bytes"])
     del people["size_bytes"]
     output.print_facts((name.replace("_", " "), _joined(value)) for name, value in people.items())
     output.print_grid(("column", "type"), columns.items(), title="\ncolumns")

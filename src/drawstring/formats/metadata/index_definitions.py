@@ -8,14 +8,37 @@ Table version 9 needs the version of each index; version 8 supports only V1.
 from __future__ import annotations
 
 import json
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from drawstring.formats.metadata.records import damaged
 from drawstring.model.table_version import VersionRules
 
 INDEX_DEFINITIONS: Final = ".hoodie/.index_defs/index.json"
+DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
+"""Table property: where the definitions are."""
 
 _DEFINITIONS: Final = "indexDefinitions"
+
+
+def decode_definitions(data: bytes | None) -> dict[str, dict[str, Any]]:
+    """Return the definitions by name.
+
+    Args:
+        data: the definitions file; None for none.
+
+    Raises:
+        CorruptTableError: the file is damaged.
+    """
+    try:
+        return dict((json.loads(data).get(_DEFINITIONS) or {}) if data else {})
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise damaged(INDEX_DEFINITIONS, error) from error
+
+
+def encode_definitions(definitions: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """Return the definitions file."""
+    return json.dumps({_DEFINITIONS: definitions}, indent=2, separators=(",", " : ")).encode()
 
 
 def definitions_of_version(data: bytes, rules: VersionRules) -> bytes:

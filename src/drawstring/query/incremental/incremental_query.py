@@ -25,6 +25,7 @@ from drawstring.filegroups.view.file_groups import FileGroupView
 from drawstring.filegroups.view.listing import FixedListing
 from drawstring.filegroups.view.missing_files import may_be_gone
 from drawstring.model.commit import CommitMetadata
+from drawstring.model.explanation import Narrowing
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.model.instant import time_of
 from drawstring.query.cleaned_files import DeletedFiles, is_needed
@@ -40,7 +41,8 @@ from drawstring.query.incremental.listed_files import ListedFiles
 from drawstring.query.incremental.whole_slices import WholeSlices
 from drawstring.query.replanning import Draft, Task, retry_on_change, slices_of
 from drawstring.query.scan import Scan, scan_of_plan
-from drawstring.query.snapshot import Query, query_of, same_columns, snapshot_tasks, task_of
+from drawstring.query.skipping import Candidate
+from drawstring.query.snapshot import Query, narrowed_slices, query_of, same_columns, snapshot_plan, task_of
 from drawstring.schema.meta import COMMIT_TIME
 from drawstring.timeline.timeline import Timeline
 
@@ -108,14 +110,14 @@ def range_query(
 
 def range_draft(query: Query, commit_range: CommitRange) -> Draft[Task]:
     """Return the plan that reads a range of a loaded table; see `incremental_scan`."""
-    tasks, is_whole = _tasks(query, commit_range)
+    tasks, narrowing, is_whole = _tasks(query, commit_range)
 
     def lacks(deleted: DeletedFiles) -> bool:
         if is_whole:
             return is_needed(query.facts, deleted)
         return any(deleted.reaches(file_slice) for file_slice in slices_of(tasks))
 
-    return Draft(tasks, lacks)
+    return Draft(tasks, lacks, narrowing)
 
 
 def check_commit_times(facts: TableFacts) -> None:
@@ -131,21 +133,26 @@ def check_commit_times(facts: TableFacts) -> None:
         )
 
 
-def _tasks(query: Query, commit_range: CommitRange) -> tuple[list[ReadTask], bool]:
-    """Return the tasks of a range, and whether they read the whole table."""
+def _tasks(query: Query, commit_range: CommitRange) -> tuple[list[ReadTask], Narrowing | None, bool]:
+    """Return the tasks of a range, what was left out, and whether they read the whole table."""
     if commit_range.reaches_archive:
         check_scannable(commit_range, "Commits of the range were archived.")
-        return _tasks_with_archived(query, commit_range), True
+        return *_plan_with_archived(query, commit_range), True
     if not commit_range.writes:
-        return [], False
+        return [], None, False
     files = files_written(query.facts, commit_range)
+    is_whole = files is None
     if files is None:
         check_scannable(commit_range, "Files that commits of the range wrote were cleaned away.")
-        return _with_commit_times(_whole_table(query), commit_range.commit_times), True
-    return _with_commit_times(_tasks_of_files(query, commit_range, files), commit_range.commit_times), False
+        tasks, narrowing = _whole_table(query)
+    else:
+        tasks, narrowing = _plan_of_files(query, commit_range, files)
+    return [replace(task, commit_times=commit_range.commit_times) for task in tasks], narrowing, is_whole
 
 
-def _tasks_of_files(query: Query, commit_range: CommitRange, files: Sequence[FileStatus]) -> list[ReadTask]:
+def _plan_of_files(
+    query: Query, commit_range: CommitRange, files: Sequence[FileStatus]
+) -> tuple[list[ReadTask], Narrowing]:
     """Return the tasks that read only the files that the writes of a range created."""
     facts = query.facts
     timeline = _timeline_of(facts, commit_range, files)
@@ -153,11 +160,14 @@ def _tasks_of_files(query: Query, commit_range: CommitRange, files: Sequence[Fil
     as_of = query.instants.as_of if not facts.config.layout.has_completion_times else None
     partitions = query.partitions(view.partitions())
     whole_slices = WholeSlices(query, commit_range)
-    return [
-        whole_slices.attach(task_of(query, partition, file_slice))
+    tasks = {
+        Candidate(partition, task.file_slice, task.whole_slice.file_slice if task.whole_slice else None): task
         for partition in partitions
         for file_slice in view.slices(partition.path, as_of)
-    ]
+        for task in [whole_slices.attach(task_of(query, partition, file_slice))]
+    }
+    candidates, narrowing = narrowed_slices(query, list(tasks), query.skipping())
+    return [tasks[each] for each in candidates], narrowing
 
 
 def _timeline_of(facts: TableFacts, commit_range: CommitRange, files: Sequence[FileStatus]) -> Timeline:
@@ -198,15 +208,11 @@ def superseded_groups(commit: CommitMetadata) -> set[tuple[str, str]]:
     return rewritten | {(partition, file_id) for partition, ids in commit.replaced.items() for file_id in ids}
 
 
-def _with_commit_times(tasks: list[ReadTask], commit_times: tuple[str, ...]) -> list[ReadTask]:
-    return [replace(task, commit_times=commit_times) for task in tasks]
+def _whole_table(query: Query) -> tuple[list[ReadTask], Narrowing]:
+    return snapshot_plan(replace(query, instants=InstantRange.of(query.facts.timeline)))
 
 
-def _whole_table(query: Query) -> list[ReadTask]:
-    return snapshot_tasks(replace(query, instants=InstantRange.of(query.facts.timeline)))
-
-
-def _tasks_with_archived(query: Query, commit_range: CommitRange) -> list[ReadTask]:
+def _plan_with_archived(query: Query, commit_range: CommitRange) -> tuple[list[ReadTask], Narrowing]:
     """Return the tasks that read the records of a range with archived commits from the whole table."""
     first = query.facts.timeline.start
     time = pc.field(COMMIT_TIME)

@@ -13,7 +13,7 @@ from drawstring.base.errors import DrawstringError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.index.choose import declared_index
+from drawstring.index.choose import declared_index, is_global_index
 from drawstring.model.files import FileSlice
 from drawstring.model.validation import Finding, Remedy, Severity, Validation
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY, with_meta
@@ -94,7 +94,7 @@ def _validate(
         view = inventory.view()
         slices = [each for partition in view.partitions() for each in view.slices(partition)]
         if contents:
-            is_global = global_keys or (config.index_type or "").startswith("GLOBAL_")
+            is_global = global_keys or is_global_index(config.index_type, config)
             task = _task(context, inventory, config)
             content_findings, records = check_contents(
                 context.engine, task, slices, progress, is_global=is_global

@@ -95,7 +95,9 @@ class CommitStream:
     def facts(self) -> TableFacts:
         """Load the table."""
         context = open_table(self.path, storage_options=self.storage_options)._context
-        return load_facts(context.storage, context.clock, self.read_options.uses_metadata)
+        return load_facts(
+            context.storage, context.clock, self.read_options.uses_metadata, self.read_options.skips_data
+        )
 
 
 def stream_reader(stream: CommitStream, schema: StructType) -> D.DataSourceStreamReader:

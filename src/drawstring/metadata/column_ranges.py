@@ -1,0 +1,164 @@
+"""The ranges of columns in files and partitions, from the statistics of the metadata table.
+
+A range is used only if it certainly holds, whoever wrote it:
+
+no bounds       nothing is known unless all values are null: writers leave out bounds of long texts and of NaN
+other types     bounds of a type that is not ordered as the table's column is (a number that became text)
+texts           Java compares UTF-16 units, Arrow UTF-8 bytes: they differ beyond U+D7FF
+partitions      bounds are combined from those of files, of which some may have had none: only types whose
+                bounds writers never leave out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+from drawstring.formats.condition_regions import Axis, Spread
+from drawstring.merge.versions import flat
+from drawstring.metadata.contents import looked_up
+from drawstring.metadata.keys import NAME_HASH_CHARS, name_hash, partition_hash
+from drawstring.metadata.lookups import Lookup
+from drawstring.metadata.merging import is_true
+from drawstring.metadata.metadata_table import MetadataTable
+from drawstring.metadata.partitions import KEY, STATISTICS
+from drawstring.metadata.statistics import MAX, MIN, bounds_as
+from drawstring.schema.meta import META_COLUMNS
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+COLUMN_STATS: Final = "column_stats"
+PARTITION_STATS: Final = "partition_stats"
+
+_HIGH_UNITS: Final = "[\ue000-\uffff]"
+_SUPPLEMENTARY: Final = "[\U00010000-\U0010ffff]"
+
+
+def has_ranges(column: pa.Field) -> bool:
+    """Return whether statistics of a column can be used."""
+    kind = column.type
+    return bool(
+        pt.is_string(kind)
+        or pt.is_boolean(kind)
+        or pt.is_signed_integer(kind)
+        or pt.is_floating(kind)
+        or pt.is_decimal128(kind)
+        or pt.is_date32(kind)
+        or pt.is_timestamp(kind)
+    )
+
+
+def has_partition_ranges(column: pa.Field) -> bool:
+    """Return whether statistics of partitions of a column can be used."""
+    return has_ranges(column) and not (pt.is_string(column.type) or pt.is_floating(column.type))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRanges:
+    """The ranges of one column.
+
+    Attributes:
+        partitions: hashes of partition paths, as keys have them.
+        names: names of files, or of partitions in statistics of partitions.
+        least, greatest: bounds as values of the column's type; null if unknown.
+        is_null: whether all values are null.
+        has_null: whether there may be nulls.
+    """
+
+    partitions: pa.Array
+    names: pa.Array
+    least: pa.Array
+    greatest: pa.Array
+    is_null: Array
+    has_null: Array
+
+    def spread(self, axis: Axis) -> Spread:
+        """Return the regions of the column's axis that the values may be in."""
+        first, last = axis.places(self.least), axis.places(self.greatest)
+        first[is_true(self.least.is_null())] = 0
+        last[is_true(self.greatest.is_null())] = axis.null - 1
+        first[self.is_null], last[self.is_null] = 1, 0
+        return Spread(first, last, self.has_null)
+
+
+def column_ranges(
+    table: MetadataTable, partition: str, columns: Sequence[pa.Field], paths: Sequence[str] | None = None
+) -> dict[str, ColumnRanges]:
+    """Return the ranges of some columns.
+
+    Args:
+        table: the metadata table.
+        partition: `column_stats`, `partition_stats` or an expression index of ranges.
+        columns: the columns, with the types of the table.
+        paths: partition paths of the table to look up; None for all.
+
+    Raises:
+        MetadataTableError: a file is missing or damaged.
+        UnsupportedError: this release does not know the statistics.
+    """
+    hashes = [""] if paths is None else [partition_hash(path) for path in paths]
+    prefixes = (f"{name_hash(column.name)}{end}" for column in columns for end in hashes)
+    rows = looked_up(table, partition, Lookup(prefixes=tuple(prefixes)))
+    statistics = flat(rows.column(STATISTICS))
+    is_live = is_true(statistics.is_valid()) & ~is_true(statistics.field("isDeleted"))
+    ranges = {}
+    for column in columns:
+        of_column = is_true(pc.equal(statistics.field("columnName"), column.name))
+        chosen = pa.array(is_live & of_column)
+        keys = flat(rows.column(KEY)).filter(chosen)
+        described = statistics.filter(chosen)
+        ranges[column.name] = ranges_of(keys, described, column, is_of_partition=partition == PARTITION_STATS)
+    return ranges
+
+
+def ranges_of(
+    keys: pa.Array, statistics: pa.StructArray, column: pa.Field, *, is_of_partition: bool
+) -> ColumnRanges:
+    """Return the ranges that certainly hold by statistics of one column.
+
+    Args:
+        keys: keys of the records.
+        statistics: their contents.
+        column: the column, with the type of the table.
+        is_of_partition: whether they are statistics of partitions.
+    """
+    least, greatest = (_usable(bounds_as(statistics, name, column.type), name) for name in (MIN, MAX))
+    values, nulls = (_counts(statistics.field(name)) for name in ("valueCount", "nullCount"))
+    is_bare = ~is_true(statistics.field(MIN).is_valid()) & ~is_true(statistics.field(MAX).is_valid())
+    is_null = is_bare & (nulls == values) & (values > 0)
+    if is_of_partition or column.name in META_COLUMNS:
+        is_null[:] = False
+    has_null = (nulls != 0) | (values <= 0)
+    if is_of_partition:
+        has_null[:] = True  # files that lack the column have no statistics of it
+    start = NAME_HASH_CHARS
+    return ColumnRanges(
+        pc.utf8_slice_codeunits(keys, start, start + NAME_HASH_CHARS),
+        statistics.field("fileName"),
+        least,
+        greatest,
+        is_null,
+        has_null,
+    )
+
+
+def _usable(bounds: pa.Array, name: str) -> pa.Array:
+    """Return bounds, with null instead of those that may not hold in Arrow's order of values."""
+    if pt.is_string(bounds.type):
+        other = pc.match_substring_regex(bounds, _SUPPLEMENTARY if name == MIN else _HIGH_UNITS)
+    elif pt.is_floating(bounds.type):
+        other = pc.is_nan(bounds)
+    else:
+        return bounds
+    return pc.if_else(other, pa.scalar(None, bounds.type), bounds)
+
+
+def _counts(counts: pa.Array) -> Array:
+    """Return counts, -1 where they are unknown."""
+    return np.asarray(counts.fill_null(-1).to_numpy(zero_copy_only=False))

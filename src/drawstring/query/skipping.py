@@ -1,0 +1,321 @@
+"""Skipping of partitions and file slices that cannot hold rows of a query, by the metadata table.
+
+    partition_stats   ranges of columns in a partition   a partition whose ranges rule the condition out
+    record_index and secondary indexes                   the file slices without the keys of the condition
+    column_stats      ranges of columns in a file        a file slice whose files all rule it out
+    bloom_filters     record keys in a base file         a file slice without log files and without the keys
+
+A row of a slice is a row of its base file or of a log file, as merging left it:
+
+    whole versions win      each file alone has to rule the condition out
+    versions are combined   a value is that of any file, or null: all files together have to
+    a user's merger         may return anything: slices with log files are read
+
+A log record may change a row so that it matches, so a slice is skipped only if statistics of all its files
+are known. Deletes and superseded rows make a slice match less than its files do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import InvalidError, MetadataTableError, UnsupportedError
+from drawstring.config.table.config import MergeMode, TableConfig
+from drawstring.formats.condition_regions import Axis, ConditionRegions, Spread
+from drawstring.formats.conditions import where_columns
+from drawstring.formats.partition_match import typed
+from drawstring.merge.record_mergers import merger_of, takes_partial_blocks
+from drawstring.metadata.column_ranges import (
+    COLUMN_STATS,
+    PARTITION_STATS,
+    ColumnRanges,
+    column_ranges,
+    has_partition_ranges,
+    has_ranges,
+)
+from drawstring.metadata.keys import partition_hash
+from drawstring.metadata.metadata_table import MetadataTable
+from drawstring.model.files import BaseFile, FileSlice, LogFile
+from drawstring.query.key_lookups import BLOOM_FILTERS, KeyLookups, files_with_keys
+from drawstring.query.pruning import Partition
+from drawstring.storage.protocol import Storage
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+T = TypeVar("T")
+
+_PARTITIONS_LOOKED_UP_MAX: Final = 100
+"""Number of partitions up to which statistics of each are looked up, instead of those of all."""
+
+_log = logging.getLogger("drawstring")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A file slice that a query may have to read.
+
+    Attributes:
+        partition: its partition.
+        file_slice: the slice.
+        also: the files of another slice that it takes values from; None for none.
+    """
+
+    partition: Partition
+    file_slice: FileSlice
+    also: FileSlice | None = None
+
+    @property
+    def logs(self) -> Sequence[LogFile]:
+        """All log files."""
+        return (*self.file_slice.logs, *(self.also.logs if self.also else ()))
+
+    @property
+    def bases(self) -> Iterator[BaseFile]:
+        """All base files."""
+        for each in (self.file_slice, self.also):
+            if each is not None and each.base is not None:
+                yield each.base
+
+
+@dataclass(frozen=True)
+class DataSkipping:
+    """Rules out partitions and file slices for one condition.
+
+    Attributes:
+        metadata: the metadata table.
+        storage: the table's files.
+        config: the table.
+        schema: the columns of the query.
+        where: the condition.
+        keys: the only record keys that rows of the condition can have; None for any.
+        is_current: whether the metadata table describes the rows of the query, and no later ones.
+    """
+
+    metadata: MetadataTable
+    storage: Storage
+    config: TableConfig
+    schema: pa.Schema
+    where: pc.Expression
+    keys: Sequence[str] | None
+    is_current: bool
+
+    def rules(self) -> dict[str, Callable[[Sequence[Candidate]], Array]]:
+        """Return what rules out file slices, by the name of the index, the cheapest first."""
+        rules: dict[str, Callable[[Sequence[Candidate]], Array]] = {}
+        if self.is_current:
+            lookups = KeyLookups(self.metadata, self.storage, self.schema, self.where, self.keys)
+            found = self._read("indexes", lambda: dict(lookups.indexes())) or {}
+            rules = {name: partial(self._of_keys, lookups, name, values) for name, values in found.items()}
+        rules[COLUMN_STATS] = self.slices
+        if self.keys is not None and BLOOM_FILTERS in self.metadata.ready:
+            rules[BLOOM_FILTERS] = partial(self._by_filters, self.keys)
+        return rules
+
+    def _by_filters(self, keys: Sequence[str], candidates: Sequence[Candidate]) -> Array:
+        """Return for each of some file slices whether it may have keys; log files may have any."""
+        matches = np.ones(len(candidates), np.bool_)
+        alone = [at for at, each in enumerate(candidates) if not each.logs]
+        files = [base.status for at in alone for base in candidates[at].bases]
+        if len(files) == len(alone):
+            found = self._read(BLOOM_FILTERS, lambda: files_with_keys(self.metadata, files, keys))
+            matches[alone] = True if found is None else found
+        return matches
+
+    def _of_keys(
+        self, lookups: KeyLookups, index: str, values: Sequence[str], candidates: Sequence[Candidate]
+    ) -> Array:
+        """Return for each of some file slices whether it has rows with some keys or values."""
+        partitions = sorted({each.partition.path for each in candidates})
+        groups = self._read(index, lambda: lookups.groups(index, values, partitions))
+        if groups is None:
+            return np.ones(len(candidates), np.bool_)
+        slices = (each.file_slice for each in candidates)
+        return np.array([(each.partition, each.file_id) in groups for each in slices], np.bool_)
+
+    @cached_property
+    def _columns(self) -> list[pa.Field]:
+        """The columns of the condition that statistics can be used of."""
+        names = where_columns(self.where, self.schema)
+        return [self.schema.field(name) for name in names if has_ranges(self.schema.field(name))]
+
+    def partitions(self, partitions: Sequence[Partition]) -> list[Partition]:
+        """Return the partitions whose latest rows may match; statistics are of the latest rows."""
+        columns = [column for column in self._columns if has_partition_ranges(column)]
+        regions = self._regions(PARTITION_STATS, columns)
+        if regions is None:
+            return list(partitions)
+        ranges = self._read(PARTITION_STATS, lambda: self._ranges(PARTITION_STATS, regions, partitions))
+        if ranges is None:
+            return list(partitions)
+        names = pa.array([each.path for each in partitions], pa.string())
+        places = {name: pc.index_in(names, value_set=each.names) for name, each in ranges.items()}
+        spreads = {
+            axis.name: _with_values(
+                _placed(ranges[axis.name], axis, places[axis.name]), axis, partitions, self.schema
+            )
+            for axis in regions.axes
+        }
+        matches = regions.may_match(spreads)
+        return [each for each, may_match in zip(partitions, matches, strict=True) if may_match]
+
+    def slices(self, candidates: Sequence[Candidate]) -> Array:
+        """Return for each of some file slices whether a row of it may match, by `column_stats`."""
+        everything = np.ones(len(candidates), np.bool_)
+        regions = self._regions(COLUMN_STATS, self._columns) if candidates else None
+        if regions is None:
+            return everything
+        partitions = list({each.partition.path: each.partition for each in candidates}.values())
+        ranges = self._read(COLUMN_STATS, lambda: self._ranges(COLUMN_STATS, regions, partitions))
+        if ranges is None:
+            return everything
+        files = _Files.of(candidates)
+        spreads = {axis.name: files.spread(ranges[axis.name], axis, self.schema) for axis in regions.axes}
+        return self._merged(regions, spreads, files)
+
+    def _merged(self, regions: ConditionRegions, spreads: Mapping[str, Spread], files: _Files) -> Array:
+        """Return for each slice whether a row that merging leaves may match."""
+        count, has_logs = len(files.candidates), files.has_logs
+        if self.config.merge_mode is MergeMode.CUSTOM:
+            return _any(regions.may_match(spreads), files.groups, count) | has_logs
+        if not has_logs.any() or not self._combines_versions:
+            return _any(regions.may_match(spreads), files.groups, count)
+        is_merged = has_logs[files.groups]
+        with_null = {
+            name: Spread(each.first, each.last, each.has_null | is_merged) for name, each in spreads.items()
+        }
+        if len(with_null) == 1:
+            return _any(regions.may_match(with_null), files.groups, count)
+        return regions.may_match({name: each.over(files.groups, count) for name, each in with_null.items()})
+
+    @property
+    def _combines_versions(self) -> bool:
+        """Whether a row may have values of several versions of it."""
+        return not merger_of(self.config).chooses_whole_records or takes_partial_blocks(self.config)
+
+    def _regions(self, index: str, columns: Sequence[pa.Field]) -> ConditionRegions | None:
+        if index not in self.metadata.ready or not columns:
+            return None
+        return ConditionRegions.of(self.where, self.schema, [column.name for column in columns])
+
+    def _ranges(
+        self, index: str, regions: ConditionRegions, partitions: Sequence[Partition]
+    ) -> dict[str, ColumnRanges]:
+        columns = [self.schema.field(axis.name) for axis in regions.axes]
+        few = [each.path for each in partitions] if len(partitions) <= _PARTITIONS_LOOKED_UP_MAX else None
+        return column_ranges(self.metadata, index, columns, few)
+
+    def _read(self, index: str, read: Callable[[], T]) -> T | None:
+        """Return what is read of an index; None, with a warning, if it is damaged."""
+        try:
+            return read()
+        except (MetadataTableError, UnsupportedError, InvalidError) as error:
+            _log.warning("No data is skipped by %s of the metadata table: %s", index, error)
+            return None
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of several slices.
+
+    Attributes:
+        candidates: the slices.
+        names: the name of each file; null if statistics do not describe it.
+        groups: the number of the slice of each file.
+    """
+
+    candidates: Sequence[Candidate]
+    names: pa.Array
+    groups: Array
+
+    @staticmethod
+    def of(candidates: Sequence[Candidate]) -> _Files:
+        names: list[str | None] = []
+        groups: list[int] = []
+        for number, each in enumerate(candidates):
+            # The statistics of a bootstrapped file are those of its meta columns.
+            of_bases = [base.status.name if base.source is None else None for base in each.bases]
+            own = [*of_bases, *(log.status.name for log in each.logs)]
+            names += own
+            groups += [number] * len(own)
+        return _Files(candidates, pa.array(names, pa.string()), np.array(groups, np.int64))
+
+    @cached_property
+    def has_logs(self) -> Array:
+        """Which slices have log files."""
+        return np.array([bool(each.logs) for each in self.candidates], np.bool_)
+
+    @cached_property
+    def _keys(self) -> pa.Array:
+        """The name of each file behind the hash of its partition."""
+        paths = pa.array([each.partition.path for each in self.candidates]).dictionary_encode()
+        hashes = pa.array([partition_hash(path) for path in paths.dictionary.to_pylist()], pa.string())
+        of_files = hashes.take(paths.indices).take(pa.array(self.groups))
+        return pc.binary_join_element_wise(of_files, self.names, "")
+
+    def spread(self, ranges: ColumnRanges, axis: Axis, schema: pa.Schema) -> Spread:
+        """Return the regions of an axis that the values in each file may be in."""
+        known = pc.binary_join_element_wise(ranges.partitions, ranges.names, "")
+        spread = _placed(ranges, axis, pc.index_in(self._keys, value_set=known, skip_nulls=True))
+        partitions = [each.partition for each in self.candidates]
+        return _with_values(spread, axis, partitions, schema, self.groups)
+
+
+def _placed(ranges: ColumnRanges, axis: Axis, places: pa.Array) -> Spread:
+    """Return the regions for the ranges at some places; any for null."""
+    is_known = places.is_valid().to_numpy(zero_copy_only=False)
+    rows = places.fill_null(0).to_numpy(zero_copy_only=False)
+    anywhere = Spread.anywhere(axis, len(places))
+    if not is_known.any():
+        return anywhere
+    known = ranges.spread(axis).take(np.where(is_known, rows, 0))
+    return Spread(
+        np.where(is_known, known.first, anywhere.first),
+        np.where(is_known, known.last, anywhere.last),
+        np.where(is_known, known.has_null, anywhere.has_null),
+    )
+
+
+def _with_values(
+    spread: Spread,
+    axis: Axis,
+    partitions: Sequence[Partition],
+    schema: pa.Schema,
+    groups: Array | None = None,
+) -> Spread:
+    """Return spreads where the values that partition paths contain replace those of the files."""
+    if not any(axis.name in each.values for each in partitions):
+        return spread
+    by_partition = {each.path: _value_of(axis, each, schema) for each in partitions}
+    own = [by_partition[each.path] for each in partitions]
+    rows = np.arange(len(partitions)) if groups is None else groups
+    has_own = np.array([each is not None for each in own], np.bool_)[rows]
+    facts = np.array([each or (0, 0, False) for each in own], np.int64).reshape(-1, 3)[rows]
+    return Spread(
+        np.where(has_own, facts[:, 0], spread.first),
+        np.where(has_own, facts[:, 1], spread.last),
+        np.where(has_own, facts[:, 2].astype(np.bool_), spread.has_null),
+    )
+
+
+def _value_of(axis: Axis, partition: Partition, schema: pa.Schema) -> tuple[int, int, bool] | None:
+    """Return the region of a partition's value and whether it is null; None if the path has no value."""
+    if axis.name not in partition.values:
+        return None
+    (value,) = typed({axis.name: partition.values[axis.name]}, schema).values()
+    if not value.is_valid:
+        return 1, 0, True
+    place = int(axis.places(pa.array([value]))[0])
+    return place, place, False
+
+
+def _any(matches: Array, groups: Array, count: int) -> Array:
+    found = np.zeros(count, np.bool_)
+    np.logical_or.at(found, groups, matches)
+    return found
