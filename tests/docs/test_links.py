@@ -8,13 +8,8 @@ from pathlib import Path
 import pytest
 
 from scripts.check_site import faults
+from tests.docs.pages import PAGES, ROOT
 
-ROOT = Path(__file__).parents[2]
-PAGES = [
-    path
-    for folder in (".", "docs", "demo", "bench", "requirements", "tests", ".github")
-    for path in sorted((ROOT / folder).glob("*.md" if folder == "." else "**/*.md"))
-]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
@@ -66,9 +61,8 @@ def test_a_folder_without_pages_is_a_fault(tmp_path: Path) -> None:
 
 def test_each_page_has_folders_of_its_own() -> None:
     """A reader who tries a second page finds no table there of the first one."""
-    root = Path(__file__).parents[2]
     owners: dict[str, set[str]] = {}
-    for page in (root / "README.md", *sorted((root / "docs").rglob("*.md"))):
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         for folder in re.findall(r"/tmp/([\w-]+)", page.read_text()):
             owners.setdefault(folder, set()).add(page.name)
     assert {folder: pages for folder, pages in owners.items() if len(pages) > 1} == {}
