@@ -9,7 +9,7 @@ from tests.support.simulation.pauses import CALLS_MAX, pause_everywhere
 from tests.support.simulation.steps import take
 from tests.support.simulation.world import Step, World
 
-EVERY = 23
+EVERY = 41
 """Of so many storage calls a step stands still before one; `make sim` takes more of them."""
 
 OFTEN = {

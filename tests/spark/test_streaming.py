@@ -62,7 +62,7 @@ def streamed(
     stream = spark.readStream.format("hudi").options(**options).load(table.uri)
     writer = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
     if HAS_LIMITS:
-        writer.trigger(availableNow=True).start().awaitTermination(120)
+        writer.trigger(availableNow=True).start().awaitTermination()  # a second one must not begin before
         return
     # There Spark ends such a query after one micro-batch of a Python source.
     query = writer.start()
@@ -139,7 +139,7 @@ def test_a_stream_from_latest_and_one_of_changes(
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination(120)
+    query.awaitTermination()
     told = [
         (op, before and json.loads(before)["ts"], json.loads(after)["id"]) for op, _, before, after in changes
     ]
