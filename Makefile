@@ -8,7 +8,7 @@ ARGS ?=
 HISTORIES ?= 3
 EXAMPLES ?= 100000
 SEED ?= $(shell date +%s)
-WORKERS ?= 3
+WORKERS ?= 4
 REFEREES ?= 2
 SEEDS ?= 3
 STEPS ?= 12
@@ -26,7 +26,7 @@ setup: ## create .venv from the lock file; quick when nothing changed
 	@$(PY) scripts/azurite.py install
 
 .PHONY: test
-test: setup ## run the tests in three processes, one of them with Spark (ARGS="-k name" goes to pytest; WORKERS=0: in one)
+test: setup ## run the tests in four processes, one of them with Spark (ARGS="-k name" goes to pytest; WORKERS=0: in one)
 	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not long" $(ARGS)
 
 .PHONY: test-long
