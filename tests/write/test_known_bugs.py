@@ -32,7 +32,7 @@ WORLDS: dict[str, dict[str, bool]] = {
 FOUND: dict[str, tuple[Kind, int, bool]] = {
     "candidates_by_time": (COW9, 0, True),
     "no_check": (COW9, 0, False),
-    "stalled_writers_commit": (COW9, 60, True),
+    "stalled_writers_commit": (MOR9, 60, True),
     "live_writers_rolled_back": (COW9, 0, False),
     "inserts_unchecked": (MOR9, 1, True),
     "readers_unchecked": (COW6_BUCKETS, 0, False),
