@@ -185,6 +185,7 @@ def test_a_server_that_stands_still_for_longer_than_a_session_loses_the_lock(pat
         lock = lock_of(server.settings(path, **{"zookeeper.session_timeout_ms": 1000}))
         assert lock.try_acquire()
         os.kill(server.process.pid, signal.SIGSTOP)
+        os.waitpid(server.process.pid, os.WUNTRACED)  # until all its threads have stopped
         with pytest.raises(ConflictError, match="session with ZooKeeper ended"):
             lock.check()
         with pytest.raises(UnavailableError, match="Check that it runs"):
