@@ -19,8 +19,10 @@ from drawstring.index.global_.global_index import GlobalIndex
 from drawstring.index.protocol import Index
 from drawstring.index.record_index import PARTITIONED_KIND, GlobalRecordIndex, PartitionedRecordIndex
 from drawstring.index.simple import SimpleIndex
+from drawstring.metadata.maintained.kinds import maintainers_of
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
+from drawstring.metadata.partitions import BLOOM_FILTERS
 from drawstring.metadata.record_index import RECORD_INDEX
 from drawstring.model.instant import Action
 from drawstring.storage import open_spec
@@ -129,12 +131,13 @@ def is_global_index(kind: str | None, config: TableConfig) -> bool:
     return ((kind or "").startswith("GLOBAL_") or kind == "RECORD_INDEX") and bool(config.partition_fields)
 
 
-def partitions_to_build(index: Index) -> Mapping[str, PartitionMaintainer]:
-    """Return the partitions that the metadata table needs for an index, and what keeps them."""
+def partitions_to_build(index: Index, options: WriteOptions) -> Mapping[str, PartitionMaintainer]:
+    """Return the partitions that the metadata table needs for an index and options, and what keeps them."""
+    wanted = maintainers_of([BLOOM_FILTERS] if options.metadata.bloom_filters else [])
     if not isinstance(index, GlobalRecordIndex | PartitionedRecordIndex):
-        return {}
+        return wanted
     is_partitioned = isinstance(index, PartitionedRecordIndex) and index.builds_partitioned
-    return {RECORD_INDEX: RecordIndexMaintainer(is_partitioned)}
+    return {**wanted, RECORD_INDEX: RecordIndexMaintainer(is_partitioned)}
 
 
 def _lookup_index(pruning: BloomPruning | None, is_global: bool, update_partition_path: bool) -> Index:

@@ -28,6 +28,7 @@ BUILDING_KEY: Final = "hoodie.table.metadata.partitions.inflight"
 """Table property: the partitions of the metadata table that are being built."""
 
 FILES: Final = "files"
+BLOOM_FILTERS: Final = "bloom_filters"
 ALL_PARTITIONS: Final = "__all_partitions__"
 """Key of the record in `files` that lists the partitions of the table."""
 

@@ -22,13 +22,12 @@ from drawstring.metadata.contents import contents, looked_up
 from drawstring.metadata.keys import file_hash, partition_hash
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.metadata_table import MetadataTable
-from drawstring.metadata.partitions import BLOOM, KEY
+from drawstring.metadata.partitions import BLOOM, BLOOM_FILTERS, KEY
 from drawstring.metadata.record_index import RECORD_INDEX, RecordIndex, candidate_groups
 from drawstring.model.files import FileStatus
 from drawstring.query.pruning import key_values
 from drawstring.storage.protocol import Storage
 
-BLOOM_FILTERS: Final = "bloom_filters"
 _SECONDARY: Final = "secondary_index_"
 _FILTERS_AT_ONCE: Final = 32
 """A filter has up to 430 KB."""

@@ -43,8 +43,9 @@ from drawstring.metadata.column_ranges import (
 )
 from drawstring.metadata.keys import partition_hash
 from drawstring.metadata.metadata_table import MetadataTable
+from drawstring.metadata.partitions import BLOOM_FILTERS
 from drawstring.model.files import BaseFile, FileSlice, LogFile
-from drawstring.query.key_lookups import BLOOM_FILTERS, KeyLookups, files_with_keys
+from drawstring.query.key_lookups import KeyLookups, files_with_keys
 from drawstring.query.pruning import Partition
 from drawstring.storage.protocol import Storage
 

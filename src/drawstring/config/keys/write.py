@@ -16,6 +16,7 @@ from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS
 from drawstring.config.keys.index import INDEX_OPTIONS
 from drawstring.config.keys.locks import LOCK_OPTIONS
 from drawstring.config.keys.log_index import LOG_INDEX_OPTIONS
+from drawstring.config.keys.metadata import METADATA_OPTIONS
 from drawstring.config.keys.sizing import SIZING_OPTIONS
 from drawstring.config.keys.ttl import TTL_OPTIONS
 from drawstring.config.options.option import Kind, Option
@@ -276,5 +277,6 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *FAILED_WRITES_OPTIONS,
     *ARCHIVE_OPTIONS,
     *TTL_OPTIONS,
+    *METADATA_OPTIONS,
     *LOCK_OPTIONS,
 )

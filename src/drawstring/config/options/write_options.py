@@ -19,18 +19,13 @@ from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS, Concurrency,
 from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS, FailedWrites
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keys.locks import LOCK_OPTIONS, LockSettings
+from drawstring.config.keys.metadata import METADATA_OPTIONS, MetadataPartitions
 from drawstring.config.keys.sizing import SIZING_OPTIONS, Sizing
 from drawstring.config.keys.ttl import TTL_OPTIONS, PartitionTtl
 from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of
 from drawstring.config.options.read_options import ReadOptions
-from drawstring.config.options.registry import (
-    OPTION_OF_KEY,
-    check_names,
-    fields_of,
-    parse_options,
-    unknown_key,
-)
+from drawstring.config.options.registry import OPTION_OF_KEY, check_names, fields_of, parse_options
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.key_settings import KEY_SETTINGS
 from drawstring.config.table.kinds import (
@@ -58,6 +53,7 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "failed_writes": (FailedWrites, FAILED_WRITES_OPTIONS),
     "archiving": (Archiving, ARCHIVE_OPTIONS),
     "ttl": (PartitionTtl, TTL_OPTIONS),
+    "metadata": (MetadataPartitions, METADATA_OPTIONS),
 }
 """Groups of options that form one field of `WriteOptions`, with the type of the field."""
 
@@ -102,6 +98,7 @@ class WriteOptions:
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are in the table.
         drop_duplicates: whether insert drops these, and merges incoming records of one key.
         compaction: settings of compaction.
+        metadata: the partitions that the metadata table gets.
         locking: settings of the table lock.
     """
 
@@ -156,6 +153,7 @@ class WriteOptions:
     drop_duplicates: bool
     combine_before_upsert: bool
     compaction: CompactionSettings
+    metadata: MetadataPartitions
     locking: LockSettings
 
     @property
@@ -396,5 +394,4 @@ __all__ = [
     "check_against",
     "check_call",
     "table_scope",
-    "unknown_key",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from drawstring.metadata.maintained.bloom_filters import BloomFilterMaintainer
 from drawstring.metadata.maintained.files import FilesMaintainer
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
@@ -20,6 +21,8 @@ def maintainer_of(partition: str) -> PartitionMaintainer | None:
             return FilesMaintainer()
         case "record_index":
             return RecordIndexMaintainer()
+        case "bloom_filters":
+            return BloomFilterMaintainer()
     return None
 
 
