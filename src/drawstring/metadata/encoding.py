@@ -93,5 +93,6 @@ def _column(rows: pa.Table, field: pa.Field) -> pa.Array:
     if field.name == KEY:
         return pa.repeat(pa.scalar(""), rows.num_rows)
     if field.name in rows.column_names:
-        return flat(rows.column(field.name)).cast(field.type)
+        values = flat(rows.column(field.name))
+        return values if values.type == field.type else values.cast(field.type)
     return pa.nulls(rows.num_rows, field.type)

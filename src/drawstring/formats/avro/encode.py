@@ -83,11 +83,30 @@ class _Encoder:
         if has_null and array.null_count == len(array):
             self.name_types(branches, space)
             return [pa.repeat(_binary(encode_long(branches.index("null"))), len(array))]
+        if len(branches) - has_null > 1:
+            return [self.member(array, branches, space)]
         present = [encode_long(branch), *self.encode(array, branches[branch], space)]
         if not has_null or not array.null_count:
             return present
         absent = _binary(encode_long(branches.index("null")))
         return [pc.if_else(array.is_valid(), join(present), absent)]
+
+    def member(self, array: pa.StructArray, branches: list[Any], space: str) -> pa.Array:
+        """Encode the one member that is not null of each row; null without one and without null branch."""
+        encoded = pa.nulls(len(array), pa.binary())
+        if "null" in branches:
+            encoded = pa.repeat(_binary(encode_long(branches.index("null"))), len(array))
+        members = iter(array.flatten())
+        for index, each in enumerate(branches):
+            if each == "null":
+                continue
+            values = next(members)
+            if values.null_count == len(values):
+                self.name_types(each, space)
+                continue
+            present = join([encode_long(index), *self.encode(values, each, space)])
+            encoded = pc.if_else(values.is_valid(), present, encoded)
+        return encoded
 
     def name_types(self, avro: Any, space: str) -> None:
         """Store the named types in a schema whose values are all null; later columns may refer to them."""

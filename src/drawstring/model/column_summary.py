@@ -1,0 +1,87 @@
+"""What the values of a column in a file are like: their bounds and counts, as the metadata table has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSummary:
+    """Bounds and counts of a column in one file, or in several together.
+
+    Attributes:
+        column: name of the column; names of nested fields are joined by dots.
+        bounds: the least and the greatest value, of the type of the column; both null if all values are
+            null. NaN is the greatest number.
+        values: number of values, nulls included.
+        nulls: number of nulls.
+        size_bytes, plain_bytes: size in a base file, compressed and not; 0 for log files.
+    """
+
+    column: str
+    bounds: pa.Array
+    values: int
+    nulls: int
+    size_bytes: int = 0
+    plain_bytes: int = 0
+
+    @staticmethod
+    def of(column: str, values: pa.Array | pa.ChunkedArray) -> ColumnSummary:
+        """Return the summary of some values.
+
+        Args:
+            column: name of the column.
+            values: of a type with an order.
+        """
+        return ColumnSummary(column, bounds_of(values), len(values), values.null_count)
+
+    @property
+    def lacks_bounds(self) -> bool:
+        """Whether there are values, but their bounds are not known."""
+        return self.values > self.nulls and self.bounds.null_count > 0
+
+
+def bounds_of(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return the least and the greatest of some values: null if there are none, and zeros of either sign.
+
+    Args:
+        values: of a type with an order; NaN is the greatest number.
+    """
+    if pt.is_dictionary(values.type):
+        distinct = pc.unique(values)
+        values = distinct.dictionary.take(distinct.indices)
+    if not pt.is_floating(values.type):
+        found = pc.min_max(values)
+        return pa.array([found["min"], found["max"]], values.type)
+    is_nan = pc.is_nan(values)
+    found = pc.min_max(values.filter(pc.invert(is_nan)))
+    least, greatest = found["min"].as_py(), found["max"].as_py()
+    if pc.any(is_nan).as_py():
+        nan = float("nan")
+        least, greatest = (nan if least is None else least), nan
+    return pa.array([-0.0 if least == 0 else least, 0.0 if greatest == 0 else greatest], values.type)
+
+
+def merged(summaries: Iterable[ColumnSummary]) -> ColumnSummary:
+    """Return the summary of the values of several files together, in the type of the last one.
+
+    Args:
+        summaries: of one column, all with bounds that are known.
+    """
+    *others, last = summaries
+    known = [each.bounds for each in (*others, last) if each.bounds.null_count == 0]
+    kind = last.bounds.type
+    bounds = [each if each.type == kind else each.cast(kind) for each in known]
+    return replace(
+        last,
+        bounds=bounds_of(pa.chunked_array(bounds, kind)),
+        values=sum(each.values for each in (*others, last)),
+        nulls=sum(each.nulls for each in (*others, last)),
+        size_bytes=sum(each.size_bytes for each in (*others, last)),
+        plain_bytes=sum(each.plain_bytes for each in (*others, last)),
+    )
