@@ -259,7 +259,19 @@ def described(
     )
     _check_key_types(properties, definition, columns)
     _check_buckets(properties)
+    _check_payload(properties, columns)
     return properties
+
+
+def _check_payload(properties: Mapping[str, str], columns: pa.Schema) -> None:
+    """Check that the columns that a payload class orders by exist."""
+    config = table_config(properties)
+    missing = [name for name in config.ordering_fields if name not in columns.names]
+    if missing:
+        raise InvalidError(
+            f"The payload class {config.payload_class} orders records by {', '.join(config.ordering_fields)},"
+            f" but the schema lacks {', '.join(missing)}. Add it, or use another payload class."
+        )
 
 
 def _check_buckets(properties: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableType, table_config
 from tests.support.table_configs import new_table, properties_of
@@ -16,6 +17,8 @@ OURS = {
     "hoodie.table.timeline.timezone",
 }
 
+PAYLOAD = "hoodie.datasource.write.payload.class"
+
 
 @pytest.mark.parametrize(
     ("name", "version", "extra"),
@@ -24,6 +27,9 @@ OURS = {
         ("v9_mor_avro", 9, {}),
         ("v6_mor_commit_time", 6, {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}),
         ("v8_mor_commit_time", 8, {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}),
+        ("v6_mor_payload_partial", 6, {PAYLOAD: "x.PartialUpdateAvroPayload"}),
+        ("v8_mor_payload_partial", 8, {PAYLOAD: "x.PartialUpdateAvroPayload"}),
+        ("v9_mor_payload_dms", 9, {PAYLOAD: "x.AWSDmsAvroPayload", "hoodie.record.merge.mode": "CUSTOM"}),
     ],
 )
 def test_a_new_table_has_the_keys_of_a_real_one(name: str, version: int, extra: dict[str, str]) -> None:
@@ -82,6 +88,42 @@ def test_properties_that_a_table_stores_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
+    ("payload", "ordering", "more"),
+    [
+        ("OverwriteWithLatestAvroPayload", "ts", {}),
+        ("EventTimeAvroPayload", "ts", {}),
+        ("PartialUpdateAvroPayload", "ts", {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}),
+        (
+            "debezium.MySqlDebeziumAvroPayload",
+            "_event_bin_file,_event_pos",
+            {
+                "hoodie.record.merge.property.hoodie.payload.delete.field": "_change_operation_type",
+                "hoodie.record.merge.property.hoodie.payload.delete.marker": "d",
+            },
+        ),
+    ],
+)
+def test_version_9_says_by_properties_what_a_payload_class_means(
+    payload: str, ordering: str, more: dict[str, str]
+) -> None:
+    stored = new_table(extra={PAYLOAD: f"com.vendor.{payload}"})
+    assert stored["hoodie.table.legacy.payload.class"] == f"org.apache.hudi.common.model.{payload}"
+    assert stored["hoodie.table.ordering.fields"] == ordering
+    about = ("hoodie.table.partial", "hoodie.record.merge.property")
+    assert {key: value for key, value in stored.items() if key.startswith(about)} == more
+    assert "hoodie.compaction.payload.class" not in stored
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_payload_class_with_a_registered_merger_is_stored_for_it(version: int) -> None:
+    drawstring.register_merger("test.creation.OwnPayload", lambda older, newer: newer)
+    stored = new_table(version=version, extra={PAYLOAD: "test.creation.OwnPayload"})
+    assert stored["hoodie.compaction.payload.class"] == "test.creation.OwnPayload"
+    assert stored["hoodie.record.merge.strategy.id"] == "00000000-0000-0000-0000-000000000000"
+    assert table_config(stored).merge_mode is MergeMode.CUSTOM
+
+
+@pytest.mark.parametrize(
     ("changes", "kind", "text"),
     [
         ({"name": ""}, InvalidError, "is not a valid table name"),
@@ -95,9 +137,14 @@ def test_properties_that_a_table_stores_are_kept() -> None:
         ({"extra": {"hoodie.record.merge.mode": "CUSTOM"}}, UnsupportedError, "CUSTOM"),
         ({"extra": {"hoodie.record.merge.mode": "NEWEST"}}, InvalidError, "NEWEST"),
         (
-            {"extra": {"hoodie.compaction.payload.class": "x.PartialUpdateAvroPayload"}},
+            {"extra": {"hoodie.compaction.payload.class": "com.example.OwnPayload"}},
             UnsupportedError,
-            "Partial",
+            r"register_merger\('OwnPayload'",
+        ),
+        (
+            {"ordering": [], "extra": {"hoodie.compaction.payload.class": "x.PartialUpdateAvroPayload"}},
+            InvalidError,
+            "needs an ordering field",
         ),
         (
             {"partition_by": ["a", "b"], "extra": {"hoodie.table.keygenerator.type": "SIMPLE"}},

@@ -15,11 +15,9 @@ from drawstring.config.options import registry
 from drawstring.config.options.option import text_of
 from drawstring.config.options.reference import reference_page
 from drawstring.config.options.registry import ALL_OPTIONS, OPTION_OF_KEY
-from drawstring.config.options.write_options import ReadOptions, WriteOptions, check_against, table_scope
-from drawstring.config.table.config import table_config
+from drawstring.config.options.write_options import ReadOptions, WriteOptions, table_scope
 from drawstring.config.table.kinds import KeyGeneratorType, TableType
 from drawstring.config.table.merge_rules import MergeMode
-from tests.support.table_configs import new_table
 
 DOCS = Path(__file__).parents[2] / "docs/options.md"
 
@@ -181,7 +179,7 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
             InvalidError,
             "Drop one of them",
         ),
-        ({"hoodie.datasource.write.payload.class": "x.AWSDmsAvroPayload"}, UnsupportedError, "AWSDms"),
+        ({"hoodie.datasource.write.payload.class": "com.OwnPayload"}, UnsupportedError, "AWSDms"),
         ({"hoodie.datasource.write.keygenerator.type": "TIMESTMP"}, InvalidError, "Choose one of SIMPLE"),
         ({"hoodie.keygen.timebased.timestamp.type": "SECONDS"}, InvalidError, "Choose one of UNIX_TIMESTAMP"),
         (
@@ -331,47 +329,6 @@ def test_a_new_table_stores_what_is_about_tables() -> None:
 def test_properties_of_a_table_are_no_place_for_options_of_a_write(key: str, text: str) -> None:
     with pytest.raises(InvalidError, match=text):
         table_scope({key: "1"}, strict=True)
-
-
-def test_options_that_repeat_what_the_table_is_are_fine() -> None:
-    config = table_config(
-        new_table(extra={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"})
-    )
-    for given in (
-        {},
-        {"hoodie.table.name": "t", "hoodie.datasource.write.table.type": "MERGE_ON_READ"},
-        {
-            "hoodie.datasource.write.recordkey.field": "id",
-            "hoodie.datasource.write.partitionpath.field": "part",
-        },
-        {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"},
-    ):
-        check_against(WriteOptions.parse(given), config)
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        (
-            {"hoodie.datasource.write.table.type": "COPY_ON_WRITE"},
-            "COPY_ON_WRITE but the table has MERGE_ON_READ",
-        ),
-        ({"hoodie.datasource.write.recordkey.field": "uuid"}, "record key uuid but the table has id"),
-        ({"hoodie.table.name": "other"}, "table name other"),
-        ({"hoodie.table.ordering.fields": "seq"}, "ordering seq"),
-        ({"hoodie.datasource.write.hive_style_partitioning": "true"}, "hive-style"),
-        ({"hoodie.index.type": "SIMPLE"}, "bucket index"),
-        ({"hoodie.bucket.index.num.buckets": "8"}, "buckets 8 but the table has 4"),
-        ({"hoodie.write.table.version": "6"}, "version 6"),
-        ({"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}, "merge mode"),
-    ],
-)
-def test_options_that_contradict_the_table_are_refused(given: dict[str, str], text: str) -> None:
-    config = table_config(
-        new_table(extra={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"})
-    )
-    with pytest.raises(InvalidError, match=text):
-        check_against(WriteOptions.parse(given), config)
 
 
 def test_every_key_means_one_thing() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options.write_options import WriteOptions, check_against, check_call
+from drawstring.config.options.agreement import check_against
+from drawstring.config.options.write_options import WriteOptions, check_call
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.version_changes import leads_elsewhere
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.options.write_options import WriteOptions, check_against
+from drawstring.config.options.agreement import check_against
+from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.filegroups.write.settings import FileSettings

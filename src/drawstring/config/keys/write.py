@@ -127,12 +127,12 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         " commit time.",
         alternatives=("hoodie.write.record.merge.mode",),
         choices=_MERGE_MODES,
-        only=_MERGE_MODES[:2],
         stored_as="hoodie.record.merge.mode",
     ),
     Option(
         "hoodie.datasource.write.payload.class",
-        "Merge mode as the name of a payload class of Hudi's.",
+        "How versions of a record merge, as the name of a payload class: one of Hudi's, or one that a merger"
+        " is registered for.",
         alternatives=("hoodie.compaction.payload.class",),
         field="payload_class",
         stored_as="hoodie.compaction.payload.class",

@@ -26,14 +26,12 @@ from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of
 from drawstring.config.options.read_options import ReadOptions
 from drawstring.config.options.registry import OPTION_OF_KEY, check_names, fields_of, parse_options
-from drawstring.config.table.config import TableConfig
 from drawstring.config.table.key_settings import KEY_SETTINGS
 from drawstring.config.table.kinds import (
     KeyGeneratorType,
     TableType,
     generator_of_class,
     generator_of_type,
-    typed_columns,
 )
 from drawstring.config.table.merge_rules import MergeMode, asked_mode
 
@@ -276,52 +274,6 @@ def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
     return stored
 
 
-def check_against(options: WriteOptions, config: TableConfig) -> None:
-    """Check that the options of a write or table service agree with the table's configuration.
-
-    Raises:
-        InvalidError: they differ.
-    """
-    partition_path = options.partition_path
-    columns, types = typed_columns(partition_path) if partition_path else ((), ())
-    for name, requested, actual in (
-        ("table name", options.table_name, config.name),
-        ("table type", options.table_type, config.table_type),
-        ("table version", options.table_version, config.version),
-        ("record key", options.record_key, config.record_key_fields),
-        ("partition path", columns, config.partition_fields),
-        ("ordering", options.ordering, config.ordering_fields),
-        ("hive-style partitioning", options.hive_style, config.hive_style),
-        ("URL-encoding of partitions", options.url_encode, config.url_encode),
-        ("key generator", options.key_generator, config.path_generator),
-        ("types of partition columns", config.partition_types and types, config.partition_types),
-        *((key, text, config.properties.get(key) or text) for key, text in options.key_settings.items()),
-        ("meta columns", options.populate_meta_fields, config.populate_meta_fields),
-        ("dropping partition columns", options.drop_partition_columns, config.drop_partition_columns),
-        ("CDC logging", options.cdc_enabled, config.cdc_enabled),
-        ("CDC logging mode", (config.cdc_enabled and options.cdc_mode) or None, config.cdc_mode),
-        ("merge mode", options.merge_mode, config.merge_mode),
-        (
-            "a bucket index",
-            config.index_type and _is_bucket(options.index_type),
-            _is_bucket(config.index_type),
-        ),
-        ("bucket engine", config.index_type and options.bucket_engine, config.bucket_engine),
-        ("number of buckets", config.bucket_count and options.bucket_count, config.bucket_count),
-    ):
-        if requested not in (None, ()) and requested != actual:
-            raise InvalidError(
-                f"The options say {name} {_shown(requested)} but the table has {_shown(actual)}. "
-                "Drop the option, or use another table."
-            )
-    has_buckets = "BUCKET" in (options.index_type, config.index_type) or config.bucket_count is not None
-    if options.bucket_count and not has_buckets:
-        raise InvalidError(
-            "hoodie.bucket.index.num.buckets needs a bucket index, but the table stores no index type. Drop"
-            " the option, or set hoodie.index.type=BUCKET if the table was written with a bucket index."
-        )
-
-
 _NOT_OF_TABLES: Final = frozenset(option for option in WRITE_OPTIONS if not option.stored_as)
 
 
@@ -378,20 +330,11 @@ def _check_write(options: WriteOptions) -> None:
         )
 
 
-def _is_bucket(index_type: str | None) -> bool | None:
-    return None if index_type is None else index_type == "BUCKET"
-
-
-def _shown(value: object) -> str:
-    return ",".join(value) or "none" if isinstance(value, tuple) else str(value)
-
-
 __all__ = [
     "DEFAULT_BUCKET_COUNT",
     "OPERATION_KEY",
     "ReadOptions",
     "WriteOptions",
-    "check_against",
     "check_call",
     "table_scope",
 ]

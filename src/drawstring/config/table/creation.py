@@ -18,32 +18,24 @@ from drawstring.config.table.kinds import (
     TableType,
     typed_columns,
 )
-from drawstring.config.table.merge_rules import (
-    COMMIT_TIME_STRATEGY,
-    EVENT_TIME_PAYLOAD,
-    EVENT_TIME_STRATEGY,
-    OVERWRITE_PAYLOAD,
-    MergeMode,
-    asked_mode,
-)
 from drawstring.config.table.new_index import check_index
 from drawstring.config.table.new_keys import KEY_PROPERTIES, key_properties
+from drawstring.config.table.new_merging import MODE_KEY, PAYLOAD_KEYS, STRATEGY_KEY, new_merging
 from drawstring.config.table.properties import table_checksum
 from drawstring.config.table.virtual_keys import check_leaner_files
 from drawstring.model.table_version import VersionRules, writable_rules
 
 _EXTRACTORS: Final = "org.apache.hudi.hive."
-_PAYLOAD_KEYS: Final = ("hoodie.compaction.payload.class", "hoodie.datasource.write.payload.class")
 CDC_MODE: Final = "hoodie.table.cdc.supplemental.logging.mode"
 _CONSUMED: Final = frozenset(
     {
-        "hoodie.record.merge.mode",
-        "hoodie.record.merge.strategy.id",
+        MODE_KEY,
+        STRATEGY_KEY,
         "hoodie.table.checksum",
         "hoodie.table.initial.version",
         *KEY_PROPERTIES,
         "hoodie.timeline.layout.version",
-        *_PAYLOAD_KEYS,
+        *PAYLOAD_KEYS,
     }
 )
 """Keys of `extra` that determine other keys, or that users cannot set."""
@@ -81,18 +73,17 @@ def new_table_properties(
     rules = writable_rules(version)
     if rules is None:
         raise UnsupportedError(f"A table of version {version} cannot be created. Choose 6, 8 or 9.")
-    mode = _merge_mode(extra, bool(ordering))
+    merging = new_merging(extra, tuple(ordering), rules)
     check_index(extra, record_key)
     keys = key_properties(tuple(record_key), tuple(partition_by), rules, extra)
     properties = _identity(name, TableType(table_type), rules, extra)
-    properties |= _columns(tuple(record_key), tuple(ordering), rules)
-    properties |= _merging(mode, rules)
+    properties |= _columns(tuple(record_key), merging.ordering, rules) | merging.properties
     properties |= keys | _layout(len(partition_by), extra)
     if schema_json:
         properties["hoodie.table.create.schema"] = schema_json
     properties |= {key: value for key, value in extra.items() if key not in _CONSUMED} | _change_logs(extra)
     columns, _ = typed_columns(partition_by)
-    check_leaner_files(properties, record_key, columns, ordering)
+    check_leaner_files(properties, record_key, columns, merging.ordering)
     properties["hoodie.table.checksum"] = str(table_checksum(name, extra.get("hoodie.database.name", "")))
     return properties
 
@@ -102,15 +93,6 @@ def _check_name(name: str) -> None:
         raise InvalidError(
             f"{name!r} is not a valid table name. Give a name without slashes and without outer blanks."
         )
-
-
-def _merge_mode(extra: Mapping[str, str], has_ordering: bool) -> MergeMode:
-    """Return the merge mode by name or payload class, else the one that the ordering fields imply."""
-    payloads = {extra[key] for key in _PAYLOAD_KEYS if extra.get(key)}
-    mode = asked_mode(extra.get("hoodie.record.merge.mode"), payloads.pop() if payloads else None)
-    if mode is MergeMode.EVENT_TIME_ORDERING and not has_ordering:
-        raise InvalidError("EVENT_TIME_ORDERING needs an ordering field. Set hoodie.table.ordering.fields.")
-    return mode or (MergeMode.EVENT_TIME_ORDERING if has_ordering else MergeMode.COMMIT_TIME_ORDERING)
 
 
 def _identity(
@@ -147,19 +129,6 @@ def _columns(record_key: tuple[str, ...], ordering: tuple[str, ...], rules: Vers
         if rules.stores_precombine_field:
             # Releases before 1.1 read only this key.
             properties["hoodie.table.precombine.field"] = ",".join(ordering)
-    return properties
-
-
-def _merging(mode: MergeMode, rules: VersionRules) -> dict[str, str]:
-    by_event_time = mode is MergeMode.EVENT_TIME_ORDERING
-    properties = {"hoodie.record.merge.mode": mode.value} if rules.stores_merge_mode else {}
-    if rules.stores_payload_class:
-        properties["hoodie.compaction.payload.class"] = (
-            EVENT_TIME_PAYLOAD if by_event_time else OVERWRITE_PAYLOAD
-        )
-        properties["hoodie.record.merge.strategy.id"] = (
-            EVENT_TIME_STRATEGY if by_event_time else COMMIT_TIME_STRATEGY
-        )
     return properties
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.config.table.mergers import registered_merger
 from drawstring.model.table_version import VersionRules
 
 MERGE_PROPERTY_PREFIX: Final = "hoodie.record.merge.property."
@@ -133,15 +134,38 @@ def _simple_name(class_name: str) -> str:
     return class_name.rpartition(".")[2]
 
 
+def full_payload_name(class_name: str) -> str:
+    """Return the name of a payload class of Hudi's with its package; other names as they are."""
+    simple = _simple_name(class_name)
+    package = f"{PAYLOAD_PACKAGE}debezium." if "Debezium" in simple else PAYLOAD_PACKAGE
+    return package + simple if simple in PAYLOAD_RULES else class_name
+
+
+def special_payload(class_name: str) -> str | None:
+    """Return the simple name of a payload class that does more than a merge mode, None for others."""
+    rule = payload_rule(class_name)
+    return _simple_name(class_name) if rule not in (MergeRule(_COMMIT_TIME), MergeRule(_EVENT_TIME)) else None
+
+
 def asked_mode(name: str | None, payload_class: str | None) -> MergeMode | None:
     """Return the merge mode that a writer requests by name or by payload class, None for neither.
 
+    The mode CUSTOM leaves it to the payload class.
+
     Raises:
         InvalidError: the name does not exist, or name and class contradict each other.
-        UnsupportedError: the mode needs Java code, or the payload class is not equivalent to a mode.
+        UnsupportedError: mode or class need Java code, and no merger is registered for the class.
     """
     by_name = _mode_of_name(name) if name else None
     by_payload = _mode_of_payload(payload_class) if payload_class else None
+    if by_name is MergeMode.CUSTOM:
+        if by_payload is None:
+            raise UnsupportedError(
+                "The merge mode CUSTOM runs code of the Java engine. Name a payload class that has a"
+                " registered merger (drawstring.register_merger), or choose COMMIT_TIME_ORDERING or"
+                " EVENT_TIME_ORDERING."
+            )
+        return by_payload
     if by_name and by_payload and by_name is not by_payload:
         raise InvalidError(
             f"The payload class {payload_class} means {by_payload}, but the merge mode is {by_name}."
@@ -178,27 +202,24 @@ def merge_rule(
 
 def _mode_of_name(text: str) -> MergeMode:
     try:
-        mode = MergeMode(text.upper())
+        return MergeMode(text.upper())
     except ValueError:
         raise InvalidError(
             f"hoodie.record.merge.mode is {text!r}. Choose COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING."
         ) from None
-    if mode is MergeMode.CUSTOM:
-        raise UnsupportedError(
-            "The merge mode CUSTOM runs code of the Java engine, which is not supported for new tables."
-            " Choose COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING."
-        )
-    return mode
 
 
 def _mode_of_payload(payload_class: str) -> MergeMode:
     rule = payload_rule(payload_class)
-    if rule is None or rule.partial_update_mode or rule.properties:
+    if rule is not None:
+        return rule.mode
+    if registered_merger(payload_class, _simple_name(payload_class)) is None:
         raise UnsupportedError(
-            f"This release cannot write tables with the payload class {payload_class}. "
-            "Use OverwriteWithLatestAvroPayload or DefaultHoodieRecordPayload."
+            f"The payload class {payload_class} is Java code. Register a function in its place with"
+            f" drawstring.register_merger({_simple_name(payload_class)!r}, function), or use one of"
+            f" {', '.join(PAYLOAD_RULES)}."
         )
-    return rule.mode
+    return MergeMode.CUSTOM
 
 
 def _stored_mode(properties: Mapping[str, str]) -> MergeMode | None:
