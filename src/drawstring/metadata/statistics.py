@@ -189,14 +189,47 @@ def _assembled(pieces: Sequence[tuple[Array, pa.Array]], count: int, kind: pa.Da
 def _converted(values: pa.Array, ordinal: int, info: str, kind: pa.DataType) -> pa.Array:
     try:
         values = _logical(values, ordinal, info)
-        if _keeps_order(values.type, kind):
+        if keeps_order(values.type, kind):
             return values.cast(kind, safe=not pt.is_floating(kind))
     except (ValueError, pa.ArrowException):
         pass  # such as a decimal that the type has no room for
     return pa.nulls(len(values), kind)
 
 
-def _keeps_order(stored: pa.DataType, kind: pa.DataType) -> bool:
+def bounds_kept_as(statistics: pa.StructArray, name: str, kind: pa.DataType) -> pa.Array:
+    """Return bounds as values of a type that this release stores in an index of the same version.
+
+    Unlike in `bounds_as`, times of version V1 have the unit of the type, and NaN stays.
+
+    Args:
+        statistics: statistics of one column.
+        name: `MIN` or `MAX`.
+        kind: the type that the column has now.
+    """
+    pieces = [
+        (rows, _kept(values, ordinal, info, kind))
+        for rows, values, ordinal, info in _by_type(statistics, name)
+    ]
+    return _assembled(pieces, len(statistics), kind)
+
+
+def _kept(values: pa.Array, ordinal: int, info: str, kind: pa.DataType) -> pa.Array:
+    try:
+        if pt.is_temporal(kind) and ordinal not in _LOGICAL and pt.is_integer(values.type):
+            return values.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
+        values = _logical(values, ordinal, info)
+        if values.type == kind or keeps_order(values.type, kind) or _is_bytes(values.type, kind):
+            return values.cast(kind)
+    except (ValueError, pa.ArrowException):
+        pass  # the files are read instead
+    return pa.nulls(len(values), kind)
+
+
+def _is_bytes(*types: pa.DataType) -> bool:
+    return all(pt.is_binary(each) or pt.is_fixed_size_binary(each) for each in types)
+
+
+def keeps_order(stored: pa.DataType, kind: pa.DataType) -> bool:
     """Return whether values of a type are in the same order as another."""
     if pt.is_timestamp(kind):
         return bool(pt.is_timestamp(stored)) and stored.unit == kind.unit and (not stored.tz) == (not kind.tz)

@@ -51,6 +51,8 @@ class Stored:
         """Return how values of a type are stored; None if the index cannot hold them."""
         if pt.is_dictionary(kind):
             kind = kind.value_type
+        if pt.is_null(kind):
+            return Stored(_BOOLEAN, 1 if is_v2 else 0)  # all bounds are null
         return _stored_v2(kind) if is_v2 else _stored_v1(kind)
 
 

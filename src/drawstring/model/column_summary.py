@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,6 +55,8 @@ def bounds_of(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     if pt.is_dictionary(values.type):
         distinct = pc.unique(values)
         values = distinct.dictionary.take(distinct.indices)
+    if pt.is_null(values.type):
+        return pa.nulls(2)
     if not pt.is_floating(values.type):
         found = pc.min_max(values)
         return pa.array([found["min"], found["max"]], values.type)
@@ -67,21 +69,25 @@ def bounds_of(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.array([-0.0 if least == 0 else least, 0.0 if greatest == 0 else greatest], values.type)
 
 
-def merged(summaries: Iterable[ColumnSummary]) -> ColumnSummary:
-    """Return the summary of the values of several files together, in the type of the last one.
+def merged(summaries: Sequence[ColumnSummary], kind: pa.DataType | None = None) -> ColumnSummary:
+    """Return the summary of the values of several files together; it lacks bounds if one of them does.
 
     Args:
-        summaries: of one column, all with bounds that are known.
+        summaries: of one column, at least one.
+        kind: the type of the bounds; None for that of the first one that has some.
     """
-    *others, last = summaries
-    known = [each.bounds for each in (*others, last) if each.bounds.null_count == 0]
-    kind = last.bounds.type
-    bounds = [each if each.type == kind else each.cast(kind) for each in known]
-    return replace(
-        last,
-        bounds=bounds_of(pa.chunked_array(bounds, kind)),
-        values=sum(each.values for each in (*others, last)),
-        nulls=sum(each.nulls for each in (*others, last)),
-        size_bytes=sum(each.size_bytes for each in (*others, last)),
-        plain_bytes=sum(each.plain_bytes for each in (*others, last)),
+    types = (each.bounds.type for each in summaries if not pt.is_null(each.bounds.type))
+    kind = kind or next(types, pa.null())
+    known = [each.bounds for each in summaries if each.bounds.null_count == 0]
+    bounds = bounds_of(pa.chunked_array([each.cast(kind) for each in known], kind))
+    nulls = sum(each.nulls for each in summaries)
+    if any(each.lacks_bounds for each in summaries):
+        bounds, nulls = pa.nulls(2, kind), 0
+    return ColumnSummary(
+        summaries[0].column,
+        bounds,
+        sum(each.values for each in summaries),
+        nulls,
+        sum(each.size_bytes for each in summaries),
+        sum(each.plain_bytes for each in summaries),
     )

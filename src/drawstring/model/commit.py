@@ -9,6 +9,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from drawstring.model.column_summary import ColumnSummary
+
 
 class WriteOperation(StrEnum):
     """The operation of a commit, as named in commit metadata."""
@@ -37,12 +39,12 @@ class Held:
     """What the writer of a file had in its hands for the metadata table; workers return it to the driver.
 
     Attributes:
-        statistics: of the columns of the file, one row for each column; None if they were not collected.
+        statistics: bounds and counts of the columns of the file; None if they were not collected.
         changed_keys: the keys of records that the file has and the file group had not before, or the reverse,
             as columns `key` and `is_removed`; None if they were not collected, or are too many.
     """
 
-    statistics: pa.Table | None = None
+    statistics: tuple[ColumnSummary, ...] | None = None
     changed_keys: pa.Table | None = None
 
 

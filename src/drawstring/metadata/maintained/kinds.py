@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from drawstring.metadata.maintained.bloom_filters import BloomFilterMaintainer
+from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
 from drawstring.metadata.maintained.files import FilesMaintainer
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
@@ -23,6 +24,8 @@ def maintainer_of(partition: str) -> PartitionMaintainer | None:
             return RecordIndexMaintainer()
         case "bloom_filters":
             return BloomFilterMaintainer()
+        case "column_stats":
+            return ColumnStatsMaintainer()
     return None
 
 

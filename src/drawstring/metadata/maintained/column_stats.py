@@ -1,0 +1,180 @@
+"""Keeps the partition `column_stats`: statistics of columns in each data file (as Apache Hudi 1.2.0).
+
+    write, compaction, clustering, ...   a record for each column in each base and log file
+    clean                                a tombstone for each column in each file that it deleted
+
+Bounds contain each value of the file, NaN and long texts included: Hudi skips a file with a record without
+bounds. It reads files without any records, and so does this release: log files with a part of the columns,
+and bootstrapped base files. Time travel uses the statistics of older files, so they stay until a clean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
+from drawstring.base.clock import SystemClock
+from drawstring.config.table.config import TableConfig
+from drawstring.engine.spill import SpillingGroups
+from drawstring.engine.streams import stream
+from drawstring.formats.metadata.index_definitions import INDEX_DEFINITIONS, encode_definitions
+from drawstring.metadata.column_ranges import COLUMN_STATS
+from drawstring.metadata.lookups import group_numbers
+from drawstring.metadata.maintained.file_summaries import (
+    INDEXED_META,
+    DataFile,
+    ReadSummaries,
+    definition_of,
+    files_of,
+    is_indexable,
+    reader_of,
+    written_files,
+)
+from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
+from drawstring.metadata.maintained.record_index import definitions
+from drawstring.metadata.partitions import KEY, Kind, record_schema
+from drawstring.metadata.statistics_encoding import Described, encode_deleted, encode_statistics
+from drawstring.model.clean import CleanMetadata
+from drawstring.model.commit import WriteOperation
+from drawstring.model.files import FileStatus, LogFile, join_path, parse_data_file
+from drawstring.schema.meta import META_COLUMNS
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.table_schema import table_schema
+
+GROUPS: Final = 2
+"""Number of file groups of a new partition (`hoodie.metadata.index.column.stats.file.group.count`)."""
+
+COLUMNS_MAX: Final = 32
+"""Number of columns to index (`hoodie.metadata.index.column.stats.max.columns.to.index`)."""
+
+_FILES_AT_ONCE: Final = 64
+_SCHEMA: Final = record_schema(Kind.STATISTICS)
+_NO_KEYS: Final = pa.array([], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedColumns:
+    """The columns of a table that a new index gets statistics of.
+
+    Attributes:
+        names: their names; empty for the first columns.
+        count_max: number of the first columns.
+    """
+
+    names: tuple[str, ...] = ()
+    count_max: int = COLUMNS_MAX
+
+    def among(self, schema: pa.Schema, config: TableConfig) -> tuple[str, ...]:
+        """Return the columns, meta columns first.
+
+        Args:
+            schema: the columns of the table without meta columns.
+            config: the table.
+        """
+        is_v2 = config.rules.has_index_versions
+        given = [each for each in self.names if each not in META_COLUMNS]
+        chosen = [each for each in given or schema.names if is_indexable(schema, each, is_v2=is_v2)]
+        meta = INDEXED_META if config.populate_meta_fields else ()
+        return (*meta, *(chosen if given else chosen[: self.count_max]))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatsMaintainer:
+    """Keeps the statistics of columns in files; see `PartitionMaintainer`.
+
+    Attributes:
+        columns: the columns that an index to be built has.
+        memory_bytes: bytes of records to hold in memory; more of them are spilled to disk.
+    """
+
+    columns: IndexedColumns = IndexedColumns()
+    memory_bytes: int = EXCHANGE_BYTES_MAX
+
+    def changes(self, change: TableChange) -> Iterator[GroupChange]:
+        """Yield the statistics of the files that an instant wrote, and tombstones of those it deleted."""
+        ids = change.file_ids(COLUMN_STATS)
+        reader = reader_of(change, self._columns_of(change))
+        if change.commit is not None and change.commit.operation != WriteOperation.BOOTSTRAP:
+            yield from self._described(reader, list(written_files(change.commit)), ids)
+        elif change.clean is not None:
+            yield from self._grouped(_tombstones(change.clean, reader.columns), ids)
+
+    def define(self, storage: Storage, config: TableConfig) -> None:
+        """Write which columns have statistics."""
+        version = "V2" if config.rules.has_index_versions else "V1"
+        defined = {
+            "indexName": COLUMN_STATS,
+            "indexType": COLUMN_STATS,
+            "indexFunction": COLUMN_STATS,
+            "sourceFields": list(self._columns_of(TableFacts(storage, config, SystemClock()))),
+            "indexOptions": {},
+            "version": version,
+        }
+        storage.put(INDEX_DEFINITIONS, encode_definitions({**definitions(storage), COLUMN_STATS: defined}))
+
+    def initial(self, facts: TableFacts) -> InitialPartition:
+        """Return the statistics of all committed files of a table."""
+        ids = [f"col-stats-{number:04}-0" for number in range(GROUPS)]
+        reader = reader_of(facts, self._columns_of(facts))
+        return InitialPartition(tuple(ids), self._described(reader, list(_stored_files(facts)), ids))
+
+    def _columns_of(self, facts: TableFacts) -> Sequence[str]:
+        known = definition_of(facts).get("sourceFields")
+        if known and not self.columns.names:
+            return list(known)
+        schema = table_schema(facts.storage, facts.store, facts.timeline, facts.config)
+        return self.columns.among(schema, facts.config)
+
+    def _described(
+        self, reader: ReadSummaries, files: Sequence[DataFile], ids: Sequence[str]
+    ) -> Iterator[GroupChange]:
+        parts = [files[at : at + _FILES_AT_ONCE] for at in range(0, len(files), _FILES_AT_ONCE)]
+        return self._grouped(stream(parts, partial(_describe, reader), worker_threads()), ids)
+
+    def _grouped(self, batches: Iterable[pa.RecordBatch], ids: Sequence[str]) -> Iterator[GroupChange]:
+        held = SpillingGroups(_SCHEMA, self.memory_bytes)
+        try:
+            for batch in batches:
+                numbers = group_numbers(batch.column(KEY), len(ids))
+                for number in sorted(set(numbers.tolist())):
+                    held.add(ids[number], batch.filter(pa.array(numbers == number)))
+            for file_id in sorted(map(str, held.groups())):
+                rows = pa.Table.from_batches(held.batches(file_id), _SCHEMA)
+                yield GroupChange(COLUMN_STATS, file_id, rows, _NO_KEYS)
+        finally:
+            held.close()
+
+
+def _describe(reader: ReadSummaries, files: Sequence[DataFile]) -> Iterator[pa.RecordBatch]:
+    """Yield the statistics of files."""
+    described = []
+    for file in files:
+        summaries = reader(file)
+        if summaries.has_statistics:
+            described += [Described(file.partition, file.name, each) for each in summaries.columns.values()]
+    yield from encode_statistics(described, is_v2=reader.is_v2).to_batches()
+
+
+def _stored_files(facts: TableFacts) -> Iterator[DataFile]:
+    """Yield the committed files of a table, those of older slices and replaced file groups included."""
+    for partition in facts.view.partitions():
+        for group in facts.view.stored_groups(partition):
+            yield from files_of(group.slices)
+
+
+def _tombstones(clean: CleanMetadata, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    cleaned = clean.partitions.items()
+    names = ((path, name) for path, each in cleaned for name in (*each.deleted, *each.failed))
+    parsed = ((path, name, parse_data_file(FileStatus(join_path(path, name), 0))) for path, name in names)
+    deleted = [
+        (column, path, name)
+        for path, name, file in parsed
+        if file is not None and not (isinstance(file, LogFile) and file.is_cdc)
+        for column in columns
+    ]
+    yield from encode_deleted(deleted).to_batches()
