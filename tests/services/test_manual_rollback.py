@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import drawstring
-from drawstring.base.clock import SystemClock
+from drawstring.base.clock import SteppingClock, SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.timeline.instants import epoch_ms_of
 from drawstring.txn.locks.service_lease import service_lease
 from tests.support.compaction import MERGED, logged
 from tests.support.faults import (
@@ -115,6 +117,21 @@ def test_a_compaction_that_nobody_wants_is_unscheduled(version: int, began: bool
     assert held(table) == WITH_NEWEST
     assert table.compact()
     assert (held(table), logs(table), table.validate().is_sound) == (WITH_NEWEST, 0, True)
+
+
+@versions
+def test_the_time_of_an_unscheduled_plan_is_not_used_again(version: int) -> None:
+    """A write that is requested within the same millisecond gets another time."""
+    table = logged(version)
+    instant = table.schedule_compaction()
+    assert instant is not None
+    now_ms = epoch_ms_of(instant, table.config.timezone)
+    assert now_ms is not None
+    assert table.rollback(instant)
+    standing = SteppingClock(now_ms, step_ms=0)
+    upserted = Table(replace(table._context, clock=standing)).upsert(rides(NEWEST))
+    assert upserted.instant is not None and upserted.instant > instant
+    assert held(table) == WITH_NEWEST
 
 
 @pytest.mark.parametrize("version", (8, 9))
