@@ -13,7 +13,7 @@ import pytest
 
 import drawstring
 from drawstring.config.table.config import table_config
-from drawstring.filegroups.view.file_groups import slicer_of
+from drawstring.filegroups.view.slicing import slicer_of
 from drawstring.formats.metadata import commit as metadata
 from drawstring.formats.metadata import commit_layouts
 from drawstring.model.table_version import (

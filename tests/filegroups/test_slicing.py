@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from drawstring.filegroups.view.file_groups import (
+from drawstring.filegroups.view.slicing import (
     Visibility,
     group_files,
     slices_by_completion,

@@ -14,6 +14,7 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import PendingClusteringError, RivalError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
+from drawstring.filegroups.view.listing import Listing
 from drawstring.filegroups.write.markers import Markers
 from drawstring.model.files import FileSlice
 from drawstring.storage import open_spec
@@ -32,6 +33,7 @@ class SliceLookup:
         allows_updates: whether a write may update file groups in a pending clustering.
         cancellable: requested times of clusterings whose file groups a write may always update.
         rivals: requested times of pending writes to whose file groups a write gives way.
+        listing: the files of the table, picklable; None to list the storage.
 
     Attributes:
         timeline: the committed instants.
@@ -46,8 +48,10 @@ class SliceLookup:
         allows_updates: bool = False,
         cancellable: frozenset[str] = frozenset(),
         rivals: tuple[str, ...] = (),
+        listing: Listing | None = None,
     ) -> None:
         self._rivals = rivals
+        self._listing = listing
         self._storage = storage
         self._cancellable = cancellable
         self._allows_updates = allows_updates
@@ -58,11 +62,19 @@ class SliceLookup:
 
     def __getstate__(self) -> tuple[Any, ...]:
         plain = (self._storage, self._config, self.timeline)
-        return *plain, self._allows_updates, self._cancellable, self._rivals
+        return *plain, self._allows_updates, self._cancellable, self._rivals, self._listing
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        *plain, allows_updates, cancellable, rivals = state
-        self.__init__(*plain, allows_updates=allows_updates, cancellable=cancellable, rivals=rivals)  # type: ignore[misc]
+        storage, config, timeline, allows_updates, cancellable, rivals, listing = state
+        self.__init__(  # type: ignore[misc]
+            storage,
+            config,
+            timeline,
+            allows_updates=allows_updates,
+            cancellable=cancellable,
+            rivals=rivals,
+            listing=listing,
+        )
 
     def partitions(self) -> list[str]:
         """Return all partition paths, sorted."""
@@ -141,7 +153,7 @@ class SliceLookup:
         if self._view is None:
             storage = open_spec(self._storage)
             store = TimelineStore(storage, self._config, SystemClock())
-            self._view = table_view(storage, self._config, self.timeline, store)
+            self._view = table_view(storage, self._config, self.timeline, store, self._listing)
         return self._view
 
 

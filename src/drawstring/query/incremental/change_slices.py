@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from drawstring.base.errors import InvalidError
-from drawstring.filegroups.view.file_groups import (
+from drawstring.filegroups.view.slicing import (
     GroupFiles,
     Visibility,
     group_files,

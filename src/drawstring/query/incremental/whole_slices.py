@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
-from drawstring.filegroups.view.file_groups import GroupFiles, Visibility, group_files, slices_by_completion
+from drawstring.filegroups.view.slicing import GroupFiles, Visibility, group_files, slices_by_completion
 from drawstring.merge.record_mergers import takes_partial_blocks
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, join_path
 from drawstring.model.instant import time_of
