@@ -64,12 +64,11 @@ def open(
             `abfss://` or `az://`, or `memory://`, which exists as long as the process.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; names of other
             clients are accepted too, for example `aws_region` or `fs.s3a.endpoint`.
-        options: options of all queries by Hudi's keys. `hoodie.metadata.enable`: whether they
-            take the names of files from the metadata table, as in `{"hoodie.metadata.enable": True}`; the
-            next write builds one if there is none (versions 8 and 9). False by default: they list the
-            storage, and writes keep a metadata table only if there is one. With the metadata table they
-            also leave out files that its statistics and indexes rule out, unless
-            `hoodie.enable.data.skipping` is False.
+        options: by Hudi's keys, as in `{"hoodie.metadata.enable": True}`: whether queries, writes and
+            services take the names of files from the metadata table; the next write builds one if there is
+            none (versions 8 and 9). False by default: they list the storage, and writes keep a metadata table
+            only if there is one. With the metadata table queries also leave out files that its statistics
+            and indexes rule out, unless `hoodie.enable.data.skipping` is False.
         engine: runs the table's tasks; the embedded one by default.
 
     Returns:

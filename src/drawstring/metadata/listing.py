@@ -12,14 +12,16 @@ began with.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.clock import Clock
+from drawstring.base.clock import Clock, SystemClock
 from drawstring.base.errors import DrawstringError, MetadataTableError, UnsupportedError
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.view.file_groups import listing_of
 from drawstring.filegroups.view.listing import Listing
 from drawstring.merge.versions import flat
 from drawstring.metadata.contents import path_of, records
@@ -27,7 +29,8 @@ from drawstring.metadata.metadata_table import MetadataTable, damaged, open_meta
 from drawstring.metadata.partitions import ALL_PARTITIONS, FILES, KEY, NAME, ROOT_PARTITION, SIZE
 from drawstring.model.files import FileStatus, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
-from drawstring.storage.protocol import Storage
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline
 
 _BUILDS = "00000000000000"
@@ -36,6 +39,10 @@ _BUILDS = "00000000000000"
 _ATTEMPTS = 2
 """Its own services may delete files of the metadata table while it is read."""
 
+_FEW = 4
+"""Number of partitions that are looked up before all files are read."""
+
+T = TypeVar("T")
 _log = logging.getLogger("drawstring")
 
 
@@ -73,6 +80,9 @@ class NamedFiles:
 class MetadataListing:
     """Lists a table by its metadata table, or if that is damaged or behind, in another way.
 
+    The first few partitions are looked up; whoever asks for more gets all files read at once. Where it is
+    unpickled nothing is read yet.
+
     Args:
         storage: the table's files.
         config: the table.
@@ -90,11 +100,17 @@ class MetadataListing:
         self._fallback = fallback
         self._source: Listing | None = None
         self._metadata: MetadataTable | None = None
+        self._found: dict[str, list[FileStatus]] = {}
+
+    def __reduce__(self) -> tuple[Callable[..., MetadataListing], tuple[StorageSpec, TableConfig, Timeline]]:
+        storage, config, timeline, _ = self._table
+        return _reopened, (storage.spec, config, timeline)
 
     @property
     def metadata(self) -> MetadataTable | None:
         """The metadata table that is listed; None if another way is."""
-        self._loaded()
+        if self._metadata is None and self._source is None:
+            self._try(lambda _: None)
         return self._metadata
 
     def partitions(self) -> list[str]:
@@ -103,25 +119,54 @@ class MetadataListing:
 
     def files(self, partition: str) -> list[FileStatus]:
         """Return the files of a partition."""
-        return self._loaded().files(partition)
+        if self._source is None and partition not in self._found and len(self._found) < _FEW:
+            found = self._try(lambda table: NamedFiles(records(table, FILES, [partition])))
+            if found is not None:
+                self._found[partition] = found.files(partition)
+        known = self._found.get(partition)
+        return self._loaded().files(partition) if known is None else known
 
     def _loaded(self) -> Listing:
         # Not a cached property: in Python 3.11 its lock lets the queries of all tables wait for each other.
         if self._source is None:
-            self._source = self._load()
+            self._source = self._try(lambda table: NamedFiles(records(table, FILES))) or self._fallback
         return self._source
 
-    def _load(self) -> Listing:
+    def _try(self, read: Callable[[MetadataTable], T]) -> T | None:
+        """Return what is read of the metadata table; if that fails, list in the other way from now on."""
         for attempt in range(_ATTEMPTS):
             try:
-                table = usable_table(*self._table)
-                files = NamedFiles(records(table, FILES))
+                table = self._metadata or usable_table(*self._table)
+                result = read(table)
                 self._metadata = table
-                return files
+                return result
             except (MetadataTableError, UnsupportedError) as error:
+                self._metadata = None
                 if attempt + 1 == _ATTEMPTS:
                     _log.warning("The storage is listed instead of the metadata table: %s", error)
-        return self._fallback
+        self._source = self._fallback
+        return None
+
+
+def _reopened(spec: StorageSpec, config: TableConfig, timeline: Timeline) -> MetadataListing:
+    storage = open_spec(spec)
+    return MetadataListing(storage, config, timeline, SystemClock(), listing_of(storage))
+
+
+def listing_by_metadata(
+    storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock
+) -> MetadataListing | None:
+    """Return what lists a table by its metadata table; None if it has none.
+
+    Args:
+        storage: the table's files.
+        config: the table.
+        timeline: the table's timeline.
+        clock: for the timeline of the metadata table.
+    """
+    if FILES not in config.metadata_partitions:
+        return None
+    return MetadataListing(storage, config, timeline, clock, listing_of(storage))
 
 
 def named_files(storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock) -> NamedFiles:

@@ -32,7 +32,7 @@ from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.metadata.partitions import BUILDING_KEY, METADATA_FOLDER
 from drawstring.model.files import FileSlice
-from drawstring.model.instant import Instant, State
+from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.properties_store import load_config
@@ -167,8 +167,11 @@ def damaged(storage: Storage, reason: str) -> DrawstringError:
 
 
 def _counted(own: Timeline, timeline: Timeline) -> Timeline:
-    """Return the timeline of the metadata table without completions that are pending in the table."""
-    pending = {instant.requested for instant in timeline.pending()}
+    """Return the timeline of the metadata table without completions that are pending in the table.
+
+    A savepoint has the requested time of the completed write that it keeps.
+    """
+    pending = {each.requested for each in timeline.pending() if each.action is not Action.SAVEPOINT}
     return own.with_instants(
         tuple(
             _reopened(instant) if instant.is_write and instant.requested in pending else instant

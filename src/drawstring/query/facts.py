@@ -18,9 +18,8 @@ from drawstring.base.errors import (
 )
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
-from drawstring.metadata.listing import MetadataListing
+from drawstring.metadata.listing import MetadataListing, listing_by_metadata
 from drawstring.metadata.metadata_table import MetadataTable
-from drawstring.metadata.partitions import FILES
 from drawstring.schema.meta import with_meta
 from drawstring.schema.schema_on_read import SchemaColumn, SchemaHistory, decode_history
 from drawstring.storage.protocol import Storage
@@ -115,10 +114,8 @@ def _load(storage: Storage, clock: Clock, uses_metadata: bool, skips_data: bool)
                 raise
             missing = error.path
             continue
-        view = table_view(storage, config, timeline, store)
-        if uses_metadata and FILES in config.metadata_partitions:
-            listing = MetadataListing(storage, config, timeline, clock, view.listing)
-            view = FileGroupView(timeline, config, listing, store)
+        listing = listing_by_metadata(storage, config, timeline, clock) if uses_metadata else None
+        view = table_view(storage, config, timeline, store, listing)
         return TableFacts(storage, config, timeline, store, view, schema, uses_metadata, skips_data)
     raise UnavailableError("The table changed during every attempt to load it. Try again.")
 

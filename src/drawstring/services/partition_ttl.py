@@ -75,7 +75,7 @@ def planned_expiry(context: TableContext, options: WriteOptions) -> list[str]:
     config = load_config(context.storage)
     store = TimelineStore(context.storage, config, context.clock)
     timeline = store.load()
-    lookup = SliceLookup(context.storage.spec, config, timeline)
+    lookup = context.lookup(config, timeline)
     return _Ages(context, config, store, timeline, lookup).expired(options.ttl)
 
 

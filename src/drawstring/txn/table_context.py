@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from drawstring.base.clock import Clock, Ids, SystemClock, SystemIds
+from drawstring.config.table.config import TableConfig
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
+from drawstring.filegroups.view.file_groups import FileGroupView, table_view
+from drawstring.filegroups.view.listing import Listing
+from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.metadata.listing import listing_by_metadata
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +26,8 @@ class TableContext:
         engine: runs tasks.
         clock: the source of instant times.
         ids: the source of unique ids, as for file groups.
-        uses_metadata: whether queries list files by the metadata table, and writes build one.
+        uses_metadata: whether the metadata table names the files for queries, writes and services,
+            and writes build one.
         skips_data: whether the metadata table, if queries use it, rules out files for them.
     """
 
@@ -29,3 +37,33 @@ class TableContext:
     ids: Ids = field(default_factory=SystemIds)
     uses_metadata: bool = False
     skips_data: bool = True
+
+    def listing(self, config: TableConfig, timeline: Timeline) -> Listing | None:
+        """Return the files of the table by its metadata table; None to list the storage.
+
+        Args:
+            config: the table's settings.
+            timeline: the table's timeline.
+        """
+        return listing_by_metadata(self.storage, config, timeline, self.clock) if self.uses_metadata else None
+
+    def view(self, config: TableConfig, timeline: Timeline, store: TimelineStore) -> FileGroupView:
+        """Return the file groups of the table.
+
+        Args:
+            config: the table's settings.
+            timeline: the table's timeline.
+            store: reads the metadata of commits.
+        """
+        return table_view(self.storage, config, timeline, store, self.listing(config, timeline))
+
+    def lookup(self, config: TableConfig, timeline: Timeline, *, rivals: tuple[str, ...] = ()) -> SliceLookup:
+        """Return the latest slices of the table, of which no pending clustering may be written to.
+
+        Args:
+            config: the table's settings.
+            timeline: the table's timeline.
+            rivals: requested times of pending writes to whose file groups a write gives way.
+        """
+        listing = self.listing(config, timeline)
+        return SliceLookup(self.storage.spec, config, timeline, rivals=rivals, listing=listing)

@@ -294,10 +294,10 @@ def write_lookup(
             creates (dual write), so that the slices may be used.
         rivals: requested times of writes to whose file groups the write gives way.
     """
-    storage = locked.context.storage.spec
+    context = locked.context
     pending = timeline.pending_of(Action.CLUSTERING)
     if not pending:
-        return SliceLookup(storage, locked.config, timeline, rivals=rivals)
+        return context.lookup(locked.config, timeline, rivals=rivals)
     allows_updates = has_dual_write or options.clustering.allows_updates
     cancellable = frozenset(
         instant.requested
@@ -305,12 +305,13 @@ def write_lookup(
         if is_cancelled_by_writes(decode_clustering_plan(locked.store.read_requested(instant)))
     )
     return SliceLookup(
-        storage,
+        context.storage.spec,
         locked.config,
         timeline,
         allows_updates=allows_updates,
         cancellable=cancellable,
         rivals=rivals,
+        listing=context.listing(locked.config, timeline),
     )
 
 

@@ -31,7 +31,6 @@ from drawstring.config.table.key_settings import BARE_SINGLE_KEY
 from drawstring.config.table.kinds import typed_columns
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
-from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.index.existing_writes import ExistingWrites
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.paths import split_path
@@ -96,7 +95,7 @@ def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema
     if not columns or facts.timeline.latest_write() is None:
         return config
     spec = facts.locked.context.storage.spec
-    lookup = SliceLookup(spec, facts.locked.config, facts.timeline)
+    lookup = facts.locked.context.lookup(facts.locked.config, facts.timeline)
     forms = _forms([path for path in lookup.partitions() if lookup.slices(path)], columns, config)
     if set(forms) <= {Form.NUMBER}:
         return config

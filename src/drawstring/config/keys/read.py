@@ -126,7 +126,8 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         METADATA_ENABLE,
         "Whether queries take the names of files from the metadata table, instead of listing the storage. If"
         " it is damaged or lacks a write, the storage is listed, with a warning. Given when a table is"
-        " opened, writes of versions 8 and 9 build one if there is none.",
+        " opened, writes and services do so as well, and writes of versions 8 and 9 build one if there is"
+        " none.",
         Scope.READ,
         Kind.FLAG,
         default=False,

@@ -19,7 +19,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.config.keys.clean import Cleaning
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.file_groups import FileGroupView, table_view
+from drawstring.filegroups.view.file_groups import FileGroupView
 from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan, encode_clean, encode_clean_plan
 from drawstring.formats.metadata.savepoint import decode_savepoint
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy, EarliestRetained
@@ -319,7 +319,7 @@ class _CleanPlanner:
         partitions: set[str] | None,
         needed: str | None = None,
     ) -> CleanPlan:
-        view = table_view(self.context.storage, self.config, self.timeline, self.store)
+        view = self.context.view(self.config, self.timeline, self.store)
         places = view.listing.partitions() if partitions is None else sorted(partitions)
         earliest_time = earliest.requested if earliest else None
         base = Retention(earliest_time, needed, self.cleaning.versions_retained)
@@ -330,7 +330,7 @@ class _CleanPlanner:
             paths = files_to_delete(view.stored_groups(place), retentions.get(place, base))
             if paths:
                 files[place] = tuple(paths)
-                if place and is_empty_after(view.listing.files(place), set(paths)):
+                if place and is_empty_after(self.context.storage.list_files(place), set(paths)):
                     empty.append(place)
         writes = self.timeline.writes()
         return CleanPlan(

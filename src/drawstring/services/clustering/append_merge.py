@@ -24,7 +24,6 @@ from typing import Final
 from drawstring.base.errors import ConflictError, DrawstringError, MissingFileError
 from drawstring.config.keys.clustering import BASE_FILES, PartitionFilter
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.base_file_compaction import CANCELLED_BY_WRITES, is_cancelled_by_writes
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.model.clustering import ClusteringPlan
@@ -133,7 +132,7 @@ def _chosen(appended: WriteOutcome, partitions: Sequence[str]) -> list[FileSlice
         return []
     store = appended.store
     timeline = store.load()  # read again: the append may have archived instants that it knew
-    lookup = SliceLookup(appended.context.storage.spec, appended.config, timeline)
+    lookup = appended.context.lookup(appended.config, timeline)
     in_services = lookup.view().in_services()
     chosen: list[FileSlice] = []
     for partition in partitions:

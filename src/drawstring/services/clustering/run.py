@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 
 from drawstring.config.keys.clustering import BASE_FILES, bare
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
 from drawstring.index.existing_writes import has_rings
 from drawstring.model.clustering import ClusteringPlan
@@ -186,7 +185,7 @@ def _make_plan(
     locked: LockedTable, timeline: Timeline, options: WriteOptions, planner: _Planner
 ) -> ClusteringPlan | None:
     clustering = options.clustering
-    lookup = SliceLookup(locked.context.storage.spec, locked.config, timeline)
+    lookup = locked.context.lookup(locked.config, timeline)
     hour = datetime.fromtimestamp(locked.context.clock.now_ms() / 1000, UTC).hour
     partitions = partitions_to_cluster(clustering.partitions or lookup.partitions(), clustering, hour)
     if has_rings(locked.context.storage):

@@ -19,7 +19,6 @@ from drawstring.config.keys.compaction import CompactionSettings
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.log_compaction import LogBlockStats, check_rewritable, log_block_stats
 from drawstring.model.files import FileSlice
 from drawstring.model.plans import CompactionOperation, CompactionPlan
@@ -119,7 +118,7 @@ def _free_slices(
     locked: LockedTable, timeline: Timeline, settings: CompactionSettings, time: str
 ) -> list[FileSlice]:
     """Return the latest file slices that are in no pending plan."""
-    lookup = SliceLookup(locked.context.storage.spec, locked.config, timeline)
+    lookup = locked.context.lookup(locked.config, timeline)
     taken = lookup.view().in_services()
     partitions = partitions_to_plan(lookup.partitions(), settings, day_of(time))
     return [s for each in partitions for s in lookup.slices(each) if (s.partition, s.file_id) not in taken]

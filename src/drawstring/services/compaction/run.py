@@ -20,7 +20,6 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.log_compaction import check_rewritable
 from drawstring.formats.metadata.commit import decode_compaction_plan, encode_compaction_plan
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
@@ -318,7 +317,7 @@ def _without_replaced(
     locked: LockedTable, timeline: Timeline, plan: CompactionPlan
 ) -> list[tuple[int, CompactionOperation]]:
     """Return the numbered operations of a plan, without those on file groups that were replaced since."""
-    lookup = SliceLookup(locked.context.storage.spec, locked.config, timeline)
+    lookup = locked.context.lookup(locked.config, timeline)
     replaced = lookup.view().replaced_groups()
     sources = locked.store.sources
     return [

@@ -141,7 +141,9 @@ def recovered_table(locked: LockedTable, options: WriteOptions) -> tuple[LockedT
 
 def _files(locked: LockedTable, timeline: Timeline, target: Instant) -> dict[str, tuple[str, ...]]:
     timeline_then = timeline.completed_by(time_of(target))
-    view = table_view(locked.context.storage, locked.config, timeline_then, locked.store)
+    context = locked.context
+    listing = context.listing(locked.config, timeline)
+    view = table_view(context.storage, locked.config, timeline_then, locked.store, listing)
     files = {partition: _saved_files(view, partition, target) for partition in view.partitions()}
     return {partition: names for partition, names in files.items() if names}
 

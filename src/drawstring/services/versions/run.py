@@ -35,7 +35,6 @@ from drawstring.config.table.version_changes import (
     properties_of_version,
     version_with_another_layout,
 )
-from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.formats.metadata.index_definitions import INDEX_DEFINITIONS, definitions_of_version
 from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.model.instant import Action
@@ -213,7 +212,7 @@ def _has_no_logs(locked: LockedTable, timeline: Timeline) -> bool:
             table=table,
             instant=pending.requested,
         )
-    view = SliceLookup(locked.context.storage.spec, locked.config, timeline).view()
+    view = locked.context.lookup(locked.config, timeline).view()
     slices_with_logs = [each for path in view.partitions() for each in view.slices(path) if each.logs]
     clusterings = view.pending_clusterings() if slices_with_logs else {}
     if clusterings:
@@ -239,7 +238,7 @@ def _check_keys_have_names(locked: LockedTable) -> None:
     may_lack_names = config.key_generator is KeyGeneratorType.COMPLEX and len(config.record_key_fields) == 1
     if not may_lack_names or not config.populate_meta_fields:
         return
-    view = SliceLookup(storage.spec, config, locked.store.load()).view()
+    view = locked.context.lookup(config, locked.store.load()).view()
     bases = (each.base for path in view.partitions() for each in view.slices(path) if each.base)
     for base in bases:
         query = ParquetQuery((RECORD_KEY,), types=pa.schema([(RECORD_KEY, pa.string())]))

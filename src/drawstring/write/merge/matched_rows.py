@@ -82,7 +82,7 @@ def facts_for_change(locked: LockedTable) -> TableFacts:
         InvalidError: it has no columns yet.
         UnsupportedError: its files lack columns.
     """
-    facts = load_facts(locked.context.storage, locked.context.clock)
+    facts = load_facts(locked.context.storage, locked.context.clock, locked.context.uses_metadata)
     if not len(facts.schema):
         raise InvalidError("The table has no data yet, so there is nothing to change. Write rows first.")
     check_whole_rows(facts.config)
