@@ -10,7 +10,7 @@ leave the table properties before they become stale, as Hudi does with those tha
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from drawstring.base.clock import Clock, Ids
@@ -21,7 +21,7 @@ from drawstring.formats.metadata.commit import decode_commit
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.metadata.building import add_partition, build, can_build
 from drawstring.metadata.compaction import compact, is_due
-from drawstring.metadata.maintained.kinds import maintainer_of, maintainers_of
+from drawstring.metadata.maintained.kinds import can_keep, maintainers_of
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
 from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
 from drawstring.metadata.partitions import BUILDING_KEY, METADATA_FOLDER, PARTITIONS_KEY
@@ -62,14 +62,15 @@ class MetadataKeeper:
         Raises:
             MetadataTableError: the metadata table is damaged.
         """
-        self._drop_other_partitions()
+        with about_metadata(self._own):
+            change = self._change_of(instant, content, held)
+        kept = self._drop_other_partitions(change)
         with about_metadata(self._own):
             if instant.action is Action.ROLLBACK:
                 self._writer().roll_back(decode_rollback(content, "").instant, by=instant.requested)
                 return
-            change = self._change_of(instant, content, held)
             if change is not None:
-                maintainers = maintainers_of(change.config.metadata_partitions).values()
+                maintainers = maintainers_of(kept).values()
                 changes = (each for maintainer in maintainers for each in maintainer.changes(change))
                 self._writer().commit(instant, content, changes)
 
@@ -109,6 +110,21 @@ class MetadataKeeper:
             with about_metadata(self._own):
                 config = add_partition(facts, self.ids, partition, wanted[partition])
 
+    def add_again(self, partitions: Iterable[str]) -> None:
+        """Add partitions that an earlier metadata table had, as far as this release can keep them.
+
+        Args:
+            partitions: of the metadata table.
+
+        Raises:
+            MetadataTableError: the metadata table is damaged.
+        """
+        for partition in sorted(partitions):
+            facts = TableFacts(self.storage, load_config(self.storage), self.clock)
+            with about_metadata(self._own):
+                is_kept = can_keep(partition, facts, None)
+            self.add(maintainers_of([partition] if is_kept else []))
+
     def compact(self) -> None:
         """Compact the metadata table if it is due; a failure leaves that to the next write.
 
@@ -147,14 +163,17 @@ class MetadataKeeper:
     def _own(self) -> Subfolder:
         return Subfolder(self.storage, METADATA_FOLDER)
 
-    def _drop_other_partitions(self) -> None:
-        """Unregister the partitions that this release does not maintain, and delete them."""
+    def _drop_other_partitions(self, change: TableChange | None) -> list[str]:
+        """Unregister the partitions that this release cannot keep, and delete them; return the others."""
         config = load_config(self.storage)
+        facts = change or TableFacts(self.storage, config, self.clock)
+        commit = None if change is None else change.commit
         building = config.properties.get(BUILDING_KEY, "")
-        kept = [each for each in config.metadata_partitions if maintainer_of(each) is not None]
+        with about_metadata(self._own):
+            kept = [each for each in config.metadata_partitions if can_keep(each, facts, commit)]
         others = sorted({*config.metadata_partitions, *filter(None, building.split(","))} - {*kept})
         if not others:
-            return
+            return kept
         properties = {**config.properties, PARTITIONS_KEY: ",".join(kept)}
         save_properties(
             self.storage, {key: value for key, value in properties.items() if key != BUILDING_KEY}, self.clock
@@ -168,3 +187,4 @@ class MetadataKeeper:
             config.name,
             ", ".join(kept),
         )
+        return kept

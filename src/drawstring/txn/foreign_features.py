@@ -28,7 +28,6 @@ from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
 from drawstring.metadata.keeping import MetadataKeeper
-from drawstring.metadata.maintained.kinds import maintainers_of
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.model.commit import Held, WriteStat
@@ -177,7 +176,8 @@ class MetadataTableGuard:
         if instant.action is Action.RESTORE and self._is_kept:
             yield
             if self._keeper.build(load_config(self._storage)):
-                self._keeper.add({**maintainers_of(self._partitions), **self._wanted})
+                self._keeper.add_again(self._partitions)
+                self._keeper.add(self._wanted)
             return
         if not self._makes_stale(instant, content):
             yield

@@ -22,8 +22,8 @@ from drawstring.base.clock import SystemClock
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.streams import stream
-from drawstring.formats.metadata.index_definitions import INDEX_DEFINITIONS, encode_definitions
 from drawstring.metadata.column_ranges import COLUMN_STATS
+from drawstring.metadata.definitions import define
 from drawstring.metadata.lookups import group_numbers
 from drawstring.metadata.maintained.file_summaries import (
     INDEXED_META,
@@ -36,7 +36,6 @@ from drawstring.metadata.maintained.file_summaries import (
     written_files,
 )
 from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
-from drawstring.metadata.maintained.record_index import definitions
 from drawstring.metadata.partitions import KEY, Kind, record_schema
 from drawstring.metadata.statistics_encoding import Described, encode_deleted, encode_statistics
 from drawstring.model.clean import CleanMetadata
@@ -115,7 +114,7 @@ class ColumnStatsMaintainer:
             "indexOptions": {},
             "version": version,
         }
-        storage.put(INDEX_DEFINITIONS, encode_definitions({**definitions(storage), COLUMN_STATS: defined}))
+        define(storage, defined)
 
     def initial(self, facts: TableFacts) -> InitialPartition:
         """Return the statistics of all committed files of a table."""

@@ -24,8 +24,8 @@ from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.base_files import Selection, is_parquet
 from drawstring.formats.parquet.summaries import column_summaries, summaries_of_rows
 from drawstring.metadata.column_ranges import COLUMN_STATS
+from drawstring.metadata.definitions import definitions
 from drawstring.metadata.maintained.protocol import TableChange, TableFacts
-from drawstring.metadata.maintained.record_index import definitions
 from drawstring.metadata.statistics import keeps_order
 from drawstring.metadata.statistics_encoding import Stored
 from drawstring.model.column_summary import ColumnSummary

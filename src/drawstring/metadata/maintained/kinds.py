@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from drawstring.metadata.maintained.bloom_filters import BloomFilterMaintainer
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
 from drawstring.metadata.maintained.files import FilesMaintainer
-from drawstring.metadata.maintained.protocol import PartitionMaintainer
+from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableFacts
 from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
+from drawstring.metadata.maintained.secondary_index import PREFIX, SecondaryIndexMaintainer
+from drawstring.model.commit import CommitMetadata
 
 
 def maintainer_of(partition: str) -> PartitionMaintainer | None:
@@ -26,7 +28,24 @@ def maintainer_of(partition: str) -> PartitionMaintainer | None:
             return BloomFilterMaintainer()
         case "column_stats":
             return ColumnStatsMaintainer()
-    return None
+    return SecondaryIndexMaintainer(partition) if partition.startswith(PREFIX) else None
+
+
+def can_keep(partition: str, facts: TableFacts, commit: CommitMetadata | None) -> bool:
+    """Return whether this release can keep a partition of the metadata table over an instant.
+
+    Args:
+        partition: of the metadata table.
+        facts: the table as it is.
+        commit: of the instant that is about to complete, if it is a write.
+
+    Raises:
+        CorruptTableError: the definitions of the indexes, or the schema of the table, are damaged.
+    """
+    maintainer = maintainer_of(partition)
+    if isinstance(maintainer, SecondaryIndexMaintainer):
+        return maintainer.can_keep(facts, commit)
+    return maintainer is not None
 
 
 def maintainers_of(partitions: Iterable[str]) -> dict[str, PartitionMaintainer]:

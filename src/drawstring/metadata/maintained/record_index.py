@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,16 +24,9 @@ from drawstring.engine.grouping import split_by
 from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.streams import stream
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.view.file_groups import FileGroupView
-from drawstring.formats.base_files import is_parquet
-from drawstring.formats.metadata.index_definitions import (
-    INDEX_DEFINITIONS,
-    decode_definitions,
-    encode_definitions,
-)
-from drawstring.formats.parquet import stored_summary
 from drawstring.merge.order import number_keys
 from drawstring.merge.versions import flat
+from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.locations import location_rows
 from drawstring.metadata.lookups import group_numbers
 from drawstring.metadata.maintained.key_changes import (
@@ -43,6 +36,8 @@ from drawstring.metadata.maintained.key_changes import (
     ReadKeyChanges,
 )
 from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
+from drawstring.metadata.maintained.sizing import GLOBAL_SIZING, PARTITIONED_SIZING, records_in
+from drawstring.metadata.maintained.slices import schema_after, slice_at
 from drawstring.metadata.partitions import IS_REMOVED, KEY
 from drawstring.metadata.record_index import (
     FILE_ID,
@@ -53,51 +48,15 @@ from drawstring.metadata.record_index import (
 )
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, join_path
-from drawstring.schema.avro import avro_to_arrow
-from drawstring.schema.meta import with_meta, without_meta
+from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.instants import epoch_ms_of
 from drawstring.timeline.table_schema import table_schema
 
 _SERVICES: Final = (WriteOperation.COMPACT, WriteOperation.LOG_COMPACT)
-_GIB: Final = 1 << 30
-_RECORD_BYTES: Final = 48
-"""Bytes of a record that Hudi expects when it chooses the number of file groups."""
-
 _IS_PARTITIONED: Final = "isPartitioned"
-_SMALL_BYTES: Final = 1 << 20
-"""Size of base files whose records do not count: the number of file groups depends on millions."""
-
 GroupIds = dict["str | None", list[str]]
 """Ids of the file groups of the index, by the partition of their keys; under None of a global index."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexSizing:
-    """How many file groups an index gets.
-
-    Attributes:
-        groups_min, groups_max: bounds of the number.
-        growth: factor by which the number of records may grow
-            (`hoodie.metadata.record.index.growth.factor`).
-        group_bytes_max: size of a file group (`hoodie.metadata.record.index.max.filegroup.size`).
-    """
-
-    groups_min: int = 10
-    groups_max: int = 10_000
-    growth: float = 2.0
-    group_bytes_max: int = _GIB
-
-    def groups(self, records: int) -> int:
-        """Return the number of file groups for a number of records."""
-        if self.groups_min == self.groups_max:
-            return self.groups_min
-        expected = int(np.ceil(records * self.growth)) // max(1, self.group_bytes_max // _RECORD_BYTES)
-        return min(max(expected, self.groups_min), self.groups_max)
-
-
-GLOBAL_SIZING: Final = IndexSizing()
-PARTITIONED_SIZING: Final = IndexSizing(1, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +82,13 @@ class RecordIndexMaintainer:
             return
         index = RecordIndex.of(change.metadata, change.storage.spec)
         ids: GroupIds = {name: [each.file_id for each in slices] for name, slices in index.groups.items()}
-        schema = _schema(change, commit)
+        schema = schema_after(change, commit)
         instants = InstantRange.of(change.timeline_after)
         read = ReadKeyChanges(change.storage.spec, change.config, schema, instants, index)
         yield from self._by_group(groups, read, ids)
 
     def define(self, storage: Storage, config: TableConfig) -> None:
         """Write whether each partition has an index of its own."""
-        known = definitions(storage)
         version = {"version": "V1"} if config.rules.has_index_versions else {}
         defined = {
             "indexName": RECORD_INDEX,
@@ -140,7 +98,7 @@ class RecordIndexMaintainer:
             "indexOptions": {_IS_PARTITIONED: str(self._is_partitioned(storage)).lower()},
             **version,
         }
-        storage.put(INDEX_DEFINITIONS, encode_definitions({**known, RECORD_INDEX: defined}))
+        define(storage, defined)
 
     def _is_partitioned(self, storage: Storage) -> bool:
         if self.is_partitioned is not None:
@@ -173,17 +131,11 @@ class RecordIndexMaintainer:
             held.close()
 
 
-def definitions(storage: Storage) -> dict[str, dict[str, Any]]:
-    """Return the definitions of the indexes of a table by name."""
-    found = storage.read_versioned(INDEX_DEFINITIONS)
-    return decode_definitions(None if found is None else found[0])
-
-
 def _new_ids(facts: TableFacts, slices: Sequence[FileSlice], *, is_partitioned: bool) -> GroupIds:
     """Return the ids of the file groups of a new index."""
     counts: dict[str | None, int] = defaultdict(int) if is_partitioned else defaultdict(int, {None: 0})
     for each in slices:
-        counts[each.partition if is_partitioned else None] += _records_in(facts.storage, each)
+        counts[each.partition if is_partitioned else None] += records_in(facts.storage, each)
     sizing = PARTITIONED_SIZING if is_partitioned else GLOBAL_SIZING
     return {
         name: [group_id(number, name) for number in range(sizing.groups(records))]
@@ -207,19 +159,19 @@ class _Touched:
             yield from self._written(place, stats)
         if self.commit.operation != WriteOperation.CLUSTER:
             for place in sorted(self.commit.superseded):
-                before = _slice_at(self.change.view, place)
+                before = slice_at(self.change.view, place)
                 if before is not None:
                     yield GroupKeys(before, None, self._instant_ms)
 
     def _written(self, place: tuple[str, str], stats: list[WriteStat]) -> Iterator[GroupKeys]:
         bases = [each for each in stats if not each.is_log]
         if self.commit.operation == WriteOperation.CLUSTER:
-            yield GroupKeys(None, _slice_at(self.change.view_after, place), self._instant_ms)
+            yield GroupKeys(None, slice_at(self.change.view_after, place), self._instant_ms)
         elif all(each.held is not None and each.held.changed_keys is not None for each in stats):
             yield from self._held(place, stats)
         elif not bases:
             logged = FileSlice(*place, self.change.instant.requested, None, tuple(map(_log_file, stats)))
-            yield GroupKeys(None, _slice_at(self.change.view_after, place), self._instant_ms, logged)
+            yield GroupKeys(None, slice_at(self.change.view_after, place), self._instant_ms, logged)
         elif bases[0].num_inserts or bases[0].num_deletes or not bases[0].prev_base_file:
             yield GroupKeys(_former(bases[0]), _slice_of(bases[0]), self._instant_ms)
 
@@ -232,26 +184,6 @@ class _Touched:
     @property
     def _instant_ms(self) -> int:
         return epoch_ms_of(self.change.instant.requested, self.change.config.timezone) or 0
-
-
-def _records_in(storage: Storage, file_slice: FileSlice) -> int:
-    """Return the number of records in the base file of a slice, 0 for a small one."""
-    base = file_slice.base
-    if base is None or base.status.size_bytes < _SMALL_BYTES or not is_parquet(base.status.path):
-        return 0
-    return stored_summary(storage, base.status.path).rows
-
-
-def _schema(change: TableChange, commit: CommitMetadata) -> pa.Schema:
-    """Return the columns of the table once the instant is complete, with meta columns."""
-    if commit.schema_json:
-        return with_meta(without_meta(avro_to_arrow(commit.schema_json)))
-    return with_meta(table_schema(change.storage, change.store, change.timeline, change.config))
-
-
-def _slice_at(view: FileGroupView, place: tuple[str, str]) -> FileSlice | None:
-    partition, file_id = place
-    return next((each for each in view.slices(partition) if each.file_id == file_id), None)
 
 
 def _slice_of(stat: WriteStat) -> FileSlice:
