@@ -63,7 +63,7 @@ HUDI_INDEXES = (("bucket", "mor"), ("bloom", "mor"), ("bucket", "cow"), ("bloom"
 INDEXES_SCRIPT = "indexes_drawstring.py"
 MEMORY, MEMORY_SPARK = "memory", "memory-spark"
 SOAK, TIMELINE = "soak", "timeline"
-WRITERS_COW, WRITERS_MOR = "writers-cow", "writers-mor"
+WRITERS_COW, WRITERS_MOR, WRITERS_NBCC = "writers-cow", "writers-mor", "writers-nbcc"
 WRITERS_DELTA, WRITERS_ICEBERG = "writers-delta-rs", "writers-pyiceberg"
 SERVICES, FILES, LARGE_GROUP = "services", "small-files", "large-group"
 
@@ -139,6 +139,7 @@ PEERS = (
     Peer(TIMELINE, "timeline", "mor", "timeline.py"),
     Peer(WRITERS_COW, "writers", "cow", "writers_drawstring.py", ("cow", "simple")),
     Peer(WRITERS_MOR, "writers", "mor", "writers_drawstring.py", ("mor", "bucket")),
+    Peer(WRITERS_NBCC, "writers", "mor", "writers_drawstring.py", ("mor", "bucket", "non_blocking")),
     Peer(WRITERS_DELTA, "writers", "cow", "writers_delta_rs.py", module="deltalake"),
     Peer(WRITERS_ICEBERG, "writers", "cow", "writers_pyiceberg.py", module="pyiceberg"),
     Peer(FILES, "files", "cow", "small_files_drawstring.py"),

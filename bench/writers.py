@@ -10,6 +10,7 @@ from bench import peers
 from bench.results import Results
 from bench.tables import markdown
 
+OWN = (peers.WRITERS_COW, peers.WRITERS_MOR, peers.WRITERS_NBCC)
 PROCESSES = (1, 2, 4, 8)
 SHARE_OF_CORES = 0.7
 WORST_MAX = 10.0
@@ -54,7 +55,7 @@ def _waits(told: dict[str, Any]) -> tuple[str, str, str]:
 
 def aims(results: Results) -> str:
     """Return what drawstring wants of several writers, as far as this run can tell; empty when it cannot."""
-    ours = [peer for peer in results.peers() if peer in (peers.WRITERS_COW, peers.WRITERS_MOR)]
+    ours = [peer for peer in results.peers() if peer in OWN]
     found = [row for peer in ours for row in _aims_of(results, peer)]
     return markdown(("aim of several writers", "is", "wanted", "met"), found) if found else ""
 

@@ -1,4 +1,4 @@
-"""drawstring on its embedded engine. usage: writers_drawstring.py DATA TABLES mor|cow INDEX
+"""drawstring on its embedded engine. usage: writers_drawstring.py DATA TABLES mor|cow INDEX [non_blocking]
 
 `alone` is a single writer, which keeps the table lock from the begin of a write to its commit.
 """
@@ -19,6 +19,7 @@ from drawstring import ConflictError
 
 MODE = "hoodie.write.concurrency.mode"
 OPTIMISTIC = {MODE: "OPTIMISTIC_CONCURRENCY_CONTROL"}
+NON_BLOCKING = {MODE: "NON_BLOCKING_CONCURRENCY_CONTROL"}
 MODES = {"alone": {MODE: "SINGLE_WRITER"}, "disjoint": OPTIMISTIC, "overlap": OPTIMISTIC}
 
 
@@ -33,9 +34,10 @@ class _Again(logging.Handler):
 
 class Peer:
     errors = (ConflictError,)
-    alone = ("alone",)
 
-    def __init__(self, kind: str, index: str) -> None:
+    def __init__(self, kind: str, index: str, mode: str = "") -> None:
+        self._modes = dict.fromkeys(MODES, NON_BLOCKING) if mode == "non_blocking" else MODES
+        self.alone = () if mode else ("alone",)
         self._type = KINDS[kind]
         self._properties = in_one_bucket(index)
 
@@ -45,7 +47,7 @@ class Peer:
 
     def prepare(self, table: str, scenario: str) -> None:
         drawstring.use_allocator()
-        self._table, self._options = table, MODES[scenario] | UNCOMPACTED
+        self._table, self._options = table, self._modes[scenario] | UNCOMPACTED
         self._again = _Again()
         logger = logging.getLogger("drawstring")
         logger.handlers = [self._again]
@@ -63,4 +65,4 @@ class Peer:
 
 
 if __name__ == "__main__":
-    run(Peer(*sys.argv[3:5]))
+    run(Peer(*sys.argv[3:6]))

@@ -24,20 +24,21 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
+@pytest.mark.parametrize("peer", ["writers-mor", "writers-nbcc"])
 def test_processes_write_to_one_table_and_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    peer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCH_WRITERS_PROCESSES", "2")
     monkeypatch.setattr(run, "WRITERS_COMMITS", 2)
     words = ["--suite", "writers", "--rows", "2000", "--batches", "1", "--work", str(tmp_path)]
-    code = run.main([*words, "--peers", "writers-mor"])
+    code = run.main([*words, "--peers", peer])
     shown = capsys.readouterr().out
     assert code == 0, shown
     assert [line.split("|")[1].strip() for line in shown.splitlines() if ", 2 processes " in line][:2] == [
         "disjoint, 2 processes",
         "overlap, 2 processes",
     ]
-    assert not (tmp_path / "tables/writers-mor").exists()
+    assert not (tmp_path / "tables" / peer).exists()
 
 
 def test_a_row_tells_rates_waits_and_lost_work() -> None:
