@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
-WORDS_MAX = 620
+WORDS_MAX = 640
 CELL_CHARS_MAX = 100
 
 
