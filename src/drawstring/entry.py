@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
 from drawstring.config.options.read_options import table_options
@@ -27,6 +27,7 @@ from drawstring.index.bucket.simple_bucket import BucketCounts, encode_counts
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.texts import java_text
 from drawstring.model.table_version import NEWEST_VERSION
+from drawstring.query.table_place import table_above
 from drawstring.schema.avro import arrow_to_avro, record_name
 from drawstring.schema.evolve import evolve
 from drawstring.schema.meta import without_meta
@@ -61,7 +62,9 @@ def open(
 
     Args:
         uri: path or address of the table's root: `/path`, `file://`, `s3://` (or `s3a://`), `gs://`,
-            `abfss://` or `az://`, or `memory://`, which exists as long as the process.
+            `abfss://` or `az://`, or `memory://`, which exists as long as the process. Or of a partition
+            folder, as in `/lake/trips/city=oslo`, or a pattern of these, as in `/lake/trips/2024/*`: queries
+            then read these partitions only, and the table cannot be changed.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; names of other
             clients are accepted too, for example `aws_region` or `fs.s3a.endpoint`.
         options: by Hudi's keys, as in `{"hoodie.metadata.enable": True}`: whether queries, writes and
@@ -87,14 +90,17 @@ def open(
     """
     chosen = table_options(options or {})
     storage = open_storage(uri, storage_options)
+    context = TableContext(
+        storage, engine or LocalEngine(), uses_metadata=chosen.uses_metadata, skips_data=chosen.skips_data
+    )
     try:
-        context = TableContext(
-            storage,
-            engine or LocalEngine(),
-            uses_metadata=chosen.uses_metadata,
-            skips_data=chosen.skips_data,
-        )
-        return Table(context)
+        try:
+            return Table(context)
+        except NoTableError:
+            place = table_above(os.fspath(uri), storage_options)
+            if place is None:
+                raise
+            return Table(replace(context, storage=place.storage, scope=place.scope))
     except DrawstringError as error:
         raise error.at(table=os.fspath(uri)) from error.__cause__
 

@@ -1768,7 +1768,11 @@ class Table:
 
     def _facts(self) -> TableFacts:
         return load_facts(
-            self._context.storage, self._context.clock, self._context.uses_metadata, self._context.skips_data
+            self._context.storage,
+            self._context.clock,
+            self._context.uses_metadata,
+            self._context.skips_data,
+            self._context.scope,
         )
 
     @property

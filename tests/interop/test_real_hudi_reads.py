@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import drawstring
 from drawstring.model.instant import time_of
 from tests.support.histories import META, Case, History, plain, write
 from tests.support.interop import all_cases, merge_on_read_cases
@@ -52,6 +53,15 @@ def test_read_optimized(referee: Referee, written: Callable[[Case], History], ca
     history = written(case)
     theirs = referee.read(history.path, {INCREMENTAL: "read_optimized"})
     assert plain(theirs) == plain(history.table.scan(read_optimized=True).to_arrow())
+
+
+@all_cases
+def test_a_partition_folder(referee: Referee, written: Callable[[Case], History], case: Case) -> None:
+    history = written(case)
+    for partition in {each.partition for each in history.table.file_slices()}:
+        ours = drawstring.open(f"{history.path}/{partition}").scan().to_arrow()
+        assert ours.num_rows
+        assert plain(referee.read(f"{history.path}/{partition}")) == plain(ours)
 
 
 @all_cases

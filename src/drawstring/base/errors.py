@@ -101,6 +101,10 @@ class InvalidError(DrawstringError):
     """The call cannot be carried out as it is: fix it."""
 
 
+class NoTableError(InvalidError):
+    """There is no table at the address: check it, or create a table."""
+
+
 class CorruptTableError(DrawstringError):
     """A file of the table is damaged or missing: repair the table."""
 

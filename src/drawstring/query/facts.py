@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from drawstring.base.errors import (
     CorruptTableError,
     DrawstringError,
     MissingFileError,
+    NoTableError,
     UnavailableError,
     UnsupportedError,
 )
@@ -20,6 +21,7 @@ from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.metadata.listing import MetadataListing, listing_by_metadata
 from drawstring.metadata.metadata_table import MetadataTable
+from drawstring.model.partition_scope import PartitionScope
 from drawstring.schema.meta import with_meta
 from drawstring.schema.schema_on_read import SchemaColumn, SchemaHistory, decode_history
 from drawstring.storage.protocol import Storage
@@ -43,6 +45,7 @@ class TableFacts:
         schema: the columns without meta columns.
         uses_metadata: whether the file groups come from the metadata table, if there is one.
         skips_data: whether queries use the other partitions of the metadata table.
+        scope: the partitions that queries read; None for all.
     """
 
     storage: Storage
@@ -53,6 +56,7 @@ class TableFacts:
     schema: pa.Schema
     uses_metadata: bool = False
     skips_data: bool = True
+    scope: PartitionScope | None = None
 
     @property
     def metadata(self) -> MetadataTable | None:
@@ -72,6 +76,10 @@ class TableFacts:
         """The columns that a query sees: meta columns first, if the table has them."""
         return with_meta(self.schema) if self.config.populate_meta_fields else self.schema
 
+    def scoped(self, paths: Sequence[str]) -> Sequence[str]:
+        """Return those of some partitions that queries read."""
+        return paths if self.scope is None else self.scope.of(paths)
+
     def as_of(self, requested: str) -> TableFacts:
         """Return this state with the schema that the table had at a requested time."""
         schema = table_schema(self.storage, self.store, self.timeline, self.config, requested)
@@ -79,7 +87,11 @@ class TableFacts:
 
 
 def load_facts(
-    storage: Storage, clock: Clock, uses_metadata: bool = False, skips_data: bool = True
+    storage: Storage,
+    clock: Clock,
+    uses_metadata: bool = False,
+    skips_data: bool = True,
+    scope: PartitionScope | None = None,
 ) -> TableFacts:
     """Load the state of a table.
 
@@ -88,6 +100,7 @@ def load_facts(
         clock: generates instant times for later actions.
         uses_metadata: whether to list files by the metadata table, if there is one, instead of the storage.
         skips_data: whether to skip files by the metadata table, if files are listed by it.
+        scope: the partitions that queries read; None for all.
 
     Raises:
         InvalidError: there is no table.
@@ -95,7 +108,7 @@ def load_facts(
         UnavailableError: the table changed during every attempt to load it.
     """
     try:
-        return _load(storage, clock, uses_metadata, skips_data)
+        return replace(_load(storage, clock, uses_metadata, skips_data), scope=scope)
     except DrawstringError as error:
         raise error.at(table=storage.spec.uri) from error
 
@@ -124,6 +137,24 @@ def _load_timeline(storage: Storage, clock: Clock) -> tuple[TableConfig, Timelin
     config = load_config(storage)
     store = TimelineStore(storage, config, clock)
     return config, store, store.load()
+
+
+def scoped_paths(facts: TableFacts) -> Sequence[str]:
+    """Return the partitions that queries read.
+
+    Raises:
+        NoTableError: the address of the read names no partition of the table.
+    """
+    paths = facts.view.partitions()
+    scoped = facts.scoped(paths)
+    if facts.scope is None or scoped:
+        return scoped
+    known = f"for example {paths[0]}" if any(paths) else "the table is not partitioned"
+    raise NoTableError(
+        f"No partition of the table is at {facts.scope.pattern} ({known}). Read the table by its root, or"
+        " correct the path.",
+        table=facts.storage.spec.uri,
+    )
 
 
 _BASE_FILE_FORMATS = ("PARQUET", "ORC", "HFILE")

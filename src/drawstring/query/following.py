@@ -71,4 +71,6 @@ def _held(batches: Iterator[Batch], keeper: Keeper) -> Iterator[Batch]:
 
 
 def _facts(context: TableContext) -> TableFacts:
-    return load_facts(context.storage, context.clock, context.uses_metadata, context.skips_data)
+    return load_facts(
+        context.storage, context.clock, context.uses_metadata, context.skips_data, context.scope
+    )

@@ -25,5 +25,6 @@ def latest_slices(facts: TableFacts) -> list[FileSlice]:
 
 def _slices(facts: TableFacts) -> Draft[FileSlice]:
     lookup = SliceLookup(facts.storage.spec, facts.config, facts.timeline)
-    slices = [file_slice for path in lookup.partitions() for file_slice in lookup.slices(path)]
+    paths = facts.scoped(lookup.partitions())
+    slices = [file_slice for path in paths for file_slice in lookup.slices(path)]
     return Draft(slices, partial(is_needed, facts))

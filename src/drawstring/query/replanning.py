@@ -156,7 +156,7 @@ def retry_on_change(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[
 
 def reload_facts(facts: TableFacts) -> TableFacts:
     """Load a table again."""
-    reloaded = load_facts(facts.storage, SystemClock(), facts.uses_metadata, facts.skips_data)
+    reloaded = load_facts(facts.storage, SystemClock(), facts.uses_metadata, facts.skips_data, facts.scope)
     reloaded.store.recall(facts.store)
     return reloaded
 

@@ -23,7 +23,7 @@ from drawstring.model.explanation import PARTITIONS, SLICES, Narrowing, Step
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.query.cleaned_files import DeletedFiles, cleans_of, is_needed
-from drawstring.query.facts import TableFacts, check_readable, schema_history, visible_schema
+from drawstring.query.facts import TableFacts, check_readable, schema_history, scoped_paths, visible_schema
 from drawstring.query.pruning import (
     BucketFacts,
     BucketPruning,
@@ -135,7 +135,7 @@ class Query:
             InvalidError: the condition fails on the values of a partition.
         """
         try:
-            return partitions_to_read(paths, self.facts.config, self.schema, self.where)
+            return partitions_to_read(self.facts.scoped(paths), self.facts.config, self.schema, self.where)
         except InvalidError as error:
             raise (error if self.wording is None else self.wording.of(error)) from error.__cause__
 
@@ -211,7 +211,7 @@ def snapshot_plan(query: Query, *, read_optimized: bool = False) -> tuple[list[R
     query = replace(query, keys=stored_keys(query.where, facts.config, query.schema))
     is_latest = query.instants.as_of is None and not read_optimized
     skipping = query.skipping(is_latest=is_latest)
-    paths = facts.view.partitions()
+    paths = scoped_paths(facts)
     partitions = query.partitions(paths)
     steps = [
         _step(PARTITIONS, "listed", paths, paths),

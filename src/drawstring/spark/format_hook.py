@@ -15,12 +15,13 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
+from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.option import text_of
@@ -30,6 +31,7 @@ from drawstring.spark import functions
 from drawstring.spark.engine.failures import surface_in_actions
 from drawstring.spark.engine.spark_engine import classic
 from drawstring.spark.reading.data_source import DrawstringSource, HudiSource
+from drawstring.spark.reading.given_columns import with_columns
 from drawstring.spark.reading.views import follow_refreshes
 
 FORMATS: Final = frozenset({"hudi", "org.apache.hudi", "drawstring"})
@@ -102,7 +104,7 @@ class TableReader(DataFrameReader):
     def __init__(self, spark: SparkSession) -> None:
         super().__init__(spark)
         self._source: str | None = None
-        self._has_schema = False
+        self._columns: StructType | None = None
         self._options: dict[str, str] = {}
 
     def format(self, source: str) -> TableReader:
@@ -112,9 +114,9 @@ class TableReader(DataFrameReader):
         return self
 
     def schema(self, schema: Any) -> TableReader:
-        """Set the schema; not valid for drawstring's formats."""
-        self._has_schema = True
+        """Set the columns; of drawstring's formats the table's columns of these names, in these types."""
         super().schema(schema)
+        self._columns = cast(StructType, StructType.fromDDL(schema) if isinstance(schema, str) else schema)
         return self
 
     def option(self, key: str, value: Any) -> TableReader:
@@ -140,12 +142,8 @@ class TableReader(DataFrameReader):
         self.options(**options)
         if not _is_drawstring_format(self._source, self._spark):
             return super().load(path)
-        if self._has_schema:
-            raise InvalidError(
-                "A table has its own schema. Leave out schema, or select columns with drawstring.columns.",
-                table=_path(path, self._options),
-            )
-        return functions.load(self._spark, _path(path, self._options), _without_path(self._options))
+        df = functions.load(self._spark, _path(path, self._options), _without_path(self._options))
+        return df if self._columns is None else with_columns(df, self._columns)
 
 
 class TableWriter(DataFrameWriter):

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Final
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, NoTableError
 from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableConfig, table_config
 from drawstring.config.table.key_generators import registered_key_generator
 from drawstring.config.table.mergers import registered_merger
@@ -173,7 +173,7 @@ def _load(storage: Storage) -> _Stored:
     if problem is None and _has_timeline(storage):
         raise _properties_missing(storage)
     if problem is None:
-        raise InvalidError(
+        raise NoTableError(
             "This is not a Hudi table (no .hoodie/hoodie.properties). Check the path, or create a table.",
             table=storage.spec.uri,
         )

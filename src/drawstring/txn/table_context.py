@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from drawstring.base.clock import Clock, Ids, SystemClock, SystemIds
+from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
@@ -12,6 +13,7 @@ from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.filegroups.view.listing import Listing
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.metadata.listing import listing_by_metadata
+from drawstring.model.partition_scope import PartitionScope
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -29,6 +31,7 @@ class TableContext:
         uses_metadata: whether the metadata table names the files for queries, writes and services,
             and writes build one.
         skips_data: whether the metadata table, if queries use it, rules out files for them.
+        scope: the partitions that queries read, None for all; a table that was opened so cannot be changed.
     """
 
     storage: Storage
@@ -37,6 +40,7 @@ class TableContext:
     ids: Ids = field(default_factory=SystemIds)
     uses_metadata: bool = False
     skips_data: bool = True
+    scope: PartitionScope | None = None
 
     def listing(self, config: TableConfig, timeline: Timeline) -> Listing | None:
         """Return the files of the table by its metadata table; None to list the storage.
@@ -67,3 +71,15 @@ class TableContext:
         """
         listing = self.listing(config, timeline)
         return SliceLookup(self.storage.spec, config, timeline, rivals=rivals, listing=listing)
+
+    def check_changeable(self) -> None:
+        """Check that the table was opened as a whole.
+
+        Raises:
+            InvalidError: it was opened by the address of some partitions.
+        """
+        if self.scope is not None:
+            raise InvalidError(
+                f"The address names the partitions {self.scope.pattern} of the table: these can only be read."
+                f" Open {self.storage.spec.uri} to change the table."
+            )

@@ -160,8 +160,10 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
 
     Raises:
         ConflictError: another writer held the lock for longer than that.
+        InvalidError: the table was opened by the address of some partitions.
         UnsupportedError: the table has a feature that this release cannot write.
     """
+    context.check_changeable()
     storage, clock, ids = context.storage, context.clock, context.ids
     with (
         HeldLock(lambda: table_lock(storage, clock, ids, locking.wait_ms, locking)) as lock,

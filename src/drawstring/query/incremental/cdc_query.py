@@ -119,7 +119,7 @@ class ChangePlanner:
         deleting = [
             self._replaced(instant, partition, file_id)
             for partition, file_ids in commit.replaced.items()
-            for file_id in file_ids
+            for file_id in (file_ids if self._facts.scoped([partition]) else ())
         ]
         others = []
         for (partition, file_id), stats in groups.items():
@@ -138,7 +138,8 @@ class ChangePlanner:
         """
         groups: dict[tuple[str, str], list[WriteStat]] = defaultdict(list)
         for stat in commit.stats:
-            groups[stat.partition, stat.file_id].append(stat)
+            if self._facts.scoped([stat.partition]):
+                groups[stat.partition, stat.file_id].append(stat)
         copies = [
             group
             for group, stats in groups.items()

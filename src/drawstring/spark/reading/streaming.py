@@ -96,7 +96,11 @@ class CommitStream:
         """Load the table."""
         context = open_table(self.path, storage_options=self.storage_options)._context
         return load_facts(
-            context.storage, context.clock, self.read_options.uses_metadata, self.read_options.skips_data
+            context.storage,
+            context.clock,
+            self.read_options.uses_metadata,
+            self.read_options.skips_data,
+            context.scope,
         )
 
 
