@@ -33,7 +33,7 @@ SCRIPT = {
     "hoodie.datasource.hive_sync.table": "trips",
     "hoodie.upsert.shuffle.parallelism": "2",
     "hoodie.insert.shuffle.parallelism": 2,
-    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.index.column.stats.parallelism": "2",
     "hoodie.clean.automatic": "true",
     "hoodie.cleaner.commits.retained": "10",
     "hoodie.keep.min.commits": "20",
@@ -59,7 +59,7 @@ def test_a_script_for_the_hudi_bundle_keeps_its_options() -> None:
 def test_options_that_do_nothing_are_noted_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "drawstring.config"):
         WriteOptions.parse(SCRIPT)
-    assert "hoodie.metadata.index.column.stats.enable" in caplog.text
+    assert "hoodie.metadata.index.column.stats.parallelism" in caplog.text
     assert "hoodie.upsert.shuffle.parallelism" in caplog.text
     assert "hoodie.table.name" not in caplog.text
 

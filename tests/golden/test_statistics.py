@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
+from drawstring.metadata.maintained import partition_stats
+from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer, IndexedColumns
+from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
 from tests.support.built_statistics import built, kept
 from tests.support.golden import unpack
 
@@ -18,6 +20,19 @@ TABLES = (*(f"v{version}_{kind}" for version in (8, 9) for kind in KINDS), "v9_i
 @pytest.mark.parametrize("name", TABLES)
 def test_statistics_of_files_are_those_of_real_hudi(name: str, tmp_path: Path) -> None:
     table = drawstring.open(unpack(name, tmp_path))
-    found = built(table, ColumnStatsMaintainer(memory_bytes=0))
+    found = built(table, ColumnStatsMaintainer(IndexedColumns(), memory_bytes=0))
     assert found
     assert found == kept(table, "column_stats")
+
+
+@pytest.mark.parametrize("name", [each for each in TABLES if "replace" not in each])
+@pytest.mark.parametrize("from_files", [True, False])
+def test_statistics_of_partitions_are_those_of_real_hudi(
+    name: str, from_files: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = drawstring.open(unpack(name, tmp_path))
+    if from_files:
+        monkeypatch.setattr(partition_stats, "_with_statistics", lambda metadata: None)
+    found = built(table, PartitionStatsMaintainer())
+    assert found
+    assert found == kept(table, "partition_stats")

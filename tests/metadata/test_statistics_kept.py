@@ -7,14 +7,28 @@ from pathlib import Path
 import pytest
 
 import drawstring
+from drawstring.base.clock import SteppingClock
+from drawstring.metadata.maintained import partition_stats
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
+from drawstring.metadata.maintained.file_summaries import INDEXED_META
+from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
+from drawstring.table import Table
+from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import built, kept
 from tests.support.golden import unpack
-from tests.support.index_histories import History
+from tests.support.index_histories import QUIET, SCHEMA, History
+from tests.support.tables import COW, MOR, create
+
+ENABLED = {"hoodie.metadata.index.column.stats.enable": "true"}
+STATISTICS = {"column_stats", "partition_stats"}
 
 
 def check(table: drawstring.Table, taken: object = None) -> None:
     assert kept(table, "column_stats") == built(table, ColumnStatsMaintainer()), taken
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition_stats, "_with_statistics", lambda metadata: None)
+        of_files = built(table, PartitionStatsMaintainer())
+    assert kept(table, "partition_stats") == of_files, taken
 
 
 def play(table: drawstring.Table, seed: int, steps: int) -> None:
@@ -32,3 +46,73 @@ def test_statistics_of_real_hudi_are_right_after_each_step_of_any_history(
     tmp_path: Path, name: str, seed: int
 ) -> None:
     play(drawstring.open(unpack(name, tmp_path)), seed, 10)
+
+
+def with_statistics(table_type: str, **how: object) -> Table:
+    """Return a table with some commits, the last of which added statistics to its metadata table."""
+    created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", **how)
+    table = Table(TableContext(created._context.storage, clock=SteppingClock(), uses_metadata=True))
+    history = History(table, "SIMPLE", 1)
+    table.upsert(history.rows(list(range(20)), True), options=QUIET)
+    table.upsert(history.rows([1, 2], True), options=QUIET)
+    assert not STATISTICS & {*table.config.metadata_partitions}
+    table.upsert(history.rows([3, 50], True), options=QUIET | ENABLED)
+    assert {*table.config.metadata_partitions} >= STATISTICS
+    return table
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_statistics_built_for_a_table_are_right_after_each_step_of_any_history(
+    table_type: str, version: int, seed: int
+) -> None:
+    play(with_statistics(table_type, version=version), seed, 12)
+
+
+def test_a_write_adds_the_statistics_that_it_asks_for() -> None:
+    table = create(SCHEMA, partition_by="part", ordering="ts")
+    table = Table(TableContext(table._context.storage, clock=SteppingClock(), uses_metadata=True))
+    rows = History(table, "SIMPLE", 1).rows(list(range(20)), True)
+    some = {
+        "hoodie.metadata.index.column.stats.column.list": "price,name,_hoodie_file_name,nothing",
+        "hoodie.metadata.index.partition.stats.enable": "false",
+    }
+    table.upsert(rows, options=QUIET | ENABLED | some)
+    assert {*table.config.metadata_partitions} == {"column_stats", "files"}
+    shown = table.metadata("column_stats").column("column").unique().to_pylist()
+    assert sorted(shown) == sorted([*INDEXED_META, "name", "price"])
+    table.upsert(rows, options=QUIET | ENABLED)
+    assert {*table.config.metadata_partitions} == {"column_stats", "files", "partition_stats"}
+    assert sorted(table.metadata("partition_stats").column("column").unique().to_pylist()) == sorted(shown)
+
+
+def test_the_first_columns_get_statistics() -> None:
+    table = create(SCHEMA, partition_by=(), ordering="ts")
+    table = Table(TableContext(table._context.storage, clock=SteppingClock(), uses_metadata=True))
+    few = {"hoodie.metadata.index.column.stats.max.columns.to.index": "2"}
+    table.upsert(History(table, "SIMPLE", 1).rows([1, 2], True), options=QUIET | ENABLED | few)
+    assert {*table.config.metadata_partitions} == {"column_stats", "files"}  # it has no partitions
+    assert {"id", "name", *INDEXED_META} == {*table.metadata("column_stats").column("column").to_pylist()}
+
+
+def test_a_restore_builds_the_statistics_of_the_same_columns_again() -> None:
+    table = with_statistics(COW)
+    history = History(table, "SIMPLE", 2)
+    then = table.upsert(history.rows([1, 2, 70], True), options=QUIET).instant
+    table.upsert(history.rows([3, 4, 71], True), options=QUIET)
+    columns = {*table.metadata("column_stats").column("column").to_pylist()}
+    table.restore(then)
+    assert {*table.metadata("column_stats").column("column").to_pylist()} == columns
+    check(table)
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_the_statistics_that_drawstring_keeps_rule_out_partitions_and_files(table_type: str) -> None:
+    table = with_statistics(table_type)
+    row = History(table, "SIMPLE", 3).rows([77], True).set_column(1, "name", [["z"]])
+    table.upsert(row, options=QUIET)
+    for where, by in (("id > 60", "partition_stats"), ("name > 'n9'", "column_stats")):
+        scan = table.scan(where=where)
+        assert {step.by: step.kept for step in scan.explain().steps}[by] == 1
+        assert scan.to_arrow().num_rows == 1

@@ -187,10 +187,8 @@ def test_a_metadata_table_of_version_6_is_switched_off_before_a_write(
 @pytest.mark.parametrize(
     ("name", "kept"),
     [
-        ("v9_mdt_cow", ["bloom_filters", "column_stats", "files"]),
-        ("v9_mdt_compacted", ["column_stats", "files"]),
-        ("v9_idx_record_level", ["column_stats", "files", "record_index"]),
-        ("v9_idx_secondary", ["column_stats", "files", "record_index", "secondary_index_idx_sec"]),
+        ("v9_idx_expression", ["column_stats", "files", "partition_stats"]),
+        ("v8_idx_expression", ["column_stats", "files", "partition_stats"]),
     ],
 )
 def test_partitions_of_a_metadata_table_that_are_not_maintained_are_dropped_before_a_write(

@@ -20,6 +20,7 @@ from drawstring.index.protocol import Index
 from drawstring.index.record_index import PARTITIONED_KIND, GlobalRecordIndex, PartitionedRecordIndex
 from drawstring.index.simple import SimpleIndex
 from drawstring.metadata.maintained.kinds import maintainers_of
+from drawstring.metadata.maintained.partition_stats import statistics_maintainers
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
 from drawstring.metadata.partitions import BLOOM_FILTERS
@@ -131,9 +132,13 @@ def is_global_index(kind: str | None, config: TableConfig) -> bool:
     return ((kind or "").startswith("GLOBAL_") or kind == "RECORD_INDEX") and bool(config.partition_fields)
 
 
-def partitions_to_build(index: Index, options: WriteOptions) -> Mapping[str, PartitionMaintainer]:
+def partitions_to_build(
+    index: Index, options: WriteOptions, config: TableConfig
+) -> Mapping[str, PartitionMaintainer]:
     """Return the partitions that the metadata table needs for an index and options, and what keeps them."""
     wanted = maintainers_of([BLOOM_FILTERS] if options.metadata.bloom_filters else [])
+    if options.metadata.column_stats:
+        wanted |= statistics_maintainers(options.metadata, config)
     if not isinstance(index, GlobalRecordIndex | PartitionedRecordIndex):
         return wanted
     is_partitioned = isinstance(index, PartitionedRecordIndex) and index.builds_partitioned

@@ -192,7 +192,7 @@ class _Write:
                 empty = CommitResult.nothing(self.requested.name, watch.seconds())
                 return WriteOutcome(context, locked.config, options, empty, timeline)
             cancel_conflicting_clusterings(locked, timeline, options, metadata)
-            locked.guard.want(partitions_to_build(plan.index, options))
+            locked.guard.want(partitions_to_build(plan.index, options, locked.config))
             change = IndexCommit(context.storage, timeline, facts.time, _overwritten(verb, metadata))
             with completing(plan.index, change):
                 completed = transaction.commit(metadata)

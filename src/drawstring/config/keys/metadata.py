@@ -14,9 +14,17 @@ class MetadataPartitions:
 
     Attributes:
         bloom_filters: those in the footers of base files.
+        column_stats: statistics of columns in each file.
+        column_stats_columns: the columns that get statistics; empty for the first ones.
+        column_stats_columns_max: number of the first columns that get statistics.
+        partition_stats: beside `column_stats`, statistics of columns in each partition.
     """
 
     bloom_filters: bool
+    column_stats: bool
+    column_stats_columns: tuple[str, ...]
+    column_stats_columns_max: int
+    partition_stats: bool
 
 
 METADATA_OPTIONS: Final[tuple[Option, ...]] = (
@@ -27,5 +35,38 @@ METADATA_OPTIONS: Final[tuple[Option, ...]] = (
         kind=Kind.FLAG,
         default=False,
         field="bloom_filters",
+    ),
+    Option(
+        "hoodie.metadata.index.column.stats.enable",
+        "Whether the metadata table gets the least and greatest values of columns in each file, if it does"
+        " not have them; queries with hoodie.metadata.enable=true skip files by them. Once there, all writes"
+        " keep them.",
+        kind=Kind.FLAG,
+        default=False,
+        field="column_stats",
+    ),
+    Option(
+        "hoodie.metadata.index.column.stats.column.list",
+        "The columns that get statistics when they are added, as in `fare,trip.distance`; by default the"
+        " first ones of types that have an order. Meta columns are among them without being named.",
+        kind=Kind.LIST,
+        default=(),
+        field="column_stats_columns",
+    ),
+    Option(
+        "hoodie.metadata.index.column.stats.max.columns.to.index",
+        "Without a list, the number of columns that get statistics when they are added.",
+        kind=Kind.NUMBER,
+        default=32,
+        minimum=1,
+        field="column_stats_columns_max",
+    ),
+    Option(
+        "hoodie.metadata.index.partition.stats.enable",
+        "Whether the metadata table of a partitioned table that gets statistics of files gets those of"
+        " partitions too; they let queries skip partitions.",
+        kind=Kind.FLAG,
+        default=True,
+        field="partition_stats",
     ),
 )

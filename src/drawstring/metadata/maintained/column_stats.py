@@ -23,13 +23,12 @@ from drawstring.config.table.config import TableConfig
 from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.streams import stream
 from drawstring.metadata.column_ranges import COLUMN_STATS
-from drawstring.metadata.definitions import define
+from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.lookups import group_numbers
 from drawstring.metadata.maintained.file_summaries import (
     INDEXED_META,
     DataFile,
     ReadSummaries,
-    definition_of,
     files_of,
     is_indexable,
     reader_of,
@@ -87,17 +86,18 @@ class ColumnStatsMaintainer:
     """Keeps the statistics of columns in files; see `PartitionMaintainer`.
 
     Attributes:
-        columns: the columns that an index to be built has.
+        columns: the columns that an index to be built has; None for those that the definition of an earlier
+            index says.
         memory_bytes: bytes of records to hold in memory; more of them are spilled to disk.
     """
 
-    columns: IndexedColumns = IndexedColumns()
+    columns: IndexedColumns | None = None
     memory_bytes: int = EXCHANGE_BYTES_MAX
 
     def changes(self, change: TableChange) -> Iterator[GroupChange]:
         """Yield the statistics of the files that an instant wrote, and tombstones of those it deleted."""
         ids = change.file_ids(COLUMN_STATS)
-        reader = reader_of(change, self._columns_of(change))
+        reader = self.reader(change)
         if change.commit is not None and change.commit.operation != WriteOperation.BOOTSTRAP:
             yield from self._described(reader, list(written_files(change.commit)), ids)
         elif change.clean is not None:
@@ -105,29 +105,39 @@ class ColumnStatsMaintainer:
 
     def define(self, storage: Storage, config: TableConfig) -> None:
         """Write which columns have statistics."""
-        version = "V2" if config.rules.has_index_versions else "V1"
+        reader = self.reader(TableFacts(storage, config, SystemClock()), is_new=True)
         defined = {
             "indexName": COLUMN_STATS,
             "indexType": COLUMN_STATS,
             "indexFunction": COLUMN_STATS,
-            "sourceFields": list(self._columns_of(TableFacts(storage, config, SystemClock()))),
+            "sourceFields": list(reader.columns),
             "indexOptions": {},
-            "version": version,
+            "version": "V2" if reader.is_v2 else "V1",
         }
         define(storage, defined)
 
     def initial(self, facts: TableFacts) -> InitialPartition:
         """Return the statistics of all committed files of a table."""
         ids = [f"col-stats-{number:04}-0" for number in range(GROUPS)]
-        reader = reader_of(facts, self._columns_of(facts))
+        reader = self.reader(facts, is_new=True)
         return InitialPartition(tuple(ids), self._described(reader, list(_stored_files(facts)), ids))
 
-    def _columns_of(self, facts: TableFacts) -> Sequence[str]:
-        known = definition_of(facts).get("sourceFields")
-        if known and not self.columns.names:
-            return list(known)
-        schema = table_schema(facts.storage, facts.store, facts.timeline, facts.config)
-        return self.columns.among(schema, facts.config)
+    def reader(self, facts: TableFacts, *, is_new: bool = False) -> ReadSummaries:
+        """Return what makes the summaries of files of a table.
+
+        Args:
+            facts: the table.
+            is_new: whether it is for an index to be built.
+        """
+        defined = {} if is_new and self.columns else definitions(facts.storage).get(COLUMN_STATS) or {}
+        is_v2 = facts.config.rules.has_index_versions
+        if defined and not is_new:
+            is_v2 = defined.get("version") == "V2"
+        names = defined.get("sourceFields")
+        if not names:
+            schema = table_schema(facts.storage, facts.store, facts.timeline, facts.config)
+            names = (self.columns or IndexedColumns()).among(schema, facts.config)
+        return reader_of(facts, names, is_v2=is_v2)
 
     def _described(
         self, reader: ReadSummaries, files: Sequence[DataFile], ids: Sequence[str]

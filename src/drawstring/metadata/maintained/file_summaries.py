@@ -4,8 +4,8 @@
     log file           the records in it, deletes left out
     partial log file   the same; as it lacks columns, it gets no statistics of its own
 
-A column that a base file lacks is null in all its rows. Only a partition column that the table leaves out of
-its files is not: it has no summary. The rows of a bootstrapped base file are read, since its footer describes
+A column that a base file lacks is null in all its rows. Partition columns that the table leaves out of its
+files are not, and have no summary. The rows of a bootstrapped base file are read, since its footer describes
 the meta columns alone.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -23,8 +23,6 @@ from drawstring.filegroups.read.log_records import LogReading, OpenLogs, open_lo
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.base_files import Selection, is_parquet
 from drawstring.formats.parquet.summaries import column_summaries, summaries_of_rows
-from drawstring.metadata.column_ranges import COLUMN_STATS
-from drawstring.metadata.definitions import definitions
 from drawstring.metadata.maintained.protocol import TableChange, TableFacts
 from drawstring.metadata.statistics import keeps_order
 from drawstring.metadata.statistics_encoding import Stored
@@ -41,8 +39,6 @@ from drawstring.timeline.table_schema import table_schema
 
 INDEXED_META: Final = (COMMIT_TIME, PARTITION_PATH, RECORD_KEY)
 """Meta columns that have statistics, before the columns of the table."""
-
-_VERSION_2: Final = "V2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +123,9 @@ class ReadSummaries:
         strange = [name for name, each in found.items() if not self._is_ordered(each)]
         if strange:
             found |= self._of_base_rows(base, strange)
-        absent = (each for each in self.columns if each not in found)
+        absent = [name for name in self.columns if name not in found]
         return found | {
-            name: ColumnSummary(name, pa.nulls(2, self.type_of(name)), rows, rows)
-            for name in absent
-            if name not in self.config.partition_fields
+            name: ColumnSummary(name, pa.nulls(2, self.type_of(name)), rows, rows) for name in absent
         }
 
     def _is_ordered(self, summary: ColumnSummary) -> bool:
@@ -160,27 +154,23 @@ def _rows(logs: OpenLogs) -> Iterator[pa.RecordBatch]:
             yield from logs.rows(placed)
 
 
-def reader_of(facts: TableFacts, defaults: Sequence[str] = ()) -> ReadSummaries:
-    """Return what makes the summaries of the files of a table for its statistics.
+def reader_of(facts: TableFacts, names: Sequence[str], *, is_v2: bool) -> ReadSummaries:
+    """Return what makes the summaries of the files of a table.
 
     Args:
         facts: the table.
-        defaults: the columns to index if no definition says it.
+        names: columns to summarize, if the table has them.
+        is_v2: whether the index has version V2.
     """
     timeline, commit = facts.timeline, None
     if isinstance(facts, TableChange):
         timeline, commit = facts.timeline_after, facts.commit
     schema = _schema(facts, commit)
-    defined = definition_of(facts)
-    is_v2 = defined.get("version") == _VERSION_2 if defined else facts.config.rules.has_index_versions
-    names = defined.get("sourceFields") or defaults
-    columns = tuple(name for name in dict.fromkeys(names) if is_indexable(schema, name, is_v2=is_v2))
-    return ReadSummaries(facts.storage.spec, facts.config, schema, columns, is_v2, InstantRange.of(timeline))
-
-
-def definition_of(facts: TableFacts) -> dict[str, Any]:
-    """Return the definition of the statistics of columns; empty for none."""
-    return definitions(facts.storage).get(COLUMN_STATS) or {}
+    dropped = facts.config.partition_fields if facts.config.drop_partition_columns else ()
+    known = (name for name in dict.fromkeys(names) if name not in dropped)
+    columns = tuple(name for name in known if is_indexable(schema, name, is_v2=is_v2))
+    instants = InstantRange.of(timeline)
+    return ReadSummaries(facts.storage.spec, facts.config, schema, columns, is_v2, instants)
 
 
 def is_indexable(schema: pa.Schema, column: str, *, is_v2: bool) -> bool:

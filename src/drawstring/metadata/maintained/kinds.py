@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from drawstring.metadata.maintained.bloom_filters import BloomFilterMaintainer
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
 from drawstring.metadata.maintained.files import FilesMaintainer
+from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableFacts
 from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
 from drawstring.metadata.maintained.secondary_index import PREFIX, SecondaryIndexMaintainer
@@ -28,6 +29,8 @@ def maintainer_of(partition: str) -> PartitionMaintainer | None:
             return BloomFilterMaintainer()
         case "column_stats":
             return ColumnStatsMaintainer()
+        case "partition_stats":
+            return PartitionStatsMaintainer()
     return SecondaryIndexMaintainer(partition) if partition.startswith(PREFIX) else None
 
 
