@@ -51,11 +51,14 @@ from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Inst
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.inserted_keys import Inserts, KeyRules, may_share_key
+from drawstring.txn.lost_races import Clash, lost_race, lost_to_plan
 from drawstring.txn.reach import NO_ROWS, Groups, Reads
 from drawstring.txn.rollback.unschedule import unschedule_clustering
 from drawstring.txn.transaction import LockedTable
 
-_SHOWN: Final = 5
+_SAME_GROUPS: Final = "both changed the same file groups"
+_SAME_BUCKETS: Final = "both filled the same new buckets; it wrote to"
+_SAME_KEYS: Final = "both may have inserted the same new keys; it wrote to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,29 +110,37 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         return
     store, config = locked.store, locked.config
     for instant in _undone(began, now):
-        raise _lost(instant, "was rolled back or restored", frozenset())
+        clash = Clash("this write began with its rows, and may have built on them")
+        raise lost_race(own.requested, instant, "was rolled back or restored", clash)
     for instant in _archived(began, now):
-        raise _lost(instant, "was completed and archived", frozenset())
+        clash = Clash("its file groups cannot be compared any more")
+        raise lost_race(own.requested, instant, "was completed and archived", clash)
     for instant in _unscheduled(own, began, now):
-        raise _lost(instant, "was unscheduled", frozenset())
+        clash = Clash("log files or buckets of this write may belong to its plan")
+        raise lost_race(own.requested, instant, "was unscheduled", clash)
     is_first = began.latest_write() is None  # nothing said which buckets or keys the table has
     is_cleaned = any(each not in began.instants for each in now.completed_of(Action.CLEAN))
     for instant in now.writes():
         if began.write_at(instant.requested) is not None:
             continue
         other = store.commit_metadata(instant)
-        if is_first or (is_cleaned and _may_have_missed_slices(own, other)):
-            raise _lost(instant, "was committed", frozenset())
         # Log files of a write that knows a compaction belong to the slice that it creates.
         spares_logs = not config.rules.names_logs_by_slice or began.find(instant.requested) is not None
-        groups = _shared_with_completed(own, instant, other, spares_logs=spares_logs)
-        if groups is None and not other.compacted and _may_insert_same_key(own, instant, other, locked):
-            groups = frozenset()
-        if groups is not None:
-            raise _lost(instant, "was committed", groups)
+        if is_first:
+            clash = Clash("the table was empty, so that keys and buckets may be the same", other.touched)
+        elif is_cleaned and _may_have_missed_slices(own, other):
+            clash = Clash("a clean ran too, so that this write may not have found all rows of", other.touched)
+        elif found := _clash_with_completed(own, instant, other, spares_logs=spares_logs):
+            clash = found
+        elif not other.compacted and _may_insert_same_key(own, instant, other, locked):
+            why = _SAME_BUCKETS if own.is_hashed else _SAME_KEYS
+            clash = Clash(why, _places_of_keys(own, other))
+        else:
+            continue
+        raise lost_race(own.requested, instant, f"was committed ({str(other.operation).lower()})", clash)
     for instant, inputs in _planned_since(began, now, store):
         if not _gives_way(own, instant) and (shared := inputs & _in_danger(own, instant, config)):
-            raise _lost(instant, "was planned", shared)
+            raise lost_to_plan(own.requested, instant, shared)
 
 
 def _undone(began: Timeline, now: Timeline) -> Iterator[Instant]:
@@ -166,12 +177,10 @@ def _may_have_missed_slices(own: OwnChanges, other: CommitMetadata) -> bool:
     return own.reads.looked_at(other.superseded | rewritten)
 
 
-def _shared_with_completed(
+def _clash_with_completed(
     own: OwnChanges, instant: Instant, other: CommitMetadata, *, spares_logs: bool
-) -> Groups | None:
-    """Return the file groups over which a write conflicts with a completed one; None without a conflict.
-
-    The result is empty if they conflict over keys or rows rather than file groups.
+) -> Clash | None:
+    """Return why a write conflicts with a completed one, other than over new keys; None without a conflict.
 
     Args:
         own: the write.
@@ -183,13 +192,15 @@ def _shared_with_completed(
         # Once the overwrite is archived, a later compaction of what it replaced would look like a loss.
         is_later = instant.requested > own.requested
         replaced = own.metadata.superseded if is_later else frozenset()
-        return (other.touched & (own.metadata.based | replaced)) or None
+        shared = other.touched & (own.metadata.based | replaced)
+        return Clash(_SAME_GROUPS, shared) if shared else None
     if shared := _disputed(own, instant, other):
-        return shared
+        return Clash(_SAME_GROUPS, shared)
     if other.changes_records and (own.overwrites_table or own.reads.depends_on(other.touched)):
-        return frozenset()
-    if own.overwrites and _partitions(own.metadata) & _partitions(other):
-        return frozenset()
+        return Clash("it changed or added rows where this write reads them, in", other.touched)
+    paths = _partitions(own.metadata)
+    if own.overwrites and (beside := frozenset(each for each in other.touched if each[0] in paths)):
+        return Clash("this write replaces all rows of partitions in which it wrote to", beside)
     return None
 
 
@@ -224,6 +235,12 @@ def _may_insert_same_key(
     inserts, by_other = Inserts(own.requested, own.metadata), Inserts(instant.requested, other)
     rules = KeyRules(own.is_global, own.fills_logs)
     return may_share_key(locked.context.storage, locked.config, inserts, by_other, rules)
+
+
+def _places_of_keys(own: OwnChanges, other: CommitMetadata) -> Groups:
+    """Return the file groups of another write that may have a key which both inserted."""
+    paths = _partitions(own.metadata)
+    return frozenset(each for each in other.touched if own.is_global or each[0] in paths)
 
 
 def _new_buckets(metadata: CommitMetadata) -> dict[tuple[str, int | str], str]:
@@ -262,18 +279,6 @@ def _in_danger(own: OwnChanges, plan: Instant, config: TableConfig) -> Groups:
     if plan.action is Action.CLUSTERING or config.rules.names_logs_by_slice:
         return own.metadata.touched
     return own.metadata.based | own.metadata.superseded
-
-
-def _lost(other: Instant, what: str, groups: Groups) -> LostRaceError:
-    shown = ", ".join("/".join(filter(None, group)) for group in sorted(groups)[:_SHOWN])
-    more = f" and {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else ""
-    over = f" It changed the same file groups: {shown}{more}." if groups else ""
-    return LostRaceError(
-        f"The {other.action} {other.requested} of another writer {what} while this write ran, and conflicts"
-        f" with it.{over} Nothing of this write was committed. Write again, or let writes run again more"
-        " often with hoodie.write.num.retries.on.conflict.failures.",
-        instant=other.requested,
-    )
 
 
 def write_lookup(

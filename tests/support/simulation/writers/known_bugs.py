@@ -39,14 +39,15 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn import transaction, write_conflicts
 from drawstring.txn.holds import Holds
 from drawstring.txn.locks.table_lock import HeldLock
+from drawstring.txn.lost_races import Clash
 from drawstring.txn.reach import NO_ROWS
 from drawstring.txn.rollback import dead_writes
-from drawstring.txn.write_conflicts import Groups, OwnChanges, refuse_conflicts
+from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
 from drawstring.write import attempts, run
 from tests.support.simulation.writers import history
 
 Bug = Callable[[], AbstractContextManager[Any]]
-_shared_with_completed = write_conflicts._shared_with_completed
+_clash_with_completed = write_conflicts._clash_with_completed
 
 
 def _unchecked(*arguments: object) -> None:
@@ -64,14 +65,14 @@ def _candidates_by_time(own: OwnChanges, began: Timeline, now: Timeline, *others
     refuse_conflicts(own, began, now.with_instants(tuple(kept)), *others)
 
 
-def _without(**changes: Any) -> Callable[..., Groups | None]:
+def _without(**changes: Any) -> Callable[..., Clash | None]:
     """Look for conflicts as if a write had not done something."""
 
     def shared(
         own: OwnChanges, instant: Instant, other: CommitMetadata, *, spares_logs: bool
-    ) -> Groups | None:
+    ) -> Clash | None:
         changed = replace(own, **changes)
-        return _shared_with_completed(changed, instant, other, spares_logs=spares_logs)
+        return _clash_with_completed(changed, instant, other, spares_logs=spares_logs)
 
     return shared
 
@@ -130,10 +131,10 @@ BUGS: dict[str, Bug] = {
     "live_writers_rolled_back": lambda: patch.object(dead_writes, "expired", _all_dead),
     "inserts_unchecked": lambda: patch.object(write_conflicts, "_may_insert_same_key", _never),
     "readers_unchecked": lambda: patch.object(
-        write_conflicts, "_shared_with_completed", _without(reads=NO_ROWS)
+        write_conflicts, "_clash_with_completed", _without(reads=NO_ROWS)
     ),
     "overwrites_unchecked": lambda: patch.object(
-        write_conflicts, "_shared_with_completed", _without(overwrites=False, overwrites_table=False)
+        write_conflicts, "_clash_with_completed", _without(overwrites=False, overwrites_table=False)
     ),
     "plans_unchecked": lambda: patch.object(write_conflicts, "_planned_since", _none),
     "no_lock_at_commit": lambda: patch.object(HeldLock, "released", _released_for_good),
