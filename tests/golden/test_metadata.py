@@ -17,7 +17,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedE
 from drawstring.metadata.contents import contents, records, summary
 from drawstring.metadata.keys import file_hash, name_hash, partition_hash
 from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
-from drawstring.metadata.rows import read_rows
+from drawstring.metadata.stored.rows import read_rows
 from drawstring.query.facts import TableFacts
 from drawstring.query.snapshot import snapshot_scan
 from tests.support.golden import WITH_METADATA, expected, unpack

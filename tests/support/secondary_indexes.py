@@ -11,7 +11,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.metadata.lookups import group_numbers
 from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.metadata.partitions import Kind
-from drawstring.metadata.rows import read_rows
+from drawstring.metadata.stored.rows import read_rows
 from drawstring.query.facts import load_facts
 
 Values = set[tuple[str | None, str]]

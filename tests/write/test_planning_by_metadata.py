@@ -11,7 +11,7 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.filegroups.view.listing import StorageListing
-from drawstring.metadata.listing import NamedFiles
+from drawstring.metadata.listing import MetadataListing, NamedFiles
 from drawstring.model.files import FileStatus
 from drawstring.storage.subfolder import Subfolder
 from drawstring.table import Table
@@ -96,9 +96,13 @@ def test_the_records_of_many_buckets_are_found(request: pytest.FixtureRequest) -
     assert len(held(table)) == len({(key, city) for key, city, *_ in held(table)})
 
 
-def test_few_partitions_are_looked_up_and_many_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_long", [False, True])
+def test_few_partitions_of_a_long_list_are_looked_up_and_many_read_at_once(
+    monkeypatch: pytest.MonkeyPatch, *, is_long: bool
+) -> None:
     table = made(COW)
     table.upsert(rides(*((f"k{number}", f"city{number}", 1, 1.0) for number in range(6))))
+    monkeypatch.setattr(MetadataListing, "_is_long", lambda _: is_long)
     read: list[int] = []
     init = NamedFiles.__init__
 
@@ -111,7 +115,7 @@ def test_few_partitions_are_looked_up_and_many_read_at_once(monkeypatch: pytest.
     listing = context.listing(table.config, table.timeline)
     assert listing is not None
     assert [len(listing.files(f"city{number}")) for number in range(6)] == [1] * 6
-    assert read[:-1] == [1] * 4
+    assert read[:-1] == [1] * (4 if is_long else 0)
     assert read[-1] > 10
     assert listing.files("nowhere") == []
 

@@ -22,7 +22,7 @@ from drawstring.metadata.maintained.files import rows_of
 from drawstring.metadata.merging import listed_files, newest
 from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import Kind, kind_of
-from drawstring.metadata.rows import read_rows
+from drawstring.metadata.stored.rows import read_rows
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy
 from drawstring.model.commit import WriteStat

@@ -45,8 +45,8 @@ from drawstring.metadata.partitions import (
     Kind,
     kind_of,
 )
-from drawstring.metadata.rows import no_rows, read_rows
 from drawstring.metadata.statistics import MAX, MIN, bounds_as_text, combined, type_names
+from drawstring.metadata.stored.rows import no_rows, read_rows
 
 _MERGE: Final[Mapping[Kind, Callable[[pa.Table], pa.Table]]] = {
     Kind.FILES: listed_files,

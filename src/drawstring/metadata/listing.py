@@ -40,7 +40,10 @@ _ATTEMPTS = 2
 """Its own services may delete files of the metadata table while it is read."""
 
 _FEW = 4
-"""Number of partitions that are looked up before all files are read."""
+"""Number of partitions that are looked up in a long list before all files are read."""
+
+_LONG_BYTES = 1 << 20
+"""Size of the base file of a list that is better looked up than read."""
 
 T = TypeVar("T")
 _log = logging.getLogger("drawstring")
@@ -119,12 +122,17 @@ class MetadataListing:
 
     def files(self, partition: str) -> list[FileStatus]:
         """Return the files of a partition."""
-        if self._source is None and partition not in self._found and len(self._found) < _FEW:
+        is_asked = self._source is None and partition not in self._found and len(self._found) < _FEW
+        if is_asked and self._is_long():
             found = self._try(lambda table: NamedFiles(records(table, FILES, [partition])))
             if found is not None:
                 self._found[partition] = found.files(partition)
         known = self._found.get(partition)
         return self._loaded().files(partition) if known is None else known
+
+    def _is_long(self) -> bool:
+        bases = self._try(lambda table: [each.base for each in table.slices(FILES)]) or ()
+        return any(base is not None and base.status.size_bytes > _LONG_BYTES for base in bases)
 
     def _loaded(self) -> Listing:
         # Not a cached property: in Python 3.11 its lock lets the queries of all tables wait for each other.

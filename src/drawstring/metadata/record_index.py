@@ -34,7 +34,7 @@ from drawstring.metadata.lookups import Lookup, group_numbers
 from drawstring.metadata.merging import is_true
 from drawstring.metadata.metadata_table import MetadataTable, about_metadata, damaged, open_metadata_table
 from drawstring.metadata.partitions import IS_REMOVED, KEY, LOCATION, METADATA_FOLDER, Kind, record_schema
-from drawstring.metadata.rows import SliceRows, no_rows
+from drawstring.metadata.stored.rows import SliceRows, no_rows
 from drawstring.model.files import FileSlice
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.read.log_blocks import PlacedBlock
 from drawstring.filegroups.read.log_records import LogReading, about_log, open_logs
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.file_errors import about_file
@@ -17,6 +19,7 @@ from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.partitions import IS_REMOVED, KEY, Kind, record_schema
+from drawstring.metadata.stored.decoded import FILE_LISTS, DecodedRecords
 from drawstring.model.files import FileSlice
 from drawstring.schema.evolve import conform
 from drawstring.storage.protocol import Storage
@@ -39,7 +42,8 @@ def read_rows(
     Raises:
         CorruptTableError: a file is missing or damaged.
     """
-    rows = SliceRows(table, file_slice, record_schema(kind), lookup)
+    decoded = FILE_LISTS if kind is Kind.FILES else None
+    rows = SliceRows(table, file_slice, record_schema(kind), lookup, decoded)
     return pa.Table.from_batches([*rows.of_base(), *rows.of_logs()], no_rows(kind).schema)
 
 
@@ -63,20 +67,36 @@ class MetadataFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SliceRows:
-    """Reads a slice of the metadata table; see `read_rows`."""
+    """Reads a slice of the metadata table; see `read_rows`.
+
+    Attributes:
+        table: the metadata table.
+        file_slice: one of its slices.
+        schema: the columns to read.
+        lookup: the keys to read; None for all.
+        decoded: remembers what was decoded, of partitions that are read again and again; None for others.
+    """
 
     table: MetadataFiles
     file_slice: FileSlice
     schema: pa.Schema
     lookup: Lookup | None
+    decoded: DecodedRecords | None = None
 
     def of_base(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the base file, if there is one."""
         if self.file_slice.base is None:
             return
-        path = self.file_slice.base.status.path
+        status = self.file_slice.base.status
+        if self.decoded is None or self.lookup is not None:
+            yield from self._read_base(status.path, self.lookup)
+            return
+        key = (self.table.storage.spec.uri, status, 0)
+        yield from self.decoded.get(key, lambda: [*self._read_base(status.path, None)])
+
+    def _read_base(self, path: str, lookup: Lookup | None) -> Iterator[pa.RecordBatch]:
         with about_file(path, "HFile"), self.table.storage.open(path) as file:
-            yield from self._of_hfile(HFileReader(file, file.size()))
+            yield from self._of_hfile(HFileReader(file, file.size()), lookup)
 
     def of_logs(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the log blocks that count, in merge order."""
@@ -84,23 +104,39 @@ class SliceRows:
         with open_logs(reading, self.file_slice) as logs:
             for placed in logs.blocks_to_merge(self.table.instants):
                 with about_log(placed.file, placed.instant):
-                    content = read_content(logs.files[placed.file], placed.block)
-                    yield from self._of_block(placed.block, content)
+                    yield from self._of_block(placed, logs.files[placed.file])
 
-    def _of_block(self, block: LogBlock, content: bytes) -> Iterator[pa.RecordBatch]:
+    def _of_block(self, placed: PlacedBlock, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+        if self.decoded is None:
+            yield from self._read_block(placed.block, file, self.lookup)
+            return
+        key = (self.table.storage.spec.uri, placed.file.status, placed.block.offset)
+        batches = self.decoded.get(key, lambda: [*self._read_block(placed.block, file, None)])
+        if self.lookup is None or self.lookup.keys is None:
+            yield from batches
+            return
+        for batch in batches:
+            yield batch.filter(pc.is_in(batch.column(KEY), value_set=self.lookup.keys))
+
+    def _read_block(
+        self, block: LogBlock, file: pa.NativeFile, lookup: Lookup | None
+    ) -> Iterator[pa.RecordBatch]:
+        content = read_content(file, block)
         if block.kind is BlockType.DELETE:
             yield _removed(content, self.schema)
         elif block.kind is BlockType.HFILE_DATA:
             reader = HFileReader(pa.BufferReader(content), len(content))
-            yield from self._of_hfile(reader, block.schema_json)
+            yield from self._of_hfile(reader, lookup, block.schema_json)
         else:
             raise CorruptTableError(f"A log block is of type {block.kind.name}: {REPAIR}.")
 
-    def _of_hfile(self, reader: HFileReader, schema_json: str | None = None) -> Iterator[pa.RecordBatch]:
+    def _of_hfile(
+        self, reader: HFileReader, lookup: Lookup | None, schema_json: str | None = None
+    ) -> Iterator[pa.RecordBatch]:
         schema_json = schema_json or reader.schema_json
         if schema_json is None:
             raise CorruptTableError(f"An HFile has no record schema: {REPAIR}.")
-        entries = reader.scan() if self.lookup is None else self.lookup.entries(reader)
+        entries = reader.scan() if lookup is None else lookup.entries(reader)
         for batch in read_hfile_records(entries, schema_json, self.schema.names):
             yield _live(batch, self.schema)
 

@@ -1,0 +1,1 @@
+"""Records of the metadata table as its files have them."""

@@ -1,0 +1,93 @@
+"""What a process remembers of the list of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from drawstring.base.clock import SteppingClock
+from drawstring.metadata.contents import records
+from drawstring.metadata.metadata_table import open_metadata_table
+from drawstring.metadata.partitions import FILES
+from drawstring.metadata.stored import rows
+from drawstring.metadata.stored.decoded import DecodedRecords
+from drawstring.model.files import FileStatus
+from drawstring.table import Table
+from drawstring.txn.table_context import TableContext
+from tests.support.metadata_tables import listed
+from tests.support.rows import rides
+from tests.support.storages import data_files
+from tests.support.tables import COW, create
+
+BATCH = pa.record_batch({"key": pa.array(range(1000), pa.int64())})
+
+
+def key(number: int) -> tuple[str, FileStatus, int]:
+    return "memory://t", FileStatus(f"files/{number}.hfile", 10), 0
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of entries of each HFile that is decoded."""
+    counts: list[int] = []
+    read = rows.read_hfile_records
+
+    def counted(*args: object) -> Iterator[pa.RecordBatch]:
+        for batch in read(*args):
+            counts.append(batch.num_rows)
+            yield batch
+
+    monkeypatch.setattr(rows, "read_hfile_records", counted)
+    return counts
+
+
+def made() -> Table:
+    storage = create(table_type=COW)._context.storage
+    table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
+    for number in range(3):
+        table.upsert(rides((f"k{number}", "rome", number, 1.0)))
+    return table
+
+
+def test_each_file_of_the_list_is_decoded_once(decoded: list[int]) -> None:
+    table = made()
+    assert listed(table) == data_files(table._context.storage)
+    decoded.clear()
+    assert listed(table) == data_files(table._context.storage)
+    assert decoded == []
+    table.upsert(rides(("next", "rome", 9, 1.0)))
+    assert listed(table) == data_files(table._context.storage)
+    assert len(decoded) == 1
+
+
+def test_what_is_remembered_is_looked_up_as_what_is_read() -> None:
+    table = made()
+    context = table._context
+    metadata = open_metadata_table(context.storage, table.config, table.timeline, context.clock)
+    for names in (["rome"], ["rome", "nowhere"], ["nowhere"]):
+        found = records(metadata, FILES, names)
+        whole = records(metadata, FILES)
+        assert found.to_pylist() == [row for row in whole.to_pylist() if row["key"] in names]
+
+
+def test_what_was_not_asked_for_longest_is_forgotten() -> None:
+    known, made = DecodedRecords(2 * BATCH.nbytes), []
+
+    def ask(number: int) -> None:
+        def decode() -> list[pa.RecordBatch]:
+            made.append(number)
+            return [BATCH]
+
+        assert known.get(key(number), decode) == [BATCH]
+
+    for number in (1, 2, 1, 3, 1, 2):
+        ask(number)
+    assert made == [1, 2, 3, 2]
+
+
+def test_records_larger_than_the_bound_are_returned_and_not_kept() -> None:
+    known = DecodedRecords(10)
+    assert known.get(key(1), lambda: [BATCH]) == [BATCH]
+    assert known.get(key(1), list) == []
