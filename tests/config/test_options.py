@@ -134,6 +134,9 @@ def test_write_options_parse(given: dict[str, Any], field: str, value: object) -
         ("hoodie.upsert.shuffle.paralelism", "hoodie.upsert.shuffle.parallelism"),
         ("drawstring.wher", "drawstring.where"),
         ("as.of.instnat", "as.of.instant"),
+        ("hoodie.datasource.write.recordkey.column", "hoodie.datasource.write.recordkey.field"),
+        ("hoodie.datasource.write.partition.columns", "hoodie.datasource.write.partitionpath.field"),
+        ("hoodie.datasource.write.drop.columns", "hoodie.datasource.write.drop.partition.columns"),
     ],
 )
 def test_a_typo_is_told_the_right_key(key: str, meant: str) -> None:

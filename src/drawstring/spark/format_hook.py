@@ -30,6 +30,7 @@ from drawstring.config.table.kinds import split_list, typed_columns
 from drawstring.spark import functions
 from drawstring.spark.engine.failures import surface_in_actions
 from drawstring.spark.engine.spark_engine import classic
+from drawstring.spark.errors import analysed
 from drawstring.spark.reading.data_source import DrawstringSource, HudiSource
 from drawstring.spark.reading.given_columns import with_columns
 from drawstring.spark.reading.views import follow_refreshes
@@ -131,6 +132,7 @@ class TableReader(DataFrameReader):
             self.option(key, value)
         return self
 
+    @analysed()
     def load(
         self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any
     ) -> DataFrame:
@@ -201,6 +203,7 @@ class TableWriter(DataFrameWriter):
         super().sortBy(col, *cols)
         return self
 
+    @analysed()
     def save(
         self,
         path: str | None = None,
@@ -222,6 +225,7 @@ class TableWriter(DataFrameWriter):
         root = _path(path, self._options)
         functions.write(self._df, root, options=self._table_options(root), mode=self._mode)
 
+    @analysed()
     def saveAsTable(
         self,
         name: str,

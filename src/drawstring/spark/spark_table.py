@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +12,7 @@ from drawstring.base.errors import DrawstringError
 from drawstring.engine.protocol import Rows
 from drawstring.spark.engine.failures import naming
 from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
+from drawstring.spark.errors import analysed
 from drawstring.spark.locations import storage_options as options_of_storage
 from drawstring.storage import open_storage
 from drawstring.table import Table
@@ -19,6 +21,11 @@ from drawstring.txn.table_context import TableContext
 
 class SparkTable(Table):
     """A `drawstring.Table` whose methods accept DataFrames and run in Spark's executors."""
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        with analysed(), super()._errors():
+            yield
 
     def _rows_of(self, data: Any) -> tuple[TableContext, Rows]:
         is_frame = isinstance(data, DataFrame)

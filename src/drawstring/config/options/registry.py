@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
@@ -24,6 +25,9 @@ OPTION_OF_KEY: Final[Mapping[str, Option]] = {key: option for option in ALL_OPTI
 _OF_USERS_LOCK: Final = "it is of the lock provider"
 _OURS: Final = ("hoodie.", "drawstring.")
 _SUGGESTED: Final = (*OPTION_OF_KEY, *IGNORED_KEYS)
+_COLUMNS: Final = re.compile(r"columns?")
+"""What many call the fields of Hudi's options."""
+
 _BARE: Final = tuple(key for key in OPTION_OF_KEY if not key.startswith(_OURS))
 
 
@@ -109,9 +113,16 @@ def _nearest(key: str) -> str | None:
     for spelled in (dotted, f"hoodie.{dotted}"):
         if spelled in OPTION_OF_KEY:
             return spelled
-    for spelled in (key, f"hoodie.{dotted}"):
-        if matches := difflib.get_close_matches(spelled, _SUGGESTED, n=1, cutoff=0.75):
-            return matches[0]
+    # Advice must not lead to fewer columns or rows: what drops them is meant only by who says so.
+    candidates = [each for each in _SUGGESTED if "drop" not in each or "drop" in key]
+    for spellings in ((key, _COLUMNS.sub("field", key)), (f"hoodie.{dotted}",)):
+        found = {
+            match: difflib.SequenceMatcher(None, spelled, match).ratio()
+            for spelled in spellings
+            for match in difflib.get_close_matches(spelled, candidates, n=1, cutoff=0.75)
+        }
+        if found:
+            return max(found, key=lambda match: found[match])
     return None
 
 

@@ -25,6 +25,7 @@ from pyspark.errors.exceptions import captured
 
 from drawstring.base import errors
 from drawstring.base.disk_errors import disk_errors
+from drawstring.spark.errors import on_spark
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.change_detection import since
 
@@ -57,7 +58,7 @@ def carried() -> Iterator[None]:
 
 
 def naming(function: Callable[P, R]) -> Callable[P, R]:
-    """Add the table at the argument `path` to every error of a function."""
+    """Add the table at the argument `path` to every error of a function; see `spark.errors`."""
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -66,7 +67,7 @@ def naming(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except errors.DrawstringError as error:
             path = signature.bind(*args, **kwargs).arguments["path"]
-            raise error.at(table=path) from error.__cause__
+            raise on_spark(error.at(table=path)) from error.__cause__
 
     return named
 
@@ -140,7 +141,8 @@ def surface_in_actions() -> None:
     def convert(failure: Any) -> Any:
         converted = own(failure)
         text = str(converted)
-        return _parsed(text) or _missed(text) or converted
+        error = _parsed(text) or _missed(text)
+        return converted if error is None else on_spark(error)
 
     convert._drawstring = True  # type: ignore[attr-defined]  # an attribute of a function
     captured.convert_exception = convert  # type: ignore[assignment]  # drawstring's errors are not Spark's

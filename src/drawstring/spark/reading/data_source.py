@@ -43,11 +43,13 @@ class HudiSource(D.DataSource):
         """Return the name of the format."""
         return "hudi"
 
+    @carried()
     def schema(self) -> StructType:
         """Return the columns of the query."""
         path, stored, read_options = self._parsed_options()
         return spark_schema(schema_of(open_table(path, storage_options=stored), read_options))
 
+    @carried()
     def reader(self, schema: StructType) -> D.DataSourceReader:
         """Return the reader of the query."""
         return SliceReader(self._scan, schema)
@@ -57,6 +59,7 @@ class HudiSource(D.DataSource):
         path, stored, read_options = self._parsed_options()
         return stream_reader(CommitStream(path, stored, read_options), schema)
 
+    @carried()
     def writer(self, schema: StructType, overwrite: bool) -> D.DataSourceWriter:
         """Raise UnsupportedError: this writer could not shuffle the rows of a file group together."""
         raise UnsupportedError(
@@ -119,6 +122,7 @@ class SliceReader(D.DataSourceReader):
         self._scan = scan
         self._schema = schema
 
+    @carried()
     def partitions(self) -> Sequence[D.InputPartition]:
         """Plan the query and return its partitions."""
         tasks = self._scan().tasks()
