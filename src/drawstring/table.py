@@ -41,6 +41,7 @@ from drawstring.model.result import (
     VersionResult,
 )
 from drawstring.model.savepoint import RestorePlan
+from drawstring.model.table_index import TableIndex
 from drawstring.model.table_version import NEWEST_VERSION
 from drawstring.model.validation import Finding, Validation
 from drawstring.query.facts import TableFacts, load_facts, with_shown_columns
@@ -56,6 +57,7 @@ from drawstring.query.latest_slices import latest_slices
 from drawstring.query.policies import policy_of
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
+from drawstring.services import indexes as indexing
 from drawstring.services import manual_rollback
 from drawstring.services import partition_ttl as expire
 from drawstring.services.archiving import run as archive
@@ -766,7 +768,7 @@ class Table:
     def metadata(self, partition: str | None = None, *, keys: Columns = None) -> pa.Table:
         """Return what the table's metadata table holds: file names, statistics, bloom filters and indexes.
 
-        Apache Hudi keeps it in `.hoodie/metadata`; drawstring reads it and does not write it yet.
+        It is in `.hoodie/metadata`; both Apache Hudi and drawstring keep it.
 
         Args:
             partition: the partition to read, such as `files`, `column_stats`, `record_index` or
@@ -798,6 +800,80 @@ class Table:
             opened = open_metadata_table(facts.storage, facts.config, facts.timeline, self._context.clock)
             names = [keys] if isinstance(keys, str) else keys
             return shown(opened, facts.config.timezone, partition, names)
+
+    # -------------------- indexes
+
+    def create_index(
+        self, name: str, column: str | None = None, *, partitioned: bool = False, options: Options = None
+    ) -> TableIndex:
+        """Build an index in the metadata table; all writes keep it from then on.
+
+        Writes with `hoodie.index.type=RECORD_INDEX` and the like find records by the record index.
+        Queries of a table that is opened with `hoodie.metadata.enable=true` read fewer files by all of them.
+
+        Args:
+            name: `record_index`, `bloom_filters`, `column_stats`, or a name of your own for a secondary
+                index, which tells the records with a value of a column.
+            column: the column of a secondary index, of a type with texts, whole numbers, floats, dates or
+                timestamps. Secondary indexes need the record index.
+            partitioned: whether a record index has the keys of each partition by themselves.
+            options: options by Hudi's keys, such as those of the table lock.
+
+        Returns:
+            The index, under the name that Hudi gives it: `secondary_index_<name>` for a secondary index.
+
+        Raises:
+            InvalidError: there is such an index, no such column, or no record index for a secondary one.
+            UnsupportedError: the table has version 6.
+            ConflictError: another writer holds the table, or is about to commit to it.
+            CorruptTableError: a file of the table, or its metadata table, is damaged.
+
+        Example:
+            >>> index = table.create_index("record_index")
+            >>> table.create_index("by_city", "city").name
+            'secondary_index_by_city'
+        """
+        with self._errors():
+            parsed = self._options("create_index", options)
+            return indexing.create_index(self._context, parsed, name, column, is_partitioned=partitioned)
+
+    def drop_index(self, name: str, *, options: Options = None) -> None:
+        """Delete an index of the metadata table.
+
+        Args:
+            name: of the index, as `indexes` shows it; `secondary_index_` may be left out.
+            options: options by Hudi's keys, such as those of the table lock.
+
+        Raises:
+            InvalidError: there is no such index, or a secondary index needs it.
+            UnsupportedError: the table has version 6.
+            ConflictError: another writer holds the table.
+
+        Example:
+            >>> index = table.create_index("bloom_filters")
+            >>> table.drop_index("bloom_filters")
+            >>> table.indexes()
+            []
+        """
+        with self._errors():
+            indexing.drop_index(self._context, self._options("drop_index", options), name)
+
+    def indexes(self) -> list[TableIndex]:
+        """Return the indexes in the metadata table, by name.
+
+        Returns:
+            Name, kind and columns of each.
+
+        Raises:
+            CorruptTableError: the properties of the table, or the definitions of its indexes, are damaged.
+
+        Example:
+            >>> index = table.create_index("record_index")
+            >>> [index.name for index in table.indexes()]
+            ['record_index']
+        """
+        with self._errors():
+            return indexing.table_indexes(self._context)
 
     # -------------------- holds
 

@@ -330,3 +330,17 @@ def test_a_call_that_does_not_fit_names_the_help_of_its_command(complaint: Any, 
     )
     assert "does not take arguments one two" in complaint("head", rides.path, "one", "two")
     assert complaint("hed").endswith("See: drawstring --help\n")
+
+
+def test_indexes_are_created_shown_and_dropped(text: Any, complaint: Any, rides: History) -> None:
+    path = rides.path
+    assert "has no index" in complaint("index", "drop", path, "by_city")
+    assert "needs the name" in complaint("index", "create", path)
+    text("index", "create", path, "record_index")
+    created = json.loads(text("index", "create", path, "by_city", "--column", "city", "--json"))
+    by_city = {"name": "secondary_index_by_city", "kind": "secondary_index", "columns": ["city"]}
+    assert created == [by_city | {"is_partitioned": False}]
+    shown = [line.split() for line in text("index", "show", path).splitlines()[1:]]
+    assert shown == [["record_index", "record_index"], ["secondary_index_by_city", "secondary_index", "city"]]
+    assert text("index", "drop", path, "by_city").split() == ["dropped", "by_city"]
+    assert [each["name"] for each in json.loads(text("index", "show", path, "--json"))] == ["record_index"]

@@ -25,6 +25,7 @@ from drawstring.cli.commands.expire import expire_partitions
 from drawstring.cli.commands.files import files
 from drawstring.cli.commands.head import head
 from drawstring.cli.commands.holds import holds
+from drawstring.cli.commands.index import index
 from drawstring.cli.commands.metadata import metadata
 from drawstring.cli.commands.restore import restore
 from drawstring.cli.commands.rollback import rollback
@@ -44,6 +45,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     timeline,
     files,
     metadata,
+    index,
     head,
     compact,
     log_compact,

@@ -9,6 +9,7 @@ pending instants are left out: their delta commits add them when they complete.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
@@ -81,7 +82,11 @@ def build(storage: Storage, config: TableConfig, clock: Clock, ids: Ids) -> Tabl
 
 
 def add_partition(
-    facts: TableFacts, ids: Ids, partition: str, maintainer: PartitionMaintainer
+    facts: TableFacts,
+    ids: Ids,
+    partition: str,
+    maintainer: PartitionMaintainer,
+    check: Callable[[], None] | None = None,
 ) -> TableConfig:
     """Add a partition to the metadata table of a table, whose lock the caller holds.
 
@@ -90,6 +95,7 @@ def add_partition(
         ids: makes the names of files distinct.
         partition: of the metadata table, which does not have it.
         maintainer: what keeps it.
+        check: raises an error if the table lock was lost; called before the partition counts.
 
     Returns:
         The settings of the table with the partition.
@@ -106,6 +112,8 @@ def add_partition(
             writer.discard(instant)  # of a dead process; one that stalled is fenced
     number = max((int(each.requested) for each in built), default=-1) + 1
     _write_partition(writer, partition, f"{number:017}", maintainer.initial(facts))
+    if check is not None:
+        check()
     maintainer.define(storage, config)
     partitions = ",".join(sorted({*config.metadata_partitions, partition}))
     save_properties(

@@ -10,7 +10,7 @@ leave the table properties before they become stale, as Hudi does with those tha
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from drawstring.base.clock import Clock, Ids
@@ -21,6 +21,7 @@ from drawstring.formats.metadata.commit import decode_commit
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.metadata.building import add_partition, build, can_build
 from drawstring.metadata.compaction import compact, is_due
+from drawstring.metadata.definitions import undefine
 from drawstring.metadata.maintained.kinds import can_keep, maintainers_of
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
 from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
@@ -95,11 +96,12 @@ class MetadataKeeper:
         build(self.storage, config, self.clock, self.ids)
         return True
 
-    def add(self, wanted: Mapping[str, PartitionMaintainer]) -> None:
+    def add(self, wanted: Mapping[str, PartitionMaintainer], check: Callable[[], None] | None = None) -> None:
         """Add partitions that the metadata table does not have.
 
         Args:
             wanted: what keeps them, by partition of the metadata table.
+            check: raises an error if the table lock was lost; called before a partition counts.
 
         Raises:
             MetadataTableError: the metadata table is damaged.
@@ -108,7 +110,7 @@ class MetadataKeeper:
         for partition in sorted(wanted.keys() - {*config.metadata_partitions}):
             facts = TableFacts(self.storage, config, self.clock)
             with about_metadata(self._own):
-                config = add_partition(facts, self.ids, partition, wanted[partition])
+                config = add_partition(facts, self.ids, partition, wanted[partition], check)
 
     def add_again(self, partitions: Iterable[str]) -> None:
         """Add partitions that an earlier metadata table had, as far as this release can keep them.
@@ -124,6 +126,18 @@ class MetadataKeeper:
             with about_metadata(self._own):
                 is_kept = can_keep(partition, facts, None)
             self.add(maintainers_of([partition] if is_kept else []))
+
+    def drop(self, partitions: Collection[str]) -> None:
+        """Delete partitions of the metadata table, and the definitions of their indexes.
+
+        Args:
+            partitions: of the metadata table; not `files`.
+        """
+        config = load_config(self.storage)
+        kept = [each for each in config.metadata_partitions if each not in partitions]
+        self._unregister(config, kept, partitions)
+        undefine(self.storage, partitions)
+        _log.info("Dropped %s from the metadata table of %s.", ", ".join(sorted(partitions)), config.name)
 
     def compact(self) -> None:
         """Compact the metadata table if it is due; a failure leaves that to the next write.
@@ -174,12 +188,7 @@ class MetadataKeeper:
         others = sorted({*config.metadata_partitions, *filter(None, building.split(","))} - {*kept})
         if not others:
             return kept
-        properties = {**config.properties, PARTITIONS_KEY: ",".join(kept)}
-        save_properties(
-            self.storage, {key: value for key, value in properties.items() if key != BUILDING_KEY}, self.clock
-        )
-        for partition in others:
-            self.storage.delete_tree(join_path(METADATA_FOLDER, partition))
+        self._unregister(config, kept, others)
         _log.warning(
             "Dropped %s from the metadata table of %s: this release maintains only %s, and stale ones would"
             " mislead readers. Other engines can build them again.",
@@ -188,3 +197,12 @@ class MetadataKeeper:
             ", ".join(kept),
         )
         return kept
+
+    def _unregister(self, config: TableConfig, kept: Sequence[str], others: Collection[str]) -> None:
+        """Take partitions off the table properties, then delete them."""
+        properties = {**config.properties, PARTITIONS_KEY: ",".join(kept)}
+        save_properties(
+            self.storage, {key: value for key, value in properties.items() if key != BUILDING_KEY}, self.clock
+        )
+        for partition in others:
+            self.storage.delete_tree(join_path(METADATA_FOLDER, partition))

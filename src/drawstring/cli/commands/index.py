@@ -1,0 +1,70 @@
+"""`drawstring index`: create, drop and show indexes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from drawstring.base.errors import InvalidError
+from drawstring.cli import output
+from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
+from drawstring.model.table_index import TableIndex
+
+Act = Annotated[Literal["create", "drop", "show"], Parameter(help="What to do.")]
+Name = Annotated[
+    str | None,
+    Parameter(help="record_index, bloom_filters, column_stats, or the name of a secondary index."),
+]
+Column = Annotated[str | None, Parameter(name="--column", help="Column of a secondary index.")]
+Partitioned = Annotated[
+    bool,
+    Parameter(name="--partitioned", negative="", help="Give each partition a record index of its own."),
+]
+
+
+def index(
+    act: Act,
+    path: TablePath,
+    name: Name = None,
+    /,
+    *,
+    column: Column = None,
+    partitioned: Partitioned = False,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Create, drop or show the indexes of a table, which its metadata table holds."""
+    table, given = open_table(path, storage_option), named_values(option)
+    if act == "show":
+        _print([each for each in table.indexes() if name in (None, each.name)], as_json=as_json)
+        return
+    if name is None:
+        raise InvalidError(f"`drawstring index {act}` needs the name of the index. Give it after the path.")
+    if act == "create":
+        _print([table.create_index(name, column, partitioned=partitioned, options=given)], as_json=as_json)
+        return
+    table.drop_index(name, options=given)
+    if as_json:
+        output.print_json({"dropped": name})
+    else:
+        output.print_line(f"dropped {name}")
+
+
+def _print(indexes: list[TableIndex], *, as_json: bool) -> None:
+    if as_json:
+        output.print_json([_fields(each) for each in indexes])
+        return
+    rows = ((each.name, each.kind, ", ".join(each.columns)) for each in indexes)
+    output.print_grid(("index", "kind", "columns"), rows)
+
+
+def _fields(index: TableIndex) -> dict[str, Any]:
+    """Return the fields of an index to print."""
+    return {
+        "name": index.name,
+        "kind": index.kind,
+        "columns": list(index.columns),
+        "is_partitioned": index.is_partitioned,
+    }

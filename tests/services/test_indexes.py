@@ -1,0 +1,239 @@
+"""Indexes in the metadata table: created, dropped and shown; right from the start and after every write."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.base.clock import SteppingClock
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
+from drawstring.model.table_index import TableIndex
+from drawstring.table import Table
+from drawstring.txn.table_context import TableContext
+from tests.support.bloom_filters import indexed_filters, stored_filters
+from tests.support.golden import unpack
+from tests.support.index_histories import QUIET, SCHEMA, History
+from tests.support.interrupted import Interrupted, on, upserting
+from tests.support.record_indexes import indexed_places, places
+from tests.support.rows import rides
+from tests.support.secondary_indexes import indexed_values, misplaced, stored_values
+from tests.support.tables import COW, MOR, create
+
+BY_NAME = "secondary_index_by_name"
+
+
+def made(table_type: str = COW, **how: Any) -> Table:
+    """Return a table with some commits and no metadata table."""
+    created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", **how)
+    table = Table(TableContext(created._context.storage, clock=SteppingClock()))
+    history = History(table, "SIMPLE", 1)
+    table.upsert(history.rows(list(range(20)), True), options=QUIET)
+    table.upsert(history.rows([1, 2, 30], True), options=QUIET)
+    table.delete(history.rows([3], True).select(["id", "part"]), options=QUIET)
+    return table
+
+
+def with_metadata(table: Table) -> Table:
+    context = table._context
+    return Table(TableContext(context.storage, clock=context.clock, uses_metadata=True))
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_created_indexes_are_right_after_each_step_of_any_history(table_type: str, version: int) -> None:
+    table = made(table_type, version=version)
+    assert table.create_index("record_index") == TableIndex("record_index", "record_index")
+    created = table.create_index("by_name", "name")
+    assert created == TableIndex(BY_NAME, "secondary_index", ("name",))
+    table.create_index("bloom_filters")
+    names = ["bloom_filters", "record_index", BY_NAME]
+    history = History(table, "GLOBAL_RECORD_LEVEL_INDEX", version)
+    taken: list[str] = []
+    for number in range(14):
+        assert [each.name for each in table.indexes()] == names, taken
+        assert indexed_values(table, BY_NAME) == stored_values(table, "name"), taken
+        assert indexed_places(table) == places(table), taken
+        assert indexed_filters(table) == stored_filters(table), taken
+        taken.append(history.step() if number != 5 else restored(table))
+    assert not misplaced(table, BY_NAME, hashes_value=version == 9)
+
+
+def restored(table: Table) -> str:
+    table.restore(table.timeline.writes()[-1].requested)
+    return "restore"
+
+
+def test_each_partition_may_have_a_record_index_of_its_own() -> None:
+    table = made(MOR)
+    assert table.create_index("record_index", partitioned=True).is_partitioned
+    table.create_index("by_name", "name")
+    assert indexed_places(table) == places(table)
+    rows = [{"id": 1, "name": "same", "part": part, "price": 1.0, "ts": 10**6} for part in ("p0", "p1", "p2")]
+    table.upsert(pa.Table.from_pylist(rows, SCHEMA), options=QUIET)
+    assert indexed_values(table, BY_NAME) == stored_values(table, "name")
+    gone = pa.Table.from_pylist(rows[:1], SCHEMA).select(["id", "part"])
+    table.delete(gone, options=QUIET)
+    scan = with_metadata(table).scan(where="name = 'same'")
+    assert sorted(scan.to_arrow().column("part").to_pylist()) == ["p1", "p2"]
+    assert any(step.by == BY_NAME for step in scan.explain().steps)
+
+
+def test_queries_and_writes_use_the_indexes() -> None:
+    table = made(MOR)
+    table.create_index("record_index")
+    table.create_index("by_name", "name")
+    row = {"id": 7, "name": "rare", "part": "p3", "price": 1.0, "ts": 10**6}
+    table.upsert(pa.Table.from_pylist([row], SCHEMA), options=QUIET)
+    for where, index in (("id = 7", "record_index"), ("name = 'rare'", BY_NAME)):
+        scan = with_metadata(table).scan(where=where)
+        assert index in {step.by for step in scan.explain().steps}
+        assert 7 in scan.to_arrow().column("id").to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "texts"),
+    [
+        (pa.string(), "a$b\\c", None, ["a$b\\c", None]),
+        (pa.int64(), 5, -7, ["5", "-7"]),
+        (pa.float64(), 1.5, 1e10, ["1.5", "1.0E10"]),
+        (pa.date32(), dt.date(1970, 1, 3), None, ["2", None]),
+        (pa.timestamp("us", "UTC"), dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC), None, ["1000000", None]),
+    ],
+    ids=str,
+)
+def test_values_are_indexed_by_their_texts_in_java(
+    kind: pa.DataType, first: Any, second: Any, texts: list[str | None]
+) -> None:
+    schema = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("value", kind)])
+    table = create(schema, partition_by="part", ordering="ts")
+    table.upsert(pa.table([["1$"], ["p"], [1], pa.array([first], kind)], schema=schema))
+    table.create_index("record_index")
+    table.create_index("by_value", "value")
+    table.upsert(pa.table([["2"], ["p"], [1], pa.array([second], kind)], schema=schema))
+    found = indexed_values(table, "secondary_index_by_value")
+    assert {value for value, _ in found} == {*texts}
+    assert {key for _, key in found} == {"1$", "2"}
+
+
+def test_an_index_whose_values_are_written_in_another_way_from_now_on_is_dropped() -> None:
+    schema = pa.schema(
+        [("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("value", pa.float32())]
+    )
+    table = create(schema, partition_by="part", ordering="ts")
+    table.upsert(pa.table([["1"], ["p"], [1], [0.1]], schema=schema))
+    table.create_index("record_index")
+    table.create_index("by_value", "value")
+    wider = schema.set(3, pa.field("value", pa.float64()))
+    table.upsert(pa.table([["2"], ["p"], [1], [0.1]], schema=wider))
+    assert [each.name for each in table.indexes()] == ["record_index"]
+
+
+def test_statistics_of_partitions_come_and_go_with_those_of_columns() -> None:
+    table = made()
+    table.create_index("column_stats")
+    assert [each.name for each in table.indexes()] == ["column_stats", "partition_stats"]
+    assert "name" in table.indexes()[0].columns
+    table.drop_index("column_stats")
+    assert table.indexes() == []
+
+
+def test_dropped_indexes_leave_nothing_behind(tmp_path: Path) -> None:
+    table = drawstring.open(unpack("v9_idx_secondary", tmp_path))
+    root = tmp_path / "v9_idx_secondary/.hoodie"
+    table.drop_index("idx_sec")
+    table.drop_index("record_index")
+    table.drop_index("column_stats")
+    assert table.indexes() == []
+    assert [path.name for path in (root / "metadata").glob("[a-z]*")] == ["files"]
+    assert json.loads((root / ".index_defs/index.json").read_text()) == {"indexDefinitions": {}}
+    table.upsert(table.scan(columns=table.schema.names).to_arrow().slice(0, 1), options=QUIET)
+    table.create_index("record_index")
+    table.create_index("idx_sec", "name")
+    assert indexed_values(table, "secondary_index_idx_sec") == stored_values(table, "name")
+
+
+CALLS: list[tuple[Callable[[Table], Any], str]] = [
+    (lambda table: table.create_index("by_nam", "nam"), r"no column nam\. Did you mean name\?"),
+    (lambda table: table.create_index("record_index"), "has an index record_index. Drop it first"),
+    (lambda table: table.create_index("by_price"), "index by_price needs a column"),
+    (lambda table: table.create_index("by-price", "price"), "cannot be the name of an index"),
+    (lambda table: table.create_index("bloom_filters", "price"), "Leave the column out"),
+    (lambda table: table.create_index("bloom_filters", partitioned=True), "Only a record index"),
+    (lambda table: table.drop_index("by_price"), "has no index by_price. It has record_index, secondary"),
+    (lambda table: table.drop_index("files"), "has no index files"),
+    (lambda table: table.drop_index("record_index"), f"{BY_NAME} cannot be used without record_index"),
+]
+
+
+def test_calls_that_make_no_sense_say_why_and_change_nothing() -> None:
+    table = made()
+    with pytest.raises(InvalidError, match="needs the record index, which the table does not have"):
+        table.create_index("by_name", "name")
+    assert table.config.metadata_partitions == ()
+    table.create_index("record_index")
+    table.create_index("by_name", "name")
+    before = table.indexes()
+    for call, message in CALLS:
+        with pytest.raises(InvalidError, match=message) as caught:
+            call(table)
+        assert caught.value.table == table.uri
+    assert table.indexes() == before
+
+
+def test_columns_that_cannot_be_indexed_are_refused() -> None:
+    schema = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("flag", pa.bool_())])
+    table = create(schema, partition_by="part", ordering="ts")
+    with pytest.raises(InvalidError, match="flag of type bool cannot have a secondary index"):
+        table.create_index("by_flag", "flag")
+
+
+def test_tables_of_version_6_have_no_indexes_of_ours() -> None:
+    table = made(version=6)
+    with pytest.raises(UnsupportedError, match=r"version 6, in which .* Upgrade it first"):
+        table.create_index("record_index")
+    with pytest.raises(UnsupportedError, match="version 6"):
+        table.drop_index("record_index")
+
+
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_a_write_that_goes_on_meanwhile_is_in_the_new_index(has_metadata: bool) -> None:
+    table = create(table_type=MOR)
+    if has_metadata:
+        table = with_metadata(table)
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+
+    def indexing(beside: Table) -> None:
+        Table(beside._context).create_index("record_index")
+        beside.create_index("by_fare", "fare")
+
+    late = on(Interrupted(Table(TableContext(table._context.storage)), indexing))
+    upserting(("a", "rome", 2, 5.0), ("b", "rome", 2, 6.0))(late)
+    assert "secondary_index_by_fare" in table.config.metadata_partitions
+    assert indexed_places(table) == places(table)
+    assert indexed_values(table, "secondary_index_by_fare") == stored_values(table, "fare")
+
+
+def test_no_index_is_built_while_a_write_is_about_to_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_metadata(made())
+    table.upsert(History(table, "SIMPLE", 2).rows([40], True), options=QUIET)
+    last = table.timeline.writes()[-1]
+    (path,) = [
+        status.path
+        for status in table._context.storage.list_files(".hoodie/timeline")
+        if status.name.startswith(f"{last.requested}_")
+    ]
+    content = table._context.storage.read(path)
+    table._context.storage.delete([path])
+    monkeypatch.setattr("drawstring.services.indexes.recover", lambda locked, failed: locked)
+    with pytest.raises(ConflictError, match=rf"{last.requested} is about to complete"):
+        table.create_index("record_index")
+    table._context.storage.put(path, content)
+    table.create_index("record_index")
+    assert indexed_places(table) == places(table)
