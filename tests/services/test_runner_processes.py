@@ -13,7 +13,7 @@ from tests.support.rows import held, rides
 from tests.support.service_process import runner
 from tests.support.tables import logs
 
-IN_THE_MIDDLE = 5
+IN_THE_MIDDLE = 6
 """Changes after which the first base file is under way, and the table lock is free."""
 
 

@@ -1,22 +1,25 @@
 """The runner of pending plans: compactions and clusterings, while writers go on.
 
-    lease of the instant   keeps other runners away until the end
+    lease of the instant   keeps other runners away until the end, and restores
       under the table lock   claim: delete the files of a dead attempt, move the instant to inflight
-      without it             write the files
+      without it             write the files, with a heartbeat that Hudi's writers and services look at
       under the table lock   complete
 
-If its process dies, the plan stays on the timeline, and the next runner starts again.
+If its process dies, the plan stays on the timeline, and the next runner starts again. If another process
+takes the plan off the timeline all the same (Hudi's restore looks at no lease), the run ends with a conflict.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
+from drawstring.config.keys.failed_writes import FailedWritesPolicy
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
@@ -28,7 +31,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
-from drawstring.txn.heartbeats import alive_elsewhere
+from drawstring.txn.heartbeats import Heartbeat, alive_elsewhere
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.missing_plans import NoPlanError, check_archived
 from drawstring.txn.table_context import TableContext
@@ -39,6 +42,7 @@ from drawstring.txn.transaction import (
     lock_table,
     recover_and_load,
 )
+from drawstring.txn.undone import undoing
 from drawstring.write.attempts import await_begun
 
 _log: Final = logging.getLogger("drawstring")
@@ -170,19 +174,22 @@ class PlanRunner:
     def run_leased(self, requested: str, lease: ServiceLease) -> CommitResult | None:
         """Run a plan whose lease this process holds; see `run`."""
         watch = Stopwatch()
-        with lock_table(self.context, self.options.locking) as locked:
-            attempt = self.claim(locked, requested, self.options, lease.others_may_live)
-        if attempt is None:
-            lease.forget()
-            return None
-        watch.lap("plan")
-        with conflict_if_lost(lease):
-            stats = attempt.write(self.context.engine, self.progress)
-            flush_files(self.context, stats)
-            await_begun(self.context, self.options, requested=requested)
-        watch.lap("write")
-        completed = self._complete(attempt, stats, lease)
-        watch.lap("commit")
+        with ExitStack() as ends:
+            with lock_table(self.context, self.options.locking) as locked:
+                attempt = self.claim(locked, requested, self.options, lease.others_may_live)
+                if attempt is None:
+                    lease.forget()
+                    return None
+                self._beat(requested, ends)
+            watch.lap("plan")
+            ends.enter_context(self._conflict_if_undone(requested))
+            with conflict_if_lost(lease):
+                stats = attempt.write(self.context.engine, self.progress)
+                flush_files(self.context, stats)
+                await_begun(self.context, self.options, requested=requested)
+            watch.lap("write")
+            completed = self._complete(attempt, stats, lease)
+            watch.lap("commit")
         result = CommitResult.of(completed, attempt.operation, stats, watch.seconds())
         return emit_commit(self.context, attempt.config, result, watch.laps)
 
@@ -193,3 +200,53 @@ class PlanRunner:
             completed = attempt.complete(locked, timeline, stats)
             lease.forget()
             return completed
+
+    def _beat(self, requested: str, ends: ExitStack) -> None:
+        """Beat until the end of the run; the caller holds the table lock, and has found nobody else alive."""
+        failed = self.options.failed_writes
+        if failed.spares_writers or failed.policy == FailedWritesPolicy.LAZY:
+            context = self.context
+            heartbeat = Heartbeat(context.storage, context.clock, requested, failed, is_leased=True)
+            ends.callback(heartbeat.stop)
+            heartbeat.start()
+
+    @contextmanager
+    def _conflict_if_undone(self, requested: str) -> Iterator[None]:
+        """Blame a run that failed on the restore or rollback that took its plan or its files away.
+
+        Raises:
+            ConflictError: one did.
+        """
+        try:
+            yield
+        except (CorruptTableError, FileNotFoundError, ConflictError) as error:
+            try:
+                undone = self._undone(requested, is_known=isinstance(error, ConflictError))
+            except (DrawstringError, OSError):
+                raise error from None
+            if undone is not None:
+                raise undone from error
+            raise
+
+    def _undone(self, requested: str, *, is_known: bool) -> ConflictError | None:
+        """Return an error that names who took a plan off the timeline.
+
+        Args:
+            requested: requested time of the plan.
+            is_known: whether the error of the run tells what happened, unless it was a restore.
+        """
+        context = self.context
+        store = TimelineStore(context.storage, load_config(context.storage), context.clock)
+        timeline = store.load()
+        if timeline.find(requested) is not None:  # pending, or completed by another process
+            return None
+        undo = undoing(store, timeline, requested)
+        if is_known and (undo is None or undo.action is not Action.RESTORE):
+            return None
+        what = "Another process" if undo is None else f"The {undo.action} {undo.requested} of another process"
+        return ConflictError(
+            f"{what} took this {self.service} off the timeline while it ran, with its files. Nothing of it"
+            f" counts, and no row is lost by that. Plan a new {self.service} if it is still due.",
+            table=context.storage.spec.uri,
+            instant=requested,
+        )

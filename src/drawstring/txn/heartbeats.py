@@ -1,12 +1,13 @@
 """Heartbeats of writers: a file for each pending write, touched while the write goes on.
 
-    .hoodie/.heartbeat/<T>       empty; of a single writer of drawstring its name
+    .hoodie/.heartbeat/<T>       empty; of a single writer or a service of drawstring its name
     .hoodie/.locks/<T>.service   on local files, locked by a process of drawstring that writes beside others
 
 A write of another engine is alive while its heartbeat is young, and so is a write of drawstring that runs
 beside other writers. A single writer of drawstring is dead as soon as another process holds the table lock,
 because a live one would still hold it. Under the LAZY policy (failed writes are left to the cleaner) it
-writes heartbeats for Hudi, which takes a write without one for dead.
+writes heartbeats for Hudi, which takes a write without one for dead. So does a running compaction or
+clustering of drawstring, whose lease tells other processes of drawstring.
 
 The lock ends with its process, so that the next writer need not wait for the heartbeat to expire.
 
@@ -32,6 +33,7 @@ from drawstring.txn.locks.service_lease import LEASE_FILE
 
 HEARTBEAT_FOLDER: Final = ".hoodie/.heartbeat"
 _LOCKED: Final = b"drawstring"
+"""Content of a heartbeat that is for Hudi alone: a lock or a lease tells whether the process lives."""
 _BESIDE_OTHERS: Final = b""
 _log = logging.getLogger("drawstring")
 
@@ -91,16 +93,19 @@ def forget_heartbeats(
 
 
 class Heartbeat:
-    """The heartbeat of one write of this process.
+    """The heartbeat of one write or service of this process.
 
     Args:
         storage: the table's files.
         clock: the current time, for the age of the last beat.
         requested: requested time of the write.
         failed: the interval of beats and the greatest age of a live heartbeat.
+        is_leased: whether this process holds the lease of the instant, as a service does.
     """
 
-    def __init__(self, storage: Storage, clock: Clock, requested: str, failed: FailedWrites) -> None:
+    def __init__(
+        self, storage: Storage, clock: Clock, requested: str, failed: FailedWrites, *, is_leased: bool = False
+    ) -> None:
         self._storage = storage
         self._clock = clock
         self._requested = requested
@@ -108,7 +113,8 @@ class Heartbeat:
         self._last_ms = 0
         self._lock_path = LEASE_FILE.format(requested)
         local = storage.local_path(self._lock_path)
-        self._lock = FileLock(local) if failed.spares_writers and local is not None else None
+        self._tells_all = failed.spares_writers and not is_leased
+        self._lock = FileLock(local) if self._tells_all and local is not None else None
         failure = f"The heartbeat of {requested} could not be written"
         self._renewal = Renewal(self._beat, failed.interval_ms / 1000, failure)
 
@@ -164,7 +170,7 @@ class Heartbeat:
 
     def _beat(self) -> bool:
         now_ms = self._clock.now_ms()
-        self._storage.put(self._path, _BESIDE_OTHERS if self._failed.spares_writers else _LOCKED)
+        self._storage.put(self._path, _BESIDE_OTHERS if self._tells_all else _LOCKED)
         self._last_ms = now_ms
         return True
 
@@ -190,7 +196,7 @@ def _has_died(storage: Storage, write: Instant) -> bool:
 
 
 def _held_lock(storage: Storage, instant: Instant) -> bool:
-    """Return whether the heartbeat is that of a single writer of drawstring, which held the table lock."""
+    """Return whether the heartbeat is that of a process of drawstring with the table lock, or a lease."""
     try:
         return storage.read(f"{HEARTBEAT_FOLDER}/{instant.requested}") == _LOCKED
     except FileNotFoundError:

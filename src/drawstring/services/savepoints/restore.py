@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.savepoint import decode_savepoint, encode_restore_plan
 from drawstring.model.files import join_path
-from drawstring.model.instant import FILE_ACTIONS, Action, time_of
+from drawstring.model.instant import Action, time_of
 from drawstring.model.result import RestoreResult
 from drawstring.model.savepoint import RestorePlan, Savepoint
 from drawstring.services.savepoints.savepoint import check_retained, completed_write, recovered_table
@@ -15,7 +15,7 @@ from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import alive_elsewhere
+from drawstring.txn.live_work import refuse_live_work
 from drawstring.txn.rollback.restore import plan_restore, run_restore
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import lock_table
@@ -34,7 +34,8 @@ def restore(context: TableContext, options: WriteOptions, instant: str) -> Resto
 
     Raises:
         InvalidError: there is no such write, some of its files are gone, or there is a later savepoint.
-        ConflictError: another writer holds the table, or is writing to it without the table lock.
+        ConflictError: another writer holds the table, or another process writes or runs a service without the
+            table lock.
     """
     watch = Stopwatch()
     with lock_table(context, options.locking) as locked:
@@ -42,7 +43,7 @@ def restore(context: TableContext, options: WriteOptions, instant: str) -> Resto
         plan = _checked_plan(locked.context, locked.store, timeline, instant)
         if not plan.instants:
             return None
-        _refuse_writers(context, options, timeline)
+        refuse_live_work(context, timeline, options.failed_writes, "restore the table")
         time = locked.store.new_time(timeline)
         requested = locked.store.request(Action.RESTORE, time, encode_restore_plan(plan))
         completed, restored = run_restore(locked.rollback_context(), requested, plan)
@@ -61,21 +62,6 @@ def planned_restore(context: TableContext, instant: str) -> RestorePlan:
     """Return the plan of `restore`; the table is not changed. Raises the same errors."""
     store = TimelineStore(context.storage, load_config(context.storage), context.clock)
     return _checked_plan(context, store, store.load(), instant)
-
-
-def _refuse_writers(context: TableContext, options: WriteOptions, timeline: Timeline) -> None:
-    """Leave the writes of live processes alone, as every rollback does.
-
-    A writer of another engine that does not know of claims would complete a write whose files are gone.
-    """
-    pending = timeline.pending_of(*FILE_ACTIONS)
-    for each in alive_elsewhere(context.storage, context.clock, pending, options.failed_writes):
-        raise ConflictError(
-            "Another process or engine is writing to this table: the heartbeat of its"
-            f" {each.action} {each.requested} is younger than {options.failed_writes.alive_ms // 1000} s."
-            " Stop it, or restore the table when it is done.",
-            instant=each.requested,
-        )
 
 
 def _checked_plan(

@@ -53,6 +53,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.timeline.version_change import begin_change, end_change
 from drawstring.txn.events import emit_version_change
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable, without_metadata_table
+from drawstring.txn.live_work import refuse_live_work
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 
@@ -97,7 +98,7 @@ def change_version(
     Raises:
         UnsupportedError: the version does not exist, or does not support what the table has; nothing was
             written.
-        ConflictError: another writer holds the table, or another process runs a compaction.
+        ConflictError: another writer holds the table, or another process writes or runs a service.
         InvalidError: file groups with log files are in a pending clustering.
     """
     watch = Stopwatch()
@@ -167,7 +168,9 @@ def _change(locked: LockedTable, version: int, options: WriteOptions) -> Migrate
     _check(storage, locked.config, version)
     if VERSION_RULES[version].prefixes_single_keys and not locked.config.rules.prefixes_single_keys:
         _check_keys_have_names(locked)
-    locked = recover(locked)
+    timeline = locked.store.load()
+    refuse_live_work(locked.context, timeline, options.failed_writes, "change the version of the table")
+    locked = recover(locked, timeline=timeline)
     if locked.config.is_merge_on_read and not _has_no_logs(locked, locked.store.load()):
         return None
     properties_kept = without_metadata_table(locked.config.properties)

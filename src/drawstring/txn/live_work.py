@@ -1,0 +1,63 @@
+"""Who works on the pending instants of a table at this moment.
+
+    write of drawstring or Hudi    its heartbeat is young, and on local files its process holds its lock
+    service of drawstring          its process holds the lease of the plan; its heartbeat is for Hudi
+    service of Hudi                its heartbeat is young
+
+Cleans, archiving and all else that the table lock covers need no sign of life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from drawstring.base.errors import ConflictError
+from drawstring.config.keys.failed_writes import FailedWrites
+from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Instant
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.heartbeats import alive_elsewhere
+from drawstring.txn.locks.service_lease import is_leased
+from drawstring.txn.table_context import TableContext
+
+
+def leased(context: TableContext, pending: Collection[Instant]) -> list[Instant]:
+    """Return the plans among some pending instants that a process of drawstring runs; writes nothing."""
+    storage, clock, ids = context.storage, context.clock, context.ids
+    return [
+        each
+        for each in pending
+        if each.action in PLANNED_ACTIONS and is_leased(storage, clock, ids, each.requested)
+    ]
+
+
+def refuse_live_work(context: TableContext, timeline: Timeline, failed: FailedWrites, purpose: str) -> None:
+    """Leave what live processes are at work on alone: refuse to do something that needs the table for itself.
+
+    A writer of another engine that does not know of claims would complete a write whose files are gone, and a
+    service would find that the files it reads are gone.
+
+    Args:
+        context: the open table, locked.
+        timeline: as read under the lock.
+        failed: the greatest age of a live heartbeat.
+        purpose: what the caller is about to do, as in `restore the table`.
+
+    Raises:
+        ConflictError: a process runs a service, or another process or engine writes.
+    """
+    pending = timeline.pending_of(*FILE_ACTIONS)
+    for each in leased(context, pending):
+        raise ConflictError(
+            f"Another process runs the {each.action} {each.requested} of this table. End that process, or"
+            f" {purpose} when it is done.",
+            table=context.storage.spec.uri,
+            instant=each.requested,
+        )
+    for each in alive_elsewhere(context.storage, context.clock, pending, failed):
+        raise ConflictError(
+            "Another process or engine is writing to this table: the heartbeat of its"
+            f" {each.action} {each.requested} is younger than {failed.alive_ms // 1000} s."
+            f" Stop it, or {purpose} when it is done.",
+            table=context.storage.spec.uri,
+            instant=each.requested,
+        )

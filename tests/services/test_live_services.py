@@ -1,0 +1,151 @@
+"""Compactions and clusterings that run while others want the table for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drawstring.base.errors import ConflictError, CorruptTableError
+from drawstring.model.instant import PLANNED_ACTIONS, Action
+from drawstring.table import Table
+from drawstring.txn import live_work
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from tests.support.interrupted import Act, Interrupted, Standing, on
+from tests.support.rows import held, rides
+from tests.support.service_process import runner
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, create
+
+NEW = ("z", "rome", 9, 9.0)
+LOG_COMPACTING = {"hoodie.log.compaction.blocks.threshold": "2"}
+VERBS: dict[str, Act] = {
+    "cluster": lambda table: table.cluster(),
+    "compact": lambda table: table.compact(),
+    "log_compact": lambda table: table.log_compact(options=LOG_COMPACTING),
+}
+services = pytest.mark.parametrize("service", VERBS)
+WHOLE: dict[str, Callable[[Table, str], Any]] = {
+    "restore": lambda table, first: table.restore(first),
+    "downgrade": lambda table, _: table.downgrade(8),
+}
+"""What needs the table for itself."""
+
+IN_THE_MIDDLE = 5
+"""Changes after which the first base file is under way, and the table lock is free."""
+
+
+def grown(service: str, path: Path | None = None) -> tuple[Table, str]:
+    """Return a table that the service has work on, and its first write."""
+    table = create(table_type=COW if service == "cluster" else MOR, path=path)
+    times = []
+    for ts in range(4):
+        key = f"a{ts}" if service == "cluster" else "a"
+        done: Any = table.upsert(
+            rides((key, "rome", ts, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS}
+        )
+        times.append(done.instant)
+    return table, times[0]
+
+
+def beats(table: Table) -> list[str]:
+    return [each.name for each in table._context.storage.list_files(HEARTBEAT_FOLDER)]
+
+
+@contextmanager
+def at_work(table: Table, service: str) -> Iterator[tuple[Standing, str]]:
+    """Let another process begin a file of the service, and stand still; yield it with its instant."""
+    other = Standing(table, VERBS[service])
+    other.start()
+    yield other, table.timeline.pending_of(*PLANNED_ACTIONS)[0].requested
+    other.finish()
+    assert other.error is None
+    assert not table.timeline.pending_of(*PLANNED_ACTIONS)
+
+
+@services
+@pytest.mark.parametrize("act", WHOLE)
+@pytest.mark.parametrize("is_local", [False, True])
+def test_what_needs_the_table_for_itself_is_refused_beside_a_running_service(
+    service: str, act: str, is_local: bool, tmp_path: Path
+) -> None:
+    table, first = grown(service, tmp_path / "rides" if is_local else None)
+    rows = held(table)
+    with at_work(table, service) as (_, instant):
+        named = {"cluster": "clustering", "compact": "compaction", "log_compact": "logcompaction"}[service]
+        said = f"Another process runs the {named} {instant} of this table. End that process, or .* when it is"
+        with pytest.raises(ConflictError, match=said):
+            WHOLE[act](table, first)
+    assert held(table) == rows
+    assert WHOLE[act](table, first)
+    assert len(held(table)) == (1 if act == "restore" else len(rows))
+
+
+@pytest.mark.parametrize("service", ["cluster", "compact"])
+def test_a_service_whose_process_was_killed_keeps_no_restore_out(service: str, tmp_path: Path) -> None:
+    table, first = grown(service, tmp_path / "rides")
+    instant = table.schedule_clustering() if service == "cluster" else table.schedule_compaction()
+    assert instant is not None
+    with runner(table.uri, instant, IN_THE_MIDDLE, service) as other:
+        assert other.says().startswith("rome/")
+        with pytest.raises(ConflictError, match=f"Another process runs the .* {instant}"):
+            table.restore(first)
+        other.kill()
+    assert beats(table) == [instant]
+    assert table.restore(first)
+    assert held(table) == [("a0" if service == "cluster" else "a", "rome", 0, 1.0)]
+    table.upsert(rides(NEW))
+    assert table.timeline.pending() == ()
+
+
+@services
+def test_a_service_whose_table_was_restored_ends_with_a_conflict_that_names_the_restore(
+    service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, first = grown(service)
+    with monkeypatch.context() as blind:  # as Hudi's restore, and ours of earlier releases
+        blind.setattr(live_work, "leased", lambda *_: [])
+        runs = on(Interrupted(table, lambda other: other.restore(first)))
+        with pytest.raises(ConflictError) as raised:
+            VERBS[service](runs)
+    restore = table.timeline.completed_of(Action.RESTORE)[-1]
+    assert f"The restore {restore.requested} of another process took this" in str(raised.value)
+    assert "no row is lost" in str(raised.value)
+    assert len(held(table)) == 1
+    table.upsert(rides(NEW))
+    assert len(held(table)) == 2
+
+
+@pytest.mark.parametrize("service", ["cluster", "compact"])
+def test_a_damaged_file_that_a_service_meets_is_not_blamed_on_others(service: str) -> None:
+    table, _ = grown(service)
+
+    def damage(other: Table) -> None:
+        storage = other._context.storage
+        storage.delete([each.path for each in storage.list_files("rome")])
+
+    with pytest.raises(CorruptTableError):
+        VERBS[service](on(Interrupted(table, damage)))
+
+
+@services
+def test_a_service_shows_hudi_by_a_heartbeat_that_it_lives(service: str) -> None:
+    table, _ = grown(service)
+    with at_work(table, service) as (_, instant):
+        assert beats(table) == [instant]
+        table.upsert(rides(("z", "oslo", 9, 9.0)), options=WITHOUT_SERVICES)
+        assert beats(table) == [instant], "a writer leaves it alone"
+    assert beats(table) == []
+
+
+def test_a_service_that_fails_leaves_no_heartbeat() -> None:
+    table, _ = grown("cluster")
+
+    def fail(_: Table) -> None:
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        on(Interrupted(table, fail)).cluster()
+    assert beats(table) == []
