@@ -40,6 +40,26 @@ def test_restores_beside_writers_undo_what_they_should_and_nothing_else(
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", (KINDS[0], KINDS[1], KINDS[3]), ids=str)
+@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
+@pytest.mark.parametrize("restores", [False, True], ids=["followed", "restored"])
+def test_all_of_them_may_plan_by_the_metadata_table(
+    kind: Kind, seed: int, has_faults: bool, restores: bool
+) -> None:
+    plan = Plan(
+        kind,
+        seed,
+        OPERATIONS,
+        has_faults=has_faults,
+        merges=not restores,
+        follows=not restores,
+        restores=restores,
+        by_metadata=True,
+    )
+    assert simulate(plan).commits > 0
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("lingers_at", ["put_if_match .hoodie/.locks/2", "list_files .hoodie/.heartbeat"])
 def test_writers_that_stand_still_where_it_matters_do_no_harm(kind: Kind, seed: int, lingers_at: str) -> None:

@@ -20,6 +20,8 @@ from drawstring.table import Table
 from tests.support.bank.accounts import HEARTBEAT_MS, OPTIONS, Kind, Transfer, ledger, open_bank, transfer
 from tests.support.bank.day import Day, Member, mishaps, work
 from tests.support.bank.staff import GONE, LEASE_MS, Job
+from tests.support.metadata_tables import listed
+from tests.support.storages import data_files
 from tests.support.store_server import StoreServer
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES
 from tests.support.validation import errors
@@ -32,8 +34,16 @@ KINDS = (
     Kind(MOR, 6, "SIMPLE"),
     Kind(MOR, 9, "BUCKET", properties=BUCKETS),
     Kind(MOR, 6, "BUCKET", properties=BUCKETS),
+    Kind(COW, 9, "SIMPLE", by_metadata=True),
+    Kind(MOR, 8, "SIMPLE", by_metadata=True),
+    Kind(MOR, 9, "BUCKET", properties=BUCKETS, by_metadata=True),
 )
-IN_STORES = (Kind(COW, 9, "SIMPLE"), Kind(MOR, 9, "SIMPLE"), Kind(MOR, 6, "BUCKET", properties=BUCKETS))
+IN_STORES = (
+    Kind(COW, 9, "SIMPLE"),
+    Kind(MOR, 9, "SIMPLE"),
+    Kind(MOR, 6, "BUCKET", properties=BUCKETS),
+    Kind(MOR, 9, "SIMPLE", by_metadata=True),
+)
 KILL, STOP = signal.SIGKILL, signal.SIGSTOP
 LOOKS_MAX = 100
 
@@ -90,6 +100,8 @@ def check(table: Table, day: Day) -> None:
     assert read > 0
     assert table.timeline.pending() == ()
     assert errors(table) == []
+    if table._context.uses_metadata:
+        assert listed(table) == data_files(table._context.storage)
 
 
 def spend_a_day(
@@ -110,9 +122,11 @@ def spend_a_day(
     return day
 
 
-def test_money_is_neither_made_nor_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_metadata", [False, True], ids=["listed", "by-metadata"])
+def test_money_is_neither_made_nor_lost(tmp_path: Path, *, by_metadata: bool) -> None:
     sizes = {"clerk": 3, "janitor": 1, "auditor": 1}
-    day = spend_a_day(str(tmp_path / "bank"), Kind(MOR, 9, "SIMPLE"), tmp_path, sizes, 3, {})
+    kind = Kind(MOR, 9, "SIMPLE", by_metadata=by_metadata)
+    day = spend_a_day(str(tmp_path / "bank"), kind, tmp_path, sizes, 3, {})
     assert len(day.done) == 9
 
 

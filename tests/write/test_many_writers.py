@@ -10,6 +10,9 @@ from tests.support.simulation.writers.simulation import simulate
 OPERATIONS = 3
 """Operations of each of them."""
 
+BY_METADATA = (KINDS[0], KINDS[1], KINDS[3])
+"""The kinds of tables that have a metadata table."""
+
 FOUND = [
     # Writes that completed while a stalled holder of the lock looked at them had no heartbeat any more.
     Plan(KINDS[0], 16, lingers_at="put_if_match .hoodie/.locks/2"),
@@ -23,6 +26,8 @@ FOUND = [
     Plan(KINDS[3], 14, 5, restores=True),
     # A clustering that completed after a savepoint was archived: the savepoint has what it had replaced.
     Plan(KINDS[0], 29, 5, has_faults=False, restores=True),
+    # A savepoint that never completed hid the files of its write from readers of the metadata table.
+    Plan(KINDS[0], 0, 4, restores=True, by_metadata=True),
     # A stalled savepoint completed after others had cleaned its files.
     Plan(KINDS[1], 42, 5, restores=True),
 ]
@@ -52,6 +57,22 @@ def test_what_a_follower_sees_adds_up_to_the_table(kind: Kind, has_faults: bool)
 def test_restores_beside_writers_undo_what_they_should_and_nothing_else(kind: Kind, has_faults: bool) -> None:
     seed = 3 + len(str(kind))
     assert simulate(Plan(kind, seed, OPERATIONS, has_faults=has_faults, restores=True)).commits > 0
+
+
+@pytest.mark.parametrize("restores", [False, True], ids=["followed", "restored"])
+@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
+@pytest.mark.parametrize("kind", BY_METADATA, ids=str)
+def test_all_of_them_may_plan_by_the_metadata_table(kind: Kind, has_faults: bool, restores: bool) -> None:
+    plan = Plan(
+        kind,
+        3 + len(str(kind)),
+        OPERATIONS,
+        has_faults=has_faults,
+        follows=not restores,
+        restores=restores,
+        by_metadata=True,
+    )
+    assert simulate(plan).commits > 0
 
 
 @pytest.mark.parametrize("plan", FOUND, ids=lambda plan: f"{plan.kind}-{plan.seed}")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ import drawstring
 from drawstring.engine.local import LocalEngine
 from drawstring.storage import open_storage
 from drawstring.table import Table
+from drawstring.timeline.properties_store import load_config
 from drawstring.txn.table_context import TableContext
 
 SCHEMA = pa.schema(
@@ -67,10 +68,13 @@ class Kind:
     index: str
     ordering: tuple[str, ...] = ("ts",)
     properties: Mapping[str, str] = field(default_factory=dict)
+    by_metadata: bool = False
+    """Whether it has a metadata table, by which all staff plan."""
 
     def __str__(self) -> str:
         short = "cow" if self.table_type == "COPY_ON_WRITE" else "mor"
-        return f"{short}{self.version}-{self.index.lower()}{'' if self.ordering else '-unordered'}"
+        more = "" if self.ordering else "-unordered"
+        return f"{short}{self.version}-{self.index.lower()}{more}{'-metadata' * self.by_metadata}"
 
 
 @dataclass(frozen=True)
@@ -110,13 +114,17 @@ def open_bank(uri: str, kind: Kind, storage_options: Mapping[str, str]) -> Table
     )
     first = {"ts": 1, "balance": FIRST_BALANCE}
     rows = [{"id": account, "branch": branch, **first} for account, branch in ACCOUNTS.items()]
+    if kind.by_metadata:
+        table = Table(replace(table._context, uses_metadata=True))
     table.insert(pa.Table.from_pylist(rows, SCHEMA), options=OPTIONS)
     return table
 
 
 def table_of(uri: str, storage_options: Mapping[str, str]) -> Table:
-    """Open the table with one thread: its staff are many."""
-    return Table(TableContext(open_storage(uri, dict(storage_options)), LocalEngine(1)))
+    """Open the table with one thread: its staff are many. They plan by its metadata table if it has one."""
+    storage = open_storage(uri, dict(storage_options))
+    has_metadata = bool(load_config(storage).metadata_partitions)
+    return Table(TableContext(storage, LocalEngine(1), uses_metadata=has_metadata))
 
 
 def transfer(table: Table, order: Transfer, options: Mapping[str, str]) -> str:

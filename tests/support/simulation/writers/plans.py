@@ -45,7 +45,7 @@ class Plan:
         merges: whether writers also merge, and upsert into new file groups.
         follows: whether a reader follows the table besides.
         restores: whether the services also make savepoints and go back to them, or to other writes.
-        by_metadata: whether the table has a metadata table by which all reads list files.
+        by_metadata: whether the table has a metadata table, by which all of them plan.
     """
 
     kind: Kind
