@@ -8,7 +8,7 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata.maintained import partition_stats
+from drawstring.metadata.maintained import file_summaries, partition_stats
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
 from drawstring.metadata.maintained.file_summaries import INDEXED_META
 from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
@@ -116,3 +116,21 @@ def test_the_statistics_that_drawstring_keeps_rule_out_partitions_and_files(tabl
         scan = table.scan(where=where)
         assert {step.by: step.kept for step in scan.explain().steps}[by] == 1
         assert scan.to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_the_writers_of_base_files_describe_them(table_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_statistics(table_type)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a base file is read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(file_summaries, "column_summaries", refuse)
+        history = History(table, "SIMPLE", 4)
+        table.bulk_insert(history.rows([101, 102], True), options=QUIET)
+        table.upsert(history.rows([1, 2, 3, 103], True), options=QUIET)
+        if table_type == MOR:
+            table.compact()
+        table.cluster()
+    check(table)

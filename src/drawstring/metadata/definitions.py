@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.index_definitions import (
     INDEX_DEFINITIONS,
     decode_definitions,
     encode_definitions,
 )
+from drawstring.metadata.column_ranges import COLUMN_STATS
 from drawstring.storage.protocol import Storage
 
 
@@ -38,3 +40,15 @@ def undefine(storage: Storage, partitions: Collection[str]) -> None:
     left = {name: each for name, each in known.items() if name not in partitions}
     if left != known:
         storage.put(INDEX_DEFINITIONS, encode_definitions(left))
+
+
+def summarized_columns(storage: Storage, config: TableConfig) -> tuple[str, ...]:
+    """Return the columns of which a table has statistics in its metadata table.
+
+    Args:
+        storage: the table's files.
+        config: its settings.
+    """
+    if COLUMN_STATS not in config.metadata_partitions:
+        return ()
+    return tuple(definitions(storage).get(COLUMN_STATS, {}).get("sourceFields") or ())

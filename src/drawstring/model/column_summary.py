@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ class ColumnSummary:
     Attributes:
         column: name of the column; names of nested fields are joined by dots.
         bounds: the least and the greatest value, of the type of the column; both null if all values are
-            null. NaN is the greatest number.
+            null. NaN counts as infinity, since readers compare a bound of NaN in different ways.
         values: number of values, nulls included.
         nulls: number of nulls.
         size_bytes, plain_bytes: size in a base file, compressed and not; 0 for log files.
@@ -50,7 +51,7 @@ def bounds_of(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return the least and the greatest of some values: null if there are none, and zeros of either sign.
 
     Args:
-        values: of a type with an order; NaN is the greatest number.
+        values: of a type with an order; NaN counts as infinity.
     """
     if pt.is_dictionary(values.type):
         distinct = pc.unique(values)
@@ -64,8 +65,7 @@ def bounds_of(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     found = pc.min_max(values.filter(pc.invert(is_nan)))
     least, greatest = found["min"].as_py(), found["max"].as_py()
     if pc.any(is_nan).as_py():
-        nan = float("nan")
-        least, greatest = (nan if least is None else least), nan
+        least, greatest = (math.inf if least is None else least), math.inf
     return pa.array([-0.0 if least == 0 else least, 0.0 if greatest == 0 else greatest], values.type)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.settings import FileSettings
+from drawstring.metadata.definitions import summarized_columns
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.meta import with_meta_fields, without_meta
 from drawstring.timeline.table_schema import table_schema_json
@@ -39,5 +40,6 @@ def file_settings(
         bloom=options.bloom_enabled,
         base_file_bytes_max=options.sizing.base_file_size_max_bytes,
         log_format=options.log_block_format,
+        summarized=summarized_columns(locked.context.storage, locked.config),
     )
     return settings, schema_json

@@ -17,6 +17,7 @@ from drawstring.index.choose import check_non_blocking, choose_index, log_index_
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.protocol import Index
 from drawstring.merge.record_mergers import takes_partial_blocks
+from drawstring.metadata.definitions import summarized_columns
 from drawstring.model.commit import WriteOperation
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.evolve import check_deletion_mark, evolve, missing_columns
@@ -91,6 +92,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             log_format=options.log_block_format,
             clique_files=log_index_cliques(options.log_index, options.log_index_clique_files, config),
             partial=_partial(options, incoming, schema, config, index),
+            summarized=summarized_columns(facts.locked.context.storage, config),
         ),
         index=index,
         prepare=Prepare(

@@ -80,6 +80,7 @@ class BaseFileWriter:
             bloom=inherited or bloom,
             row_group_rows=settings.row_group_rows,
         )
+        self._sink.summarize(settings.summarized)
 
     @property
     def bytes_written(self) -> int:
@@ -142,6 +143,10 @@ class BaseFileWriter:
         )
 
     def _held(self, deleted_keys: Sequence[pa.Array] | None) -> Held | None:
+        held = Held(self._sink.summaries(), self._changed_keys(deleted_keys))
+        return None if held == Held() else held
+
+    def _changed_keys(self, deleted_keys: Sequence[pa.Array] | None) -> pa.Table | None:
         if self._new_keys is None or deleted_keys is None:
             return None
         new, gone = (pa.chunked_array(list(each), pa.string()) for each in (self._new_keys, deleted_keys))
@@ -149,7 +154,7 @@ class BaseFileWriter:
             return None
         keys = pa.chunked_array([*new.chunks, *gone.chunks], pa.string())
         flags = np.arange(len(keys)) >= len(new)
-        return Held(changed_keys=pa.table({"key": keys, "is_removed": pa.array(flags)}))
+        return pa.table({"key": keys, "is_removed": pa.array(flags)})
 
     def abort(self) -> None:
         """Close the file; the rollback deletes what was written."""

@@ -55,6 +55,47 @@ def column_summaries(
     return found, metadata.num_rows
 
 
+class WrittenSummaries:
+    """Makes the summaries of a file that is being written: those of floats of its rows, others by its footer.
+
+    Args:
+        columns: names of columns; those of fields of structs are joined by dots.
+        schema: the columns of the file.
+    """
+
+    def __init__(self, columns: Sequence[str], schema: pa.Schema) -> None:
+        known = ((name, leaf_type(schema, name)) for name in columns)
+        self._types = {
+            name: kind.value_type if pt.is_dictionary(kind) else kind
+            for name, kind in known
+            if kind is not None
+        }
+        self._floats = {
+            name: ColumnSummary(name, pa.nulls(2), 0, 0)
+            for name, kind in self._types.items()
+            if pt.is_floating(kind)
+        }
+
+    def add(self, rows: pa.Table) -> None:
+        """Take rows of the file."""
+        for batch in rows.select(top_level(list(self._floats), rows.schema)).to_batches():
+            for name, summary in self._floats.items():
+                own = ColumnSummary.of(name, values_of(batch, name))
+                self._floats[name] = merged([summary, own])
+
+    def finished(self, metadata: pq.FileMetaData) -> tuple[ColumnSummary, ...] | None:
+        """Return the summaries; None if the footer has no bounds of a column, which has long texts.
+
+        Args:
+            metadata: the footer.
+        """
+        found = footer_summaries(metadata, self._types)
+        for name, each in self._floats.items():
+            stored = found[name]
+            found[name] = replace(each, size_bytes=stored.size_bytes, plain_bytes=stored.plain_bytes)
+        return None if any(each.lacks_bounds for each in found.values()) else tuple(found.values())
+
+
 def footer_summaries(metadata: pq.FileMetaData, types: Mapping[str, pa.DataType]) -> dict[str, ColumnSummary]:
     """Return the summaries of columns by the footer of a file; some may lack bounds.
 

@@ -29,6 +29,8 @@ from drawstring.base.errors import InternalError, InvalidError
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import KeySummary
 from drawstring.formats.parquet.encoding import encodings_of, physical, statistics_leaves
+from drawstring.formats.parquet.summaries import WrittenSummaries
+from drawstring.model.column_summary import ColumnSummary
 from drawstring.schema.meta import RECORD_KEY, with_meta_fields
 from drawstring.schema.normal import replace_hidden_nulls
 from drawstring.storage.protocol import Storage
@@ -82,6 +84,8 @@ class ParquetSink:
         self._flushed_bytes = 0
         self._file = storage.create(path)
         self._writer: pq.ParquetWriter | None = None
+        self._footers: list[pq.FileMetaData] = []
+        self._summaries: WrittenSummaries | None = None
 
     @property
     def bytes_written(self) -> int:
@@ -120,10 +124,18 @@ class ParquetSink:
             self.abort()
             raise
 
+    def summarize(self, columns: Sequence[str]) -> None:
+        """Have the summaries of some columns made, before any rows are written."""
+        self._summaries = WrittenSummaries(columns, self._schema) if columns else None
+
+    def summaries(self) -> tuple[ColumnSummary, ...] | None:
+        """Return the summaries of the closed file; None if none were wanted, or if one is unknown."""
+        return self._summaries.finished(self._footers[0]) if self._summaries and self._footers else None
+
     def abort(self) -> None:
         """Discard the file and delete its written part."""
         self._pending = []
-        with suppress(OSError, ValueError, pa.ArrowException):
+        with suppress(OSError, RuntimeError, ValueError, pa.ArrowException):
             if self._writer is not None:
                 self._writer.close()
         with suppress(OSError, ValueError, pa.ArrowException):
@@ -132,7 +144,7 @@ class ParquetSink:
 
     def _finish(self) -> int:
         self._flush(everything=True)
-        writer = self._writer or _writer(self._file, self._schema.empty_table(), self._compression)
+        writer = self._writer or self._open(self._schema.empty_table())
         writer.add_key_value_metadata(_footer(self._avro, self._keys))
         writer.close()
         size_bytes = int(self._file.tell())
@@ -147,14 +159,19 @@ class ParquetSink:
             return
         table = _table(self._pending, self._schema)
         if self._writer is None:
-            self._writer = _writer(self._file, table, self._compression)
+            self._writer = self._open(table)
         _write_rows(self._writer, table.slice(0, rows), self._rows_max)
+        if self._summaries is not None:
+            self._summaries.add(table.slice(0, rows))
         rest = table.slice(rows).to_batches()
         rest_bytes = sum(batch.nbytes for batch in rest)
         self._flushed_bytes += self._pending_bytes - rest_bytes
         self._pending = rest
         self._pending_rows -= rows
         self._pending_bytes = rest_bytes
+
+    def _open(self, first: pa.Table) -> pq.ParquetWriter:
+        return _writer(self._file, first, self._compression, self._footers)
 
 
 def encode_parquet_block(
@@ -192,8 +209,10 @@ def _footer(avro_schema_json: str, keys: KeySummary | None) -> dict[str, str]:
     return footer | keys.footer() if keys is not None else footer
 
 
-def _writer(target: pa.NativeFile, first: pa.Table, compression: str) -> pq.ParquetWriter:
-    """Open a file with the columns and encodings of its first rows."""
+def _writer(
+    target: pa.NativeFile, first: pa.Table, compression: str, footers: list[pq.FileMetaData] | None = None
+) -> pq.ParquetWriter:
+    """Open a file with the columns and encodings of its first rows; its footer joins `footers` at its end."""
     codec = compression.lower()
     encodings = encodings_of(first, _CODECS.get(codec, codec))
     levels = {name: _LEVELS[each] for name, each in encodings.codecs.items() if each in _LEVELS}
@@ -209,6 +228,7 @@ def _writer(target: pa.NativeFile, first: pa.Table, compression: str) -> pq.Parq
             write_page_index=True,
             data_page_size=PAGE_BYTES,
             store_schema=False,
+            metadata_collector=footers,
         )
     except (pa.ArrowException, OSError) as error:
         # Arrow also reports unknown codecs as OSError, but without an error number.
