@@ -118,7 +118,7 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
     for instant in _unscheduled(own, began, now):
         clash = Clash("log files or buckets of this write may belong to its plan")
         raise lost_race(own.requested, instant, "was unscheduled", clash)
-    is_first = began.latest_write() is None  # nothing said which buckets or keys the table has
+    is_first = began.latest_write() is None
     is_cleaned = any(each not in began.instants for each in now.completed_of(Action.CLEAN))
     for instant in now.writes():
         if began.write_at(instant.requested) is not None:
@@ -126,8 +126,8 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         other = store.commit_metadata(instant)
         # Log files of a write that knows a compaction belong to the slice that it creates.
         spares_logs = not config.rules.names_logs_by_slice or began.find(instant.requested) is not None
-        if is_first:
-            clash = Clash("the table was empty, so that keys and buckets may be the same", other.touched)
+        if is_first and _may_have_other_buckets(own, other, config):
+            clash = Clash("the table was empty, and both decided on the buckets of", other.touched)
         elif is_cleaned and _may_have_missed_slices(own, other):
             clash = Clash("a clean ran too, so that this write may not have found all rows of", other.touched)
         elif found := _clash_with_completed(own, instant, other, spares_logs=spares_logs):
@@ -175,6 +175,12 @@ def _may_have_missed_slices(own: OwnChanges, other: CommitMetadata) -> bool:
         return False
     rewritten = {(stat.partition, stat.file_id) for stat in other.stats if not (stat.created or stat.is_log)}
     return own.reads.looked_at(other.superseded | rewritten)
+
+
+def _may_have_other_buckets(own: OwnChanges, other: CommitMetadata, config: TableConfig) -> bool:
+    """Return whether two first writes may have divided one partition into different numbers of buckets."""
+    is_open = own.is_hashed and config.bucket_count is None
+    return is_open and not _partitions(own.metadata).isdisjoint(_partitions(other))
 
 
 def _clash_with_completed(

@@ -227,6 +227,22 @@ def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:
     return now
 
 
+def other_first_write(facts: WriteFacts, why: str) -> LostRaceError:
+    """Return the error of a first write that does not fit the first write of somebody else.
+
+    Args:
+        facts: the table, with the timeline under the lock of the commit.
+        why: what does not fit.
+    """
+    first = facts.timeline.writes()[0]
+    return LostRaceError(
+        f"The {first.action} {first.requested} of another writer was committed while this write,"
+        f" {facts.time}, ran, and the table was empty before. They do not fit: {why} Nothing of this write"
+        " was committed. Give all writers the same options, and write again.",
+        instant=first.requested,
+    )
+
+
 def schema_to_commit(facts: WriteFacts, schema_json: str, now: Timeline, options: WriteOptions) -> str:
     """Return the table schema for the commit metadata of a write (RFC-82).
 
@@ -246,11 +262,11 @@ def schema_to_commit(facts: WriteFacts, schema_json: str, now: Timeline, options
         table_schema_json(locked.context.storage, locked.store, timeline, locked.config)
         for timeline in (facts.timeline, now)
     )
-    if schema_json == began:
+    if schema_json in (began, current):  # this write changes nothing, or what the other one changed too
         return current or schema_json
     # The schema of a table is that of the write with the greatest requested time.
     is_latest = all(write.requested < facts.time for write in now.writes())
-    if is_latest and current in (began, schema_json):
+    if is_latest and current == began:
         return schema_json
     raise LostRaceError(
         "Another writer changed the schema of the table while this write, which changes it too, ran. Write"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.merge_rules import MergeMode
@@ -39,6 +40,7 @@ from drawstring.write.attempts import (
     beside_others,
     checked_timeline,
     flush_to_commit,
+    other_first_write,
     rivals_of,
     schema_to_commit,
 )
@@ -186,6 +188,8 @@ class _Write:
             if not keeps_lock:
                 own = _own_changes(metadata, verb, bound, plan, options)
                 timeline = checked_timeline(facts, own)
+                if facts.timeline.latest_write() is None and timeline.latest_write() is not None:
+                    _refuse_other_plan(replace(facts, timeline=timeline), plan, bound, verb, options)
                 extra["schema"] = schema_to_commit(facts, plan.schema_json, timeline, options)
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
@@ -254,14 +258,45 @@ def _planned(
     """Check the call against the table and plan the write."""
     timeline = locked.store.load()
     facts = WriteFacts(locked, timeline, locked.store.new_time(timeline))
-    plan = setting_only(plan_write(facts, source.schema, verb, options), source.sets, options)
-    if timeline.latest_write() is not None:
-        names_index = bool(options.index_type or locked.config.index_type)
-        plan.index.check_table(facts.existing_writes(names_index=names_index))
+    plan = _checked_plan(facts, source, verb, options)
     if verb.replaces:
         return facts, plan
     dual_write = plan.index.dual_write(locked.store, timeline, options.clustering)
     return facts, replace(plan, dual_write=dual_write)
+
+
+def _checked_plan(facts: WriteFacts, source: BoundSource, verb: Verb, options: WriteOptions) -> WritePlan:
+    """Plan a write, and check its index against earlier writes."""
+    plan = setting_only(plan_write(facts, source.schema, verb, options), source.sets, options)
+    if facts.timeline.latest_write() is not None:
+        names_index = bool(options.index_type or facts.locked.config.index_type)
+        plan.index.check_table(facts.existing_writes(names_index=names_index))
+    return plan
+
+
+def _refuse_other_plan(
+    facts: WriteFacts, planned: WritePlan, source: BoundSource, verb: Verb, options: WriteOptions
+) -> None:
+    """Make sure that a first write is planned in the same way after the first writes of others.
+
+    Until a table has rows, its index and the names of its partitions are up to the options and the rows.
+
+    Args:
+        facts: the table when the write began, with the timeline under the lock of the commit.
+        planned: how the write was carried out.
+        source: of its rows.
+        verb: rules of the operation.
+        options: of the write.
+
+    Raises:
+        LostRaceError: it is not.
+    """
+    try:
+        plan = _checked_plan(facts, source, verb, options)
+    except (InvalidError, UnsupportedError) as error:
+        raise other_first_write(facts, error.message) from error
+    if plan.settings.config != planned.settings.config:
+        raise other_first_write(facts, "the keys or partition paths of its rows would be other ones.")
 
 
 def _place(source: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
