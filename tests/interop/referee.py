@@ -58,6 +58,8 @@ class Referee:
 
     def read(self, request):
         frame = self.spark.read.format("hudi").options(**request["options"]).load(request["table"])
+        if request.get("where"):
+            frame = frame.where(request["where"])
         if request.get("columns"):
             frame = frame.select(*request["columns"])
         frame.coalesce(1).write.parquet(request["to"])

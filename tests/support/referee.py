@@ -84,11 +84,16 @@ class Referee:
                     each.resume()
 
     def read(
-        self, table: str, options: Mapping[str, str] = NO_OPTIONS, columns: Sequence[str] = ()
+        self,
+        table: str,
+        options: Mapping[str, str] = NO_OPTIONS,
+        columns: Sequence[str] = (),
+        where: str = "",
     ) -> pa.Table:
-        """Return the rows that real Hudi reads."""
+        """Return the rows that real Hudi reads, those of a condition if one is given."""
         folder = self._fresh("read")
-        self._ask(do="read", table=table, options=dict(options), columns=list(columns), to=str(folder))
+        asked = {"options": dict(options), "columns": list(columns), "where": where}
+        self._ask(do="read", table=table, to=str(folder), **asked)
         return pa.concat_tables([pq.read_table(part) for part in sorted(folder.glob("*.parquet"))])
 
     def write(self, table: str, rows: pa.Table, options: Mapping[str, str]) -> None:
