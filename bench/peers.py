@@ -62,7 +62,7 @@ HUDI_INDEXES = (("bucket", "mor"), ("bloom", "mor"), ("bucket", "cow"), ("bloom"
 """Each index and kind of table that Hudi takes part with."""
 INDEXES_SCRIPT = "indexes_drawstring.py"
 MEMORY, MEMORY_SPARK = "memory", "memory-spark"
-SOAK, TIMELINE = "soak", "timeline"
+SOAK, TIMELINE, METADATA = "soak", "timeline", "metadata"
 WRITERS_COW, WRITERS_MOR, WRITERS_NBCC = "writers-cow", "writers-mor", "writers-nbcc"
 WRITERS_DELTA, WRITERS_ICEBERG = "writers-delta-rs", "writers-pyiceberg"
 SERVICES, FILES, LARGE_GROUP = "services", "small-files", "large-group"
@@ -137,6 +137,7 @@ PEERS = (
     Peer(MEMORY_SPARK, "memory", "cow", "memory.py", ("spark",), module="pyspark", task="pyspark.daemon"),
     Peer(SOAK, "soak", "mor", "soak.py", ("bucket",)),
     Peer(TIMELINE, "timeline", "mor", "timeline.py"),
+    Peer(METADATA, "metadata", "cow", "metadata.py"),
     Peer(WRITERS_COW, "writers", "cow", "writers_drawstring.py", ("cow", "simple")),
     Peer(WRITERS_MOR, "writers", "mor", "writers_drawstring.py", ("mor", "bucket")),
     Peer(WRITERS_NBCC, "writers", "mor", "writers_drawstring.py", ("mor", "bucket", "non_blocking")),
@@ -159,6 +160,7 @@ _SUITE_OF = {
     "memory": "memory",
     "soak": "soak",
     "timeline": "timeline",
+    "metadata": "metadata",
     "writers": "writers",
     "files": "services",
     "group": "services",

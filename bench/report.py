@@ -10,12 +10,18 @@ from bench.results import LARGE_WRITES, Results
 from bench.tables import markdown
 
 TIMELINE_STEPS = ("open", "plan", "recent", "upsert", "plan_clean", "schedule")
+METADATA_STEPS = (
+    "plan_listed", "plan_first", "plan_named", "point_named", "load_plain", "load_files", "load_indexes",
+    "change_plain", "change_files", "change_indexes", "find_plain", "find_indexes", "keys_simple",
+    "keys_bloom", "keys_record_index", "keys_bucket", "narrow_unsorted", "narrow_clustered",
+)  # fmt: skip
 STEPS = (
     "bulk_insert", "bulk_insert_bare", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2",
     "snapshot_all", "project", "point", "incremental", "compact", "snapshot_compacted", "stream_base",
     "stream_merged", "stream_3_columns", "new_rows", "groups_10", "groups_100", "groups_1000", "commits_10",
     "commits_100", "commits_500",
     *(f"{when}_{step}" for when in ("active", "archived") for step in TIMELINE_STEPS), "archive",
+    *METADATA_STEPS,
     "scan_flat", "cluster", "scan_clustered", "append_files", "compact_files", "write_group", "compact_group",
 )  # fmt: skip
 OURS = {
@@ -31,6 +37,7 @@ OURS = {
     ("indexes-spark", "mor"): peers.INDEXES_SPARK,
     ("indexes-spark", "cow"): peers.INDEXES_SPARK,
     ("timeline", "mor"): peers.TIMELINE,
+    ("metadata", "cow"): peers.METADATA,
     ("services", "mor"): peers.SERVICES,
     ("files", "cow"): peers.FILES,
     ("group", "mor"): peers.LARGE_GROUP,
@@ -45,6 +52,7 @@ HEADS = {
     "indexes-hudi": "Apache Hudi, on Spark",
     "memory": "Large writes",
     "timeline": "10,000 instants",
+    "metadata": "Metadata table",
     "services": "Services, on Spark",
     "files": "Small files, embedded",
     "group": "One file group",
@@ -74,6 +82,7 @@ NOTES = {
         "Each process upserts batches into one table; seconds are those of a commit. `run again`: attempts"
         " that lost against\nanother writer, `errors`: commits that the caller had to ask for once more."
     ),
+    "metadata": "Seconds, in parentheses those of the processor; medians of what is done several times.",
     "timeline": "Seconds, in parentheses those of the processor; medians of three, `archive` once.",
     "soak": "Files are those in the table's folder, all of them; a snapshot is read after every 20th batch.",
     "memory": (
@@ -86,6 +95,8 @@ NOTES = {
 def text(results: Results) -> str:
     """Return the tables, with what to know to read them."""
     parts = [table(results, engine) for engine in HEADS]
+    if skipped := _skipped(results):
+        parts.append(markdown(("condition on a column", "read"), skipped))
     if soak := results.soak():
         parts.append(markdown(curves.head(soak), curves.rows(soak)))
     parts += [writers.table(results, name) for name in results.peers()]
@@ -145,3 +156,9 @@ def _noted(text: str, notes: Sequence[str]) -> str:
 def _size(results: Results, peer: str, what: str) -> str:
     size = results.size(peer)
     return f"{size[what]:,.0f}" if size else ""
+
+
+def _skipped(results: Results) -> list[tuple[str, str]]:
+    """Return what the steps `narrow_*` of the metadata table read; empty if they were not run."""
+    read = {one.step: one.result for one in results.steps if one.peer == peers.METADATA}
+    return [(step, str(found)) for step, found in read.items() if step.startswith("narrow_")]

@@ -1,0 +1,183 @@
+"""What the metadata table saves and costs, without Spark. usage: metadata.py DATA TABLE
+
+Many files: one commit puts a few rows into each of so many file groups (`BENCH_METADATA_GROUPS`, 20,000), ten
+in each partition, of a table with buckets. Each step is done three times, by a table that was just opened.
+
+    plan_listed       the tasks of a snapshot, by listing the storage
+    plan_first        the same by the metadata table, once, before this process has read it
+    plan_named        the same again
+    point_named       one record by its key and its partition
+
+The rides of the data, copy on write, in tables without a metadata table (`plain`), with the list of files
+(`files`), and with statistics of columns, bloom filters and the record index as well (`indexes`):
+
+    load_*            all of them
+    change_*          each of the batches, by the simple index
+    keys_*            1,000 rides, found by the simple, bloom and record index, and by buckets
+    find_*            one ride by its key, without metadata table and by the record index
+    narrow_*          the rides of one driver in a thousand, in the order of the load and clustered by driver:
+                      rows, and files read of files there
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from embedded import create_rides
+from hudi_options import INDEXES, KINDS
+from ride import step
+
+import drawstring
+
+REPEATS = 3
+GROUPS = int(os.environ.get("BENCH_METADATA_GROUPS", "20000"))
+BUCKETS = 10
+BY_METADATA = {"hoodie.metadata.enable": True}
+DRIVERS = 50_000
+INDEXED = ("column_stats", "bloom_filters", "record_index")
+SMALL_FILES = {"hoodie.parquet.max.file.size": str(1 << 20)}
+"""So that a load of the rides makes enough files to skip some."""
+
+CLUSTERED = {
+    "hoodie.clustering.plan.strategy.sort.columns": "driver_id",
+    "hoodie.clustering.plan.strategy.target.file.max.bytes": str(1 << 20),
+}
+
+
+def opened(path: str, *, is_plain: bool = False) -> drawstring.Table:
+    return drawstring.open(path, options=None if is_plain else BY_METADATA)
+
+
+def many_files(path: str) -> None:
+    """Take a table of many small file groups through the steps."""
+    count = 4 * GROUPS
+    ids = pa.array(np.arange(count)).cast(pa.string())
+    partitions = pc.binary_join_element_wise(
+        "p", pa.array(np.arange(count) % (GROUPS // BUCKETS)).cast(pa.string()), ""
+    )
+    rows = pa.table({"id": ids, "place": partitions, "ts": np.ones(count, np.int64)})
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": str(BUCKETS)}
+    drawstring.create(
+        path,
+        rows.schema,
+        name="many",
+        record_key="id",
+        partition_by="place",
+        ordering="ts",
+        properties=buckets,
+    )
+    step("make_many", lambda: opened(path).insert(rows) and None)
+    again("plan_listed", lambda: len(opened(path, is_plain=True).scan().tasks()))
+    step("plan_first", lambda: len(opened(path).scan().tasks()))
+    again("plan_named", lambda: len(opened(path).scan().tasks()))
+    where = "id = '12' and place = 'p12'"
+    again("point_named", lambda: opened(path).scan(["ts"], where=where).to_arrow().num_rows)
+    shutil.rmtree(path)
+
+
+def again(name: str, action: Callable[..., Any], *args: Any) -> None:
+    for _ in range(REPEATS):
+        step(name, action, *args)
+
+
+def bulk_insert(table: drawstring.Table, rows: pa.Table) -> None:
+    table.bulk_insert(rows, options=SMALL_FILES)
+
+
+def upsert(table: drawstring.Table, rows: pa.Table, options: dict[str, str]) -> None:
+    table.upsert(rows, options=options)
+
+
+class Rides:
+    """Tables of the rides of the data."""
+
+    def __init__(self, data: Path, path: str) -> None:
+        facts = json.loads((data / "facts.json").read_text())
+        self._path = path
+        self._base = pq.read_table(data / "base.parquet")
+        self._batches = [data / f"batch_{number + 1}.parquet" for number in range(facts["size"]["batches"])]
+        self._key = facts["point"]
+
+    def cost(self) -> None:
+        """Load and change tables with more and more in their metadata table."""
+        for name, is_plain, indexes in (
+            ("plain", True, ()),
+            ("files", False, ()),
+            ("indexes", False, INDEXED),
+        ):
+            table = self._new("simple", is_plain=is_plain, indexes=indexes)
+            step(f"load_{name}", bulk_insert, table, self._base)
+            for batch in self._batches:
+                step(f"change_{name}", upsert, table, pq.read_table(batch), {})
+            if name != "files":
+                again(f"find_{name}", self._found, is_plain)
+
+    def keys(self) -> None:
+        """Upsert few rides by each index."""
+        rng = np.random.default_rng(7)
+        by_record_index = {"hoodie.index.type": "RECORD_INDEX"}
+        for name, options in (
+            ("simple", {}),
+            ("bloom", INDEXES["bloom"]),
+            ("record_index", by_record_index),
+            ("bucket", {}),
+        ):
+            indexes = ("record_index",) if options is by_record_index else ()
+            table = self._new(name, indexes=indexes)
+            bulk_insert(table, self._base)
+            few = self._base.take(pa.array(np.sort(rng.choice(self._base.num_rows, 1000, replace=False))))
+            again(f"keys_{name}", upsert, table, few, options)
+
+    def narrow(self) -> None:
+        """Read few rides that a condition on no key selects."""
+        table = self._new("simple", indexes=("column_stats",))
+        bulk_insert(table, self._base)
+        again("narrow_unsorted", self._skipped)
+        table.cluster(options=CLUSTERED)
+        again("narrow_clustered", self._skipped)
+
+    def _found(self, is_plain: bool) -> int:
+        where = f"ride_id = '{self._key}'"
+        return self._open(is_plain).scan(["ts"], where=where).to_arrow().num_rows
+
+    def _skipped(self) -> str:
+        scan = self._open(is_plain=False).scan(["ride_id"], where=f"driver_id < {DRIVERS // 1000}")
+        rows, read = scan.to_arrow().num_rows, len(scan.tasks())
+        return f"{rows} rows, {read} of {len(opened(self._path).scan().tasks())} files"
+
+    def _new(self, index: str, *, is_plain: bool = False, indexes: tuple[str, ...] = ()) -> drawstring.Table:
+        shutil.rmtree(self._path, ignore_errors=True)
+        properties = INDEXES[index] if index == "bucket" else {}
+        create_rides(self._path, self._base.schema, KINDS["cow"], properties)
+        table = self._open(is_plain)
+        for name in indexes:
+            table.create_index(name)
+        return table
+
+    def _open(self, is_plain: bool) -> drawstring.Table:
+        return opened(self._path, is_plain=is_plain)
+
+
+def main(data: str, path: str) -> None:
+    """Do all steps."""
+    shutil.rmtree(path, ignore_errors=True)
+    many_files(path)
+    rides = Rides(Path(data), path)
+    for part in (rides.cost, rides.keys, rides.narrow):
+        part()
+    shutil.rmtree(path)
+
+
+if __name__ == "__main__":
+    drawstring.use_allocator()
+    main(*sys.argv[1:3])
