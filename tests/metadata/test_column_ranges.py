@@ -58,6 +58,9 @@ STRING = {"wrapper": "String", "ordinal": 7}
         (pa.int64(), 1, 9, {}, (1, 9)),
         (pa.int64(), 1, 9, {"wrapper": "Int", "ordinal": 3}, (1, 9)),
         (pa.float64(), 1, 9, {}, (1.0, 9.0)),
+        (pa.float64(), -5, 9, {"wrapper": "Double", "ordinal": 6}, (None, None)),
+        (pa.float64(), 0.0, 0.0, {"wrapper": "Double", "ordinal": 6}, (None, None)),
+        (pa.float64(), -5, 9, {"wrapper": "Double", "ordinal": 6, "fileName": ".f.log.1_0-0-0"}, (-5.0, 9.0)),
         (pa.string(), 1, 9, {}, (None, None)),  # a number that became text has another order
         (pa.string(), "a", "z", STRING, ("a", "z")),
         (pa.string(), "a", "z\ufffd", STRING, ("a", None)),  # it may hide U+1F600 in Java's order

@@ -4,6 +4,7 @@ A range is used only if it certainly holds, whoever wrote it:
 
 no bounds       nothing is known unless all values are null: writers leave out bounds of long texts and of NaN
 other types     bounds of a type that is not ordered as the table's column is (a number that became text)
+floats          Hudi writes bounds of 0 for a row group with NaN: base files with 0 in the range are read
 texts           Java compares UTF-16 units, Arrow UTF-8 bytes: they differ beyond U+D7FF
 partitions      bounds are combined from those of files, of which some may have had none: only types whose
                 bounds writers never leave out
@@ -129,6 +130,11 @@ def ranges_of(
         is_of_partition: whether they are statistics of partitions.
     """
     least, greatest = (_usable(bounds_as(statistics, name, column.type), name) for name in (MIN, MAX))
+    if pt.is_floating(column.type):
+        holds = ~may_hide_values(statistics.field("fileName"), least, greatest)
+        least, greatest = (
+            pc.if_else(pa.array(holds), each, pa.scalar(None, column.type)) for each in (least, greatest)
+        )
     values, nulls = (_counts(statistics.field(name)) for name in ("valueCount", "nullCount"))
     is_bare = ~is_true(statistics.field(MIN).is_valid()) & ~is_true(statistics.field(MAX).is_valid())
     is_null = is_bare & (nulls == values) & (values > 0)
@@ -146,6 +152,19 @@ def ranges_of(
         is_null,
         has_null,
     )
+
+
+def may_hide_values(names: pa.Array, least: pa.Array, greatest: pa.Array) -> Array:
+    """Return which files may have floats beyond their bounds.
+
+    The bounds of a row group with NaN in a footer of parquet-mr are 0 in Hudi 1.2.0, whatever its values.
+
+    Args:
+        names: names of the files; those of log files begin with a dot.
+        least, greatest: the bounds, maybe null.
+    """
+    has_zero = pc.and_(pc.less_equal(least, 0), pc.greater_equal(greatest, 0)).fill_null(False)
+    return is_true(has_zero) & ~is_true(pc.starts_with(names, "."))
 
 
 def _usable(bounds: pa.Array, name: str) -> pa.Array:

@@ -8,11 +8,12 @@
 
 Hudi does not read a partition that has no record here while another one has, nor one without bounds. So the
 bounds of a partition are always those of all its files together, and `isTightBound` says so: the newest
-record replaces earlier ones.
+record replaces earlier ones. Ranges of floats that may hide values (`column_ranges`) count as endless.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -20,11 +21,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as pt
 
 from drawstring.config.keys.metadata import MetadataPartitions
 from drawstring.config.table.config import TableConfig
 from drawstring.merge.versions import flat
-from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
+from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS, may_hide_values
 from drawstring.metadata.contents import looked_up
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer, IndexedColumns
@@ -199,6 +201,10 @@ class _Stored:
     def of(column: str, statistics: pa.StructArray, kind: pa.DataType) -> _Stored:
         """Leave out the files whose bounds are not known."""
         least, greatest = (bounds_kept_as(statistics, name, kind) for name in (MIN, MAX))
+        if pt.is_floating(kind):
+            hides = pa.array(may_hide_values(statistics.field("fileName"), least, greatest))
+            least = pc.if_else(hides, pa.scalar(-math.inf, kind), least)
+            greatest = pc.if_else(hides, pa.scalar(math.inf, kind), greatest)
         has_bounds = is_true(pc.and_(least.is_valid(), greatest.is_valid()))
         values, nulls = (_counts(statistics.field(name)) for name in ("valueCount", "nullCount"))
         chosen = pa.array(has_bounds | ((values >= 0) & (values == nulls)))
