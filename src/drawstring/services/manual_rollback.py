@@ -26,7 +26,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import refuse_live_writers
-from drawstring.txn.locks.service_lease import is_leased, service_lease
+from drawstring.txn.locks.service_lease import is_leased, runner_of, service_lease
 from drawstring.txn.rollback.dependents import refuse_built_on
 from drawstring.txn.rollback.file_owners import data_files
 from drawstring.txn.rollback.plan_inputs import refuse_inputs_gone
@@ -92,7 +92,7 @@ def planned_rollback(
     if target.action in PLANNED_ACTIONS and is_leased(
         context.storage, context.clock, context.ids, target.requested
     ):
-        raise _running(target)
+        raise _running(context, target)
     return preview
 
 
@@ -185,14 +185,15 @@ def _reserved(locked: LockedTable, target: Instant, failed: FailedWrites) -> Ite
         return
     with service_lease(context.storage, context.clock, context.ids, target.requested) as lease:
         if lease is None:
-            raise _running(target)
+            raise _running(context, target)
         yield
         lease.forget()
 
 
-def _running(target: Instant) -> ConflictError:
+def _running(context: TableContext, target: Instant) -> ConflictError:
+    who = runner_of(context.storage, context.clock, context.ids, target.requested)
     return ConflictError(
-        f"Another process runs this {target.action}. Wait until it is done, or end that process.",
+        f"Another process runs this {target.action} ({who}). Wait until it is done, or end that process.",
         instant=target.requested,
     )
 

@@ -32,7 +32,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.heartbeats import Heartbeat, alive_elsewhere
-from drawstring.txn.locks.service_lease import ServiceLease, service_lease
+from drawstring.txn.locks.service_lease import ServiceLease, runner_of, service_lease
 from drawstring.txn.missing_plans import NoPlanError, check_archived
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import (
@@ -111,8 +111,10 @@ class PlanRunner:
         context = self.context
         with service_lease(context.storage, context.clock, context.ids, requested) as lease:
             if lease is None:
+                who = runner_of(context.storage, context.clock, context.ids, requested)
                 raise ConflictError(
-                    f"Another process runs this {self.service}. Wait until it is done.", instant=requested
+                    f"Another process runs this {self.service} ({who}). Wait until it is done.",
+                    instant=requested,
                 )
             result = self.run_listed(requested, lease, is_own=is_own)
             if result is None and lease.others_may_live:

@@ -1,6 +1,7 @@
 """Heartbeats of writers: a file for each pending write, touched while the write goes on.
 
-    .hoodie/.heartbeat/<T>       empty; of a single writer or a service of drawstring its name
+    .hoodie/.heartbeat/<T>       empty, in object stores the name of the process of drawstring (Hudi looks at
+                                 the time of the file only); of a single writer or a service `drawstring`
     .hoodie/.locks/<T>.service   on local files, locked by a process of drawstring that writes beside others
 
 A write of another engine is alive while its heartbeat is young, and so is a write of drawstring that runs
@@ -18,16 +19,19 @@ table lock when it begins. A power cut may lose it; it ends the writer as well.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
+from drawstring.base.process import this_process
 from drawstring.base.threads import Renewal
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
-from drawstring.model.instant import PLANNED_ACTIONS, Instant
+from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Instant
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.service_lease import LEASE_FILE
 
@@ -35,11 +39,18 @@ HEARTBEAT_FOLDER: Final = ".hoodie/.heartbeat"
 _LOCKED: Final = b"drawstring"
 """Content of a heartbeat that is for Hudi alone: a lock or a lease tells whether the process lives."""
 _BESIDE_OTHERS: Final = b""
+_TOLD: Final = 3
+"""How many pending instants a message names."""
+_WAIT: Final = "Wait until it is done, or end that process."
 _log = logging.getLogger("drawstring")
 
 
 def refuse_live_writers(
-    storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites = DEFAULT_FAILED_WRITES
+    storage: Storage,
+    clock: Clock,
+    pending: Collection[Instant],
+    failed: FailedWrites = DEFAULT_FAILED_WRITES,
+    advice: str = _WAIT,
 ) -> None:
     """Refuse to go on while writers that do not hold the table lock are alive.
 
@@ -48,17 +59,41 @@ def refuse_live_writers(
         clock: the current time, for the age of heartbeats.
         pending: pending instants.
         failed: the policy for failed writes, with the greatest age of a live heartbeat.
+        advice: what to do, as the last sentences of the message.
 
     Raises:
         ConflictError: another process or engine is writing one of the instants.
     """
     for instant in alive_elsewhere(storage, clock, pending, failed):
         raise ConflictError(
-            "Another process or engine is writing to this table: its heartbeat is younger than"
-            f" {failed.alive_ms // 1000} s. Retry when it is done, or write beside it with"
-            " hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL.",
+            "Another process or engine is writing to this table: the heartbeat of"
+            f" {told(storage, instant)} is younger than {failed.alive_ms // 1000} s. {advice}",
             instant=instant.requested,
         )
+
+
+def told(storage: Storage, write: Instant) -> str:
+    """Name a pending instant for a message: its action, its time and, where its files tell, its process."""
+    name, who = f"the {write.action} {write.requested}", ""
+    with suppress(DrawstringError, OSError, UnicodeDecodeError):
+        local = storage.local_path(path := LEASE_FILE.format(write.requested))
+        if local is None:
+            who = storage.read(f"{HEARTBEAT_FOLDER}/{write.requested}").decode()
+        elif storage.exists(path) and (lock := FileLock(local)).is_held():
+            who = lock.holder()
+    return f"{name} of {who}" if who else name
+
+
+def told_pending(storage: Storage, clock: Clock) -> str:
+    """Return a sentence that names what is pending on a table, led by a space; empty if that is nothing."""
+    pending: Sequence[Instant] = ()
+    with suppress(DrawstringError, OSError):
+        pending = TimelineStore(storage, load_config(storage), clock).load().pending_of(*FILE_ACTIONS)
+    if not pending:
+        return ""
+    names = ", ".join(told(storage, each) for each in pending[-_TOLD:])
+    more = f" and {len(pending) - _TOLD} more" if len(pending) > _TOLD else ""
+    return f" Pending: {names}{more}."
 
 
 def alive_elsewhere(
@@ -170,9 +205,14 @@ class Heartbeat:
 
     def _beat(self) -> bool:
         now_ms = self._clock.now_ms()
-        self._storage.put(self._path, _BESIDE_OTHERS if self._tells_all else _LOCKED)
+        self._storage.put(self._path, self._content())
         self._last_ms = now_ms
         return True
+
+    def _content(self) -> bytes:
+        if not self._tells_all:
+            return _LOCKED
+        return _BESIDE_OTHERS if self._lock is not None else this_process().encode()
 
 
 def _beats(storage: Storage) -> Mapping[str, int]:

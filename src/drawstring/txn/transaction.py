@@ -18,6 +18,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
@@ -35,7 +36,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
-from drawstring.txn.heartbeats import Heartbeat
+from drawstring.txn.heartbeats import Heartbeat, told_pending
 from drawstring.txn.locks.protocol import Held
 from drawstring.txn.locks.table_lock import HeldLock, table_lock
 from drawstring.txn.rollback.dead_writes import delete_late_files, rollback_pending
@@ -165,8 +166,9 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
     """
     context.check_changeable()
     storage, clock, ids = context.storage, context.clock, context.ids
+    pending = partial(told_pending, storage, clock)
     with (
-        HeldLock(lambda: table_lock(storage, clock, ids, locking.wait_ms, locking)) as lock,
+        HeldLock(lambda: table_lock(storage, clock, ids, locking.wait_ms, locking, pending)) as lock,
         conflict_if_lost(lock),
     ):
         config = load_config(context.storage)

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import threading
 from functools import lru_cache
 from typing import Any, Final
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError, DrawstringError, InvalidError, UnavailableError
+from drawstring.base.process import this_process
 from drawstring.base.threads import Renewal
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
@@ -87,7 +87,7 @@ class DynamoDbLock:
         self._ids = ids
         self._settings = settings
         self._lease_ms = lease_ms
-        self._owner = f"drawstring, process {os.getpid()} on {socket.gethostname()}, {ids.uuid()}"
+        self._owner = f"drawstring, {this_process()}, {ids.uuid()}"
         self._mutex = threading.Lock()
         self._record = ""
         self._renewal = Renewal(self._beat, lease_ms / _HEARTBEATS / 1000)

@@ -1,6 +1,6 @@
 """The table lock on a local file system: `flock` on a file that is never deleted.
 
-Apart from the queue of waiters (`locks.table_lock`) this is the only module outside `storage` that opens
+Apart from the queue of waiters (`locks.file_queue`) this is the only module outside `storage` that opens
 files: an advisory lock belongs to an open file descriptor, which no storage can hand out. Two locks in one
 process exclude each other as well.
 """
@@ -10,12 +10,12 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import socket
 from contextlib import suppress
 from pathlib import Path
 
 from drawstring.base.disk_errors import TABLE_DISK, disk_error
 from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
+from drawstring.base.process import this_process
 
 _HOLDER_BYTES_MAX = 200
 _TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
@@ -81,7 +81,11 @@ class FileLock:
             ConflictError: it does not.
         """
         if self._descriptor is None or not is_at(self._descriptor, self._path):
-            raise ConflictError("The table lock was lost. Retry the write.", path=self._path)
+            raise ConflictError(
+                "The table lock was lost: its file was deleted or replaced while this process held it."
+                " Retry the write.",
+                path=self._path,
+            )
 
     def release(self) -> None:
         """Release the lock."""
@@ -137,7 +141,7 @@ def is_at(descriptor: int, path: str) -> bool:
 
 def _note_holder(descriptor: int) -> None:
     """Note the holder in the lock file; only messages use it, so a full disk does not matter."""
-    text = f"process {os.getpid()} on {socket.gethostname()}\n".encode()[:_HOLDER_BYTES_MAX]
+    text = f"{this_process()}\n".encode()[:_HOLDER_BYTES_MAX]
     noted = text.ljust(_HOLDER_BYTES_MAX)  # not cut to length: some file systems flush a file that was cut
     with suppress(OSError):
         if os.pread(descriptor, len(noted), 0) != noted:

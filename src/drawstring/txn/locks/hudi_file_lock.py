@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
+from drawstring.base.process import this_process
 from drawstring.base.threads import Renewal
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
@@ -115,7 +115,7 @@ class HudiFileLock:
         fields = {
             "lockCreateTime": now.isoformat(" ", "milliseconds").removesuffix("+00:00"),
             "lockStacksInfo": [],
-            "lockThreadName": f"process {os.getpid()} on {socket.gethostname()}, {self._ids.uuid()}",
+            "lockThreadName": f"{this_process()}, {self._ids.uuid()}",
         }
         return json.dumps(fields, separators=(",", ":")).encode()
 

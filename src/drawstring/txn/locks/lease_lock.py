@@ -1,8 +1,9 @@
 """The table lock on an object store: a lease in one file that changes only by conditional puts.
 
-    .hoodie/.locks/table_lock.json   {"expired":false,"validUntil":<epoch ms>,"owner":"<uuid>"}
+    .hoodie/.locks/table_lock.json   {"expired":false,"validUntil":<epoch ms>,"owner":"<text>"}
 
-The file has the form of Hudi's storage-based lock provider, so both exclude each other. A lease is valid for
+The file has the form of Hudi's storage-based lock provider, so both exclude each other. An owner is a
+UUID, and of drawstring its process as well, which the messages of those that wait show. A lease is valid for
 `LEASE_MS` and renewed every `RENEW_SECONDS` by a thread, unless options say otherwise; what is in the file
 counts for everybody. The lease may be short, because a process that stalled and lost it cannot complete an
 instant any more (`timeline.claims`). Acquiring, renewing and releasing replace
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError
+from drawstring.base.process import this_process
 from drawstring.base.threads import Renewal
 from drawstring.storage.protocol import Storage
 
@@ -110,7 +112,7 @@ class LeaseLock:
 
     def try_acquire(self) -> bool:
         """Acquire the lease if there is no valid one, and start renewing it."""
-        owner = self._ids.uuid()
+        owner = f"{self._ids.uuid()}, {this_process()}"
         versioned = self._storage.read_versioned(self._path)
         previous = None if versioned is None else Lease.decode(versioned[0])
         if previous is not None and self._is_good(previous):
@@ -140,7 +142,11 @@ class LeaseLock:
         """
         self.renew()
         if self._version is None:
-            raise ConflictError("The lease on the table was lost. Retry the operation.", path=self._path)
+            raise ConflictError(
+                "The lease on the table was lost, because this process stood still for longer than it lasts."
+                f" Its last owner is {self.holder()}. Retry the operation.",
+                path=self._path,
+            )
 
     def renew(self) -> None:
         """Extend the lease, or notice that it is lost."""
@@ -170,6 +176,8 @@ class LeaseLock:
         if versioned is None:
             return "an owner that has just released it"
         lease = Lease.decode(versioned[0])
+        if lease.expired:
+            return f"owner {lease.owner or 'unknown'}, who has released it"
         remaining_ms = max(0, lease.valid_until_ms - self._clock.now_ms())
         return f"owner {lease.owner}, lease good for {remaining_ms // 1000} s more"
 

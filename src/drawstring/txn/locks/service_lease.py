@@ -83,6 +83,11 @@ def is_leased(storage: Storage, clock: Clock, ids: Ids, requested: str) -> bool:
     return lock_at(storage, clock, ids, LEASE_FILE.format(requested)).is_held()
 
 
+def runner_of(storage: Storage, clock: Clock, ids: Ids, requested: str) -> str:
+    """Describe the holder of the lease of an instant, for a message; writes nothing."""
+    return lock_at(storage, clock, ids, LEASE_FILE.format(requested)).holder()
+
+
 def is_runner_dead(storage: Storage, clock: Clock, ids: Ids, requested: str) -> bool:
     """Return whether a process began to run the plan of an instant and died; writes nothing."""
     return storage.exists(LEASE_FILE.format(requested)) and not is_leased(storage, clock, ids, requested)

@@ -3,154 +3,24 @@
 On a local file system it is an advisory lock of the operating system. The kernel frees it when its holder
 ends, and waiters get it in order of arrival (`FileQueue`). Elsewhere it is a lease in a file that the
 holder renews; waiters poll it at random intervals. Options may name another lock (`locks.providers`).
-
-A fair queue of waiters for the table lock on a local file system.
-
-    .hoodie/.locks/queue/<number>    one empty file for each waiter, locked (`flock`) while it waits
-
-A waiter takes the number after the highest existing one, and tries the table lock only while no live waiter
-has a lower number. The ticket of a process that ended is unlocked, and the next arrival removes it. A stalled
-waiter (SIGSTOP) is skipped: each waiter touches its ticket whenever it checks its place, and a ticket that
-was not touched for `PATIENCE_SECONDS` does not count until it is touched again.
-
-The queue only orders the waiters that use it. The table lock alone decides which process may write: a holder
-without a ticket excludes the others as well, and where no ticket can be created a waiter goes on without one.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import logging
-import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Final
 
 from drawstring.base.clock import Clock, Ids, jitter
 from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.file_lock import FileLock, is_at
+from drawstring.txn.locks.file_lock import FileLock
+from drawstring.txn.locks.file_queue import FileQueue
 from drawstring.txn.locks.lease_lock import LEASE_PATH, LeaseLock
 from drawstring.txn.locks.protocol import Held, Lock
 from drawstring.txn.locks.providers import patience_ms, provided_lock
-
-PATIENCE_SECONDS: Final = 5.0
-_ATTEMPTS: Final = 100
-_TAKEN: Final = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
-
-
-class Ticket:
-    """The place of one waiter in the queue.
-
-    Args:
-        folder: absolute path of the queue.
-        number: of the ticket.
-        descriptor: open descriptor of the ticket file, locked.
-    """
-
-    def __init__(self, folder: str, number: int, descriptor: int) -> None:
-        self._folder = folder
-        self._number = number
-        self._descriptor = descriptor
-
-    def place(self) -> int:
-        """Return 0 if no live waiter has a lower number, else how many tickets have.
-
-        Touches the ticket, as proof of life.
-        """
-        with suppress(OSError):
-            os.utime(self._descriptor)
-        now = os.fstat(self._descriptor).st_mtime
-        # The waiter just before this one is the most likely to be still there.
-        earlier = sorted((number for number in _numbers(self._folder) if number < self._number), reverse=True)
-        is_behind = any(_is_waiting(_path(self._folder, number), now) for number in earlier)
-        return len(earlier) if is_behind else 0
-
-    def leave(self) -> None:
-        """Remove the ticket, and the queue if no other waiter is in it."""
-        path = _path(self._folder, self._number)
-        with suppress(OSError):
-            if is_at(self._descriptor, path):
-                os.unlink(path)
-        with suppress(OSError):
-            os.rmdir(self._folder)
-        # A forked child shares the descriptor: closing it alone would not free the lock.
-        with suppress(OSError):
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-        os.close(self._descriptor)
-
-
-class FileQueue:
-    """The queue of waiters for one lock.
-
-    Args:
-        folder: absolute path; it exists only while there are waiters.
-    """
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-
-    def is_empty(self) -> bool:
-        """Return whether there is no ticket, not even of a dead process."""
-        return not _numbers(self._folder)
-
-    def join(self) -> Ticket | None:
-        """Take the next number; return None if that is not possible, as on a full disk."""
-        for _ in range(_ATTEMPTS):
-            number = max(_numbers(self._folder), default=0) + 1
-            try:
-                os.makedirs(self._folder, exist_ok=True)
-                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-                descriptor = os.open(_path(self._folder, number), flags, 0o666)
-            except (FileExistsError, FileNotFoundError):
-                continue  # another waiter took the number, or the last one left and removed the queue
-            except OSError:
-                return None
-            if self._is_ours(descriptor, number):
-                return Ticket(self._folder, number, descriptor)
-            os.close(descriptor)
-        return None
-
-    def _is_ours(self, descriptor: int, number: int) -> bool:
-        """Lock a new ticket: before that another waiter takes it for the ticket of a dead process."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return is_at(descriptor, _path(self._folder, number))
-
-
-def _path(folder: str, number: int) -> str:
-    return f"{folder}/{number:012d}"
-
-
-def _numbers(folder: str) -> list[int]:
-    try:
-        return [int(name) for name in os.listdir(folder) if name.isdecimal()]
-    except OSError:
-        return []
-
-
-def _is_waiting(path: str, now: float) -> bool:
-    """Return whether the process of a ticket is alive and not stalled; remove the ticket of a dead one."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Only the holder of its lock removes a ticket, and only while the file is still in its place.
-        if is_at(descriptor, path):
-            os.unlink(path)
-    except OSError as error:
-        return error.errno in _TAKEN and os.fstat(descriptor).st_mtime > now - PATIENCE_SECONDS
-    finally:
-        os.close(descriptor)
-    return False
-
 
 LOCK_FOLDER = ".hoodie/.locks"
 FILE_LOCK_PATH = f"{LOCK_FOLDER}/drawstring.lock"
@@ -167,7 +37,12 @@ _log = logging.getLogger("drawstring")
 
 @contextmanager
 def table_lock(
-    storage: Storage, clock: Clock, ids: Ids, wait_ms: int, settings: LockSettings | None = None
+    storage: Storage,
+    clock: Clock,
+    ids: Ids,
+    wait_ms: int,
+    settings: LockSettings | None = None,
+    pending: Callable[[], str] = str,
 ) -> Iterator[Held]:
     """Hold the table lock for a block of code.
 
@@ -177,6 +52,7 @@ def table_lock(
         ids: names the owner of the lease.
         wait_ms: milliseconds to wait for another holder.
         settings: the options of locks; None for the table's own lock.
+        pending: returns a sentence about what is pending on the table, for the message of a wait in vain.
 
     Raises:
         ConflictError: another writer held the lock for longer than `wait_ms`.
@@ -185,7 +61,7 @@ def table_lock(
     other, limit_ms = None, wait_ms
     if settings is not None and settings.given:
         other, limit_ms = provided_lock(storage, clock, ids, settings), patience_ms(settings, wait_ms)
-    wait = _Wait(storage, clock, clock.now_ms(), limit_ms, wait_ms)
+    wait = _Wait(storage, clock, clock.now_ms(), limit_ms, wait_ms, pending)
     with ExitStack() as stack:
         own = None
         if other is None:
@@ -239,6 +115,7 @@ class _Wait:
         began_ms: begin of the wait in epoch milliseconds.
         limit_ms: length of the wait in milliseconds.
         wait_ms: length of the wait that was asked for, for messages.
+        pending: returns a sentence about what is pending on the table.
     """
 
     storage: Storage
@@ -246,6 +123,7 @@ class _Wait:
     began_ms: int
     limit_ms: int
     wait_ms: int
+    pending: Callable[[], str]
 
     def so_far_ms(self) -> int:
         """Return how many milliseconds have passed since the begin."""
@@ -260,8 +138,9 @@ class _Wait:
         remaining_ms = self.limit_ms - self.so_far_ms()
         if remaining_ms <= 0:
             raise ConflictError(
-                f"Another writer holds the table ({lock.holder()}); waited {self.wait_ms} ms."
-                " Retry later, or wait longer with hoodie.write.lock.wait_time_ms.",
+                f"Another writer holds the table ({lock.holder()}); waited {self.wait_ms} ms.{self.pending()}"
+                " Retry later, or wait longer with hoodie.write.lock.wait_time_ms: a single writer, and a"
+                " write that runs for the last time after conflicts, keep the lock while they write rows.",
                 table=self.storage.spec.uri,
             )
         self.clock.sleep(min(pause_ms, remaining_ms) / 1000)
@@ -355,7 +234,9 @@ class HeldLock:
             ConflictError: the lock was lost, or could not be acquired again.
         """
         if self._lock is None:
-            raise ConflictError("The table lock was lost. Retry the write.")
+            raise ConflictError(
+                "The table lock, given up while rows were written, could not be taken again. Retry the write."
+            )
         self._lock.check()
 
     def regain(self) -> None:

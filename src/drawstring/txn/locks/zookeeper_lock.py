@@ -12,14 +12,13 @@ Each lock has a session of its own, from its first request until it is released.
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
+from drawstring.base.process import this_process
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
@@ -121,9 +120,7 @@ class ZookeeperLock:
         from kazoo.exceptions import NoNodeError
 
         prefix = f"_c_{self._ids.uuid()}-{_SEPARATOR}"
-        named = (
-            self._settings.application_id or f"drawstring, process {os.getpid()} on {socket.gethostname()}"
-        )
+        named = self._settings.application_id or f"drawstring, {this_process()}"
         tried = False
 
         def create(client: KazooClient) -> Any:

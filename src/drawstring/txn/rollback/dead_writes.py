@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
@@ -40,6 +41,10 @@ from drawstring.txn.rollback.rollback import (
 from drawstring.txn.rollback.temporary_files import own_folders, sweep_leftovers
 from drawstring.txn.rollback.unschedule import unschedule_clustering, unschedule_compaction
 
+_BESIDE: Final = (
+    "Wait until it is done, or end that process. Only writes and services go on beside it, in the default"
+    " mode hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL."
+)
 _log = logging.getLogger("drawstring")
 
 
@@ -65,7 +70,7 @@ def rollback_pending(
     timeline = timeline or context.store.load()
     _refuse_restore(timeline)
     if (writes := timeline.pending_writes()) and not failed.spares_writers:
-        refuse_live_writers(context.storage, context.clock, writes, failed)
+        refuse_live_writers(context.storage, context.clock, writes, failed, _BESIDE)
     # Nobody else knows of a savepoint before it is completed, so none completes behind a clean.
     saved = [each for each in timeline.pending_of(Action.SAVEPOINT) if context.store.prevent_completion(each)]
     unfinished = timeline.pending_of(Action.ROLLBACK)
