@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import LostRaceError
+from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Act, Interrupted, on, upserting
 from tests.support.rows import rides
@@ -87,3 +90,49 @@ def test_a_write_is_told_to_wait_for_a_clustering_that_was_planned_meanwhile() -
     assert f"The clustering {plan.requested} of another writer was planned" in message
     assert f"it is going to rewrite file groups that this write changed: rome/{group}." in message
     assert "Write again when the clustering is done" in message
+
+
+def test_a_schema_that_both_change_is_told_with_the_other_write() -> None:
+    table = filled()
+    by_others, own = (
+        rides(("n", "bern", 5, 5.0), ("a", "rome", 5, 5.0)).append_column(name, pa.array(["x", "y"]))
+        for name in ("note", "remark")
+    )
+    with pytest.raises(LostRaceError, match="changed the schema") as caught:
+        on(Interrupted(table, lambda other: other.append(by_others))).append(own, options=ONCE)
+    (dead,) = table.timeline.rolled_back
+    other = table.timeline.latest_write()
+    assert other is not None
+    assert f"The commit {other.requested} of another writer" in str(caught.value)
+    assert f"while this write, {dead}, which changes it too" in str(caught.value)
+
+
+def test_properties_that_changed_are_named() -> None:
+    table = filled()
+    path = ".hoodie/hoodie.properties"
+
+    def change(other: Table) -> None:
+        storage = other._context.storage
+        storage.put(path, storage.read(path) + b"hoodie.table.note=x\n")
+
+    with pytest.raises(LostRaceError, match=r"properties of the table \(hoodie\.table\.note\)") as caught:
+        on(Interrupted(table, change)).upsert(rides(NEW), options=ONCE)
+    (dead,) = table.timeline.rolled_back
+    assert f"this write, {dead}, ran" in str(caught.value)
+    assert caught.value.path == path
+
+
+def test_a_write_that_was_rolled_back_meanwhile_names_the_rollback() -> None:
+    table = filled()
+
+    def roll_back(other: Table) -> None:
+        storage = other._context.storage
+        (write,) = other.timeline.pending_writes()
+        storage.delete([f"{HEARTBEAT_FOLDER}/{write.requested}"])
+        other.rollback(write.requested)
+
+    with pytest.raises(LostRaceError) as caught:
+        on(Interrupted(table, roll_back)).upsert(rides(NEW), options=ONCE)
+    (rollback,) = table.timeline.completed_of(Action.ROLLBACK)
+    assert f"while it ran (by the rollback {rollback.requested})" in str(caught.value)
+    assert str(caught.value).endswith(f"instant: {next(iter(table.timeline.rolled_back))})")

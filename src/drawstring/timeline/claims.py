@@ -124,7 +124,9 @@ class Claims:
         taken = Claim(ClaimState.TAKEN, self.ids.uuid())
         if not self._replace(instant, taken, versioned[1] if versioned else None):
             raise ConflictError(
-                f"Another process is working on this {instant.action}. Try again.", instant=instant.requested
+                f"Another process is about to complete the {instant.action} {instant.requested}, to roll it"
+                " back or to run it again. Try again.",
+                instant=instant.requested,
             )
         return Fence(taken.owner)
 
@@ -141,7 +143,9 @@ class Claims:
         taken = Claim(ClaimState.TAKEN, self.ids.uuid())
         if not self._replace(instant, taken, None):
             raise ConflictError(
-                "Another process rolled this write back. Retry it.", instant=instant.requested
+                f"Another process rolled this write, the {instant.action} {instant.requested}, back: it took"
+                " this process for dead, as after a pause. Nothing of it was committed. Retry the write.",
+                instant=instant.requested,
             )
         return Fence(taken.owner)
 

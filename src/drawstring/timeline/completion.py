@@ -312,5 +312,7 @@ def _obstacle(timeline: Timeline, instant: Instant, completed: Instant) -> str |
 
 def _lost(instant: Instant, reason: str) -> ConflictError:
     return ConflictError(
-        f"This {instant.action} cannot be completed: {reason}. Retry the write.", instant=instant.requested
+        f"This {instant.action}, {instant.requested}, cannot be completed: {reason}, as after a long pause of"
+        " this process. Retry the write.",
+        instant=instant.requested,
     )

@@ -6,12 +6,18 @@ both changed the same file groups: rome/8c1f... Nothing of this write was commit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import LostRaceError
+from drawstring.base.errors import DrawstringError, LostRaceError
+from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.model.instant import Action, Instant
+from drawstring.timeline.properties_store import PROPERTIES_PATH
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.reach import Groups
+from drawstring.txn.rollback.rollback import table_root
+from drawstring.txn.transaction import LockedTable
 
 _SHOWN: Final = 5
 _RETRIES: Final = "hoodie.write.num.retries.on.conflict.failures"
@@ -42,6 +48,84 @@ def shown(groups: Groups) -> str:
     """Return the names of file groups for a message; of many, the first ones and how many there are more."""
     names = ", ".join("/".join(filter(None, group)) for group in sorted(groups)[:_SHOWN])
     return f"{names} and {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else names
+
+
+def rolled_back(locked: LockedTable, now: Timeline, own: str) -> LostRaceError:
+    """Return the error of a write whose instant is gone from the timeline.
+
+    Args:
+        locked: the table.
+        now: its timeline.
+        own: requested time of the write.
+    """
+    rollbacks = reversed(now.completed_of(Action.ROLLBACK))
+    undone_by = next((each for each in rollbacks if _undid(locked, each, own)), None)
+    how = "which left no instant" if undone_by is None else f"by the rollback {undone_by.requested}"
+    return LostRaceError(
+        f"Another process rolled this write back, {own}, while it ran ({how}). It found"
+        " the heartbeat of this write expired, because this process stood still for too long, or does not"
+        " look at heartbeats, as hudi-rs. Nothing of this write was committed. Write again.",
+        instant=own,
+    )
+
+
+def _undid(locked: LockedTable, rollback: Instant, own: str) -> bool:
+    if rollback.requested < own:
+        return False
+    try:
+        content = locked.store.read(rollback)
+        return bool(content) and decode_rollback(content, table_root(locked.context.storage)).instant == own
+    except (DrawstringError, OSError):
+        return False
+
+
+def files_deleted(began: Timeline, now: Timeline, own: str) -> LostRaceError:
+    """Return the error of a write that did not find files which it was to read.
+
+    Args:
+        began: the timeline with which the write began.
+        now: the current one.
+        own: requested time of the write.
+    """
+    since = [each for each in now.instants if each not in began.instants and each.requested != own]
+    names = ", ".join(f"the {each.action} {each.requested}" for each in since[-_SHOWN:])
+    return LostRaceError(
+        f"Others deleted files that this write, {own}, was to read, as a clean does; since it began, others"
+        f" put on the timeline: {names}. Nothing of this write was committed. Write again.",
+        instant=own,
+    )
+
+
+def schema_race(own: str, other: Instant | None) -> LostRaceError:
+    """Return the error of a write that changes the schema as another one did meanwhile.
+
+    Args:
+        own: requested time of the write.
+        other: the one that changed the schema; None if that is not known.
+    """
+    which = "Another writer" if other is None else f"The {other.action} {other.requested} of another writer"
+    return LostRaceError(
+        f"{which} changed the schema of the table while this write, {own}, which changes it too, ran. Nothing"
+        " of this write was committed. Write again.",
+        instant=own if other is None else other.requested,
+    )
+
+
+def properties_race(own: str, began: Mapping[str, str], now: Mapping[str, str]) -> LostRaceError:
+    """Return the error of a write while which the properties of the table changed.
+
+    Args:
+        own: requested time of the write.
+        began: the properties with which it began.
+        now: the current ones.
+    """
+    names = ", ".join(sorted(key for key in began.keys() | now.keys() if began.get(key) != now.get(key)))
+    return LostRaceError(
+        f"Another process changed the properties of the table ({names}) while this write, {own}, ran. Nothing"
+        " of this write was committed. Write again.",
+        instant=own,
+        path=PROPERTIES_PATH,
+    )
 
 
 def lost_race(own: str, other: Instant, what: str, clash: Clash) -> LostRaceError:

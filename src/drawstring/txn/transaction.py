@@ -330,7 +330,8 @@ def check_marked(storage: Storage, requested: str, stats: Sequence[WriteStat]) -
     marked = set(Markers(storage, requested).files())
     if any(stat.path not in marked for stat in stats):
         raise ConflictError(
-            "Another process rolled this attempt back while it ran. Run it again.", instant=requested
+            f"Another process took this attempt at {requested} back while it ran. Run it again.",
+            instant=requested,
         )
 
 

@@ -51,7 +51,7 @@ from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Inst
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.inserted_keys import Inserts, KeyRules, may_share_key
-from drawstring.txn.lost_races import Clash, lost_race, lost_to_plan
+from drawstring.txn.lost_races import Clash, lost_race, lost_to_plan, shown
 from drawstring.txn.reach import NO_ROWS, Groups, Reads
 from drawstring.txn.rollback.unschedule import unschedule_clustering
 from drawstring.txn.transaction import LockedTable
@@ -356,6 +356,8 @@ def cancel_conflicting_clusterings(
             continue
         if not unschedule_clustering(locked.rollback_context(), instant, options.failed_writes):
             raise LostRaceError(
-                "A clustering of file groups that this write changes has completed meanwhile. Write again.",
+                f"The clustering {instant.requested} of another process has completed meanwhile and replaced"
+                f" file groups that this write changed: {shown(changed & plan.inputs)}. Nothing of this write"
+                " was committed. Write again.",
                 instant=instant.requested,
             )

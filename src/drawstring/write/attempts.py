@@ -38,6 +38,7 @@ from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER, alive_elsewhere
 from drawstring.txn.locks.service_lease import is_runner_dead
+from drawstring.txn.lost_races import files_deleted, properties_race, rolled_back, schema_race
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import Transaction, flush_files
 from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
@@ -209,16 +210,13 @@ def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:
     locked = facts.locked
     now = locked.store.load()
     if now.find(facts.time) is None:
-        raise LostRaceError(
-            "Another writer rolled this write back while it ran: one that does not look at heartbeats, as"
-            " hudi-rs, or that found the heartbeat of this write expired. Write again.",
-            instant=facts.time,
-        )
+        raise rolled_back(locked, now, facts.time)
     if others := [each for each in now.pending_writes() if each.requested != facts.time]:
         # They come first if their processes had decided to commit when they died or lost the lock.
         now = locked.store.bar_stalled(others)
-    if load_config(locked.context.storage).properties != locked.config.properties:
-        raise LostRaceError("The properties of the table changed while this write ran. Write again.")
+    properties = load_config(locked.context.storage).properties
+    if properties != locked.config.properties:
+        raise properties_race(facts.time, locked.config.properties, properties)
     refuse_conflicts(own, facts.timeline, now, locked)
     if any(each.action is Action.CLEAN and each not in facts.timeline.instants for each in now.instants):
         # It may have dropped a partition that was empty until this write put its first file there.
@@ -268,11 +266,9 @@ def schema_to_commit(facts: WriteFacts, schema_json: str, now: Timeline, options
     is_latest = all(write.requested < facts.time for write in now.writes())
     if is_latest and current == began:
         return schema_json
-    raise LostRaceError(
-        "Another writer changed the schema of the table while this write, which changes it too, ran. Write"
-        " again.",
-        instant=facts.time,
-    )
+    since = [each for each in now.writes() if facts.timeline.write_at(each.requested) is None]
+    others = (each for each in since if locked.store.commit_metadata(each).schema_json not in (None, began))
+    raise schema_race(facts.time, next(others, None))
 
 
 @contextmanager
@@ -291,21 +287,23 @@ def beside_others(transaction: Transaction, facts: WriteFacts) -> Iterator[None]
             transaction.locked.store.flush()
             yield
     except (DrawstringError, OSError) as error:
-        if _is_lost_race(error, transaction, facts):
-            raise LostRaceError(
-                "Another writer rolled this write back, or a clean deleted files that it was to read. Write"
-                " again.",
-                instant=facts.time,
-            ) from error
+        if (lost := _race_behind(error, transaction, facts)) is not None:
+            raise lost from error
         raise
 
 
-def _is_lost_race(error: DrawstringError | OSError, transaction: Transaction, facts: WriteFacts) -> bool:
+def _race_behind(
+    error: DrawstringError | OSError, transaction: Transaction, facts: WriteFacts
+) -> LostRaceError | None:
+    """Return the race that a write lost if that is why it failed, else None."""
+    own = transaction.instant.requested
     try:
         now = transaction.locked.store.load()
     except (DrawstringError, OSError):
-        return False
-    if now.find(transaction.instant.requested) is None:
-        return True
-    others = tuple(each for each in now.instants if each.requested != transaction.instant.requested)
-    return isinstance(error, FileNotFoundError | MissingFileError) and others != facts.timeline.instants
+        return None
+    if now.find(own) is None:
+        return rolled_back(transaction.locked, now, own)
+    others = tuple(each for each in now.instants if each.requested != own)
+    if isinstance(error, FileNotFoundError | MissingFileError) and others != facts.timeline.instants:
+        return files_deleted(facts.timeline, now, own)
+    return None
