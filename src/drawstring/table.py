@@ -1475,7 +1475,8 @@ class Table:
             options: options by Hudi's keys, as in `{"hoodie.compact.inline.max.delta.commits": 3}`.
 
         Returns:
-            An iterator over the services that did something or failed, each when it is finished.
+            An iterator over the services that did something or failed, each when it is finished, and then
+            over the plans that another process runs (`left_to`).
 
         Raises:
             InvalidError: an option is invalid. An error of a service is the `error` of its entry.

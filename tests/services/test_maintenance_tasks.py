@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from drawstring.model.instant import Action
 from drawstring.model.result import CleanResult
 from drawstring.services import maintenance_tasks as duties
 from drawstring.table import Table
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.locks.service_lease import service_lease
 from drawstring.txn.table_context import TableContext
 from tests.support.compaction import FIRST, MERGED, NEWER, logged
 from tests.support.rows import held, rides
@@ -109,7 +113,38 @@ def test_the_command_looks_after_many_tables_and_says_what_it_did(
     assert "1 service failed" in captured.err
     one.upsert(rides(("a", "rome", 9, 9.0)))
     assert app.run(["run-services", one.uri, *option, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["result"]["operation"] == "compact"
+    (done,) = json.loads(capsys.readouterr().out)
+    assert (done["table"], done["service"]) == (one.uri, "compaction")
+    assert (done["result"]["operation"], done["error"], done["left_to"]) == ("compact", None, None)
+    nothing_due = ("--option", "hoodie.clean.automatic=false", "--option", "hoodie.archive.automatic=false")
+    assert app.run(["run-services", one.uri, *nothing_due, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert app.run(["run-services", str(tmp_path / "nothing"), "--json"]) == 2
+    (failed,) = json.loads(capsys.readouterr().out)
+    assert (failed["error"]["kind"], failed["result"]) == ("InvalidError", None)
+    assert "not a Hudi table" in failed["error"]["message"]
+
+
+@pytest.mark.parametrize("is_engine", [False, True], ids=["process", "engine"])
+def test_a_plan_that_others_run_is_told_to_be_left_to_them(
+    is_engine: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = logged(path=tmp_path / "rides")
+    plan = table.schedule_compaction() or ""
+    context = table._context
+    with ExitStack() as stack:
+        if is_engine:
+            context.storage.put(f"{HEARTBEAT_FOLDER}/{plan}", b"")
+        else:
+            stack.enter_context(service_lease(context.storage, context.clock, context.ids, plan))
+        assert app.run(["run-services", table.uri, "--json"]) == 0
+        (left,) = json.loads(capsys.readouterr().out)
+        who = "another engine" if is_engine else f"process {os.getpid()} on "
+        assert (left["service"], left["instant"], left["error"]) == ("compaction", plan, None)
+        assert left["left_to"].startswith(who)
+        assert app.run(["run-services", table.uri]) == 0
+        assert f"compaction: {plan} is left to another process" in capsys.readouterr().out
+    assert plan in {each.requested for each in table.timeline.pending()}
 
 
 def test_the_loop_goes_round_until_it_is_interrupted(

@@ -39,6 +39,7 @@ from drawstring.cli.printable import PrintableFormatter
 
 EXIT_DEFECT = 1
 EXIT_FAULT = 2
+EXIT_INTERRUPTED = 130
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     show,
@@ -92,28 +93,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code; errors become one line on standard error."""
+    """Run one command and return its exit code.
+
+    Errors become one line on standard error, and with --json also a document on standard output.
+    """
+    output.begin()
+    is_json = "--json" in arguments
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(PrintableFormatter())
     try:
         build()(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        return _fail(_usage(error))
+        return _fail(error, is_json, _usage(error))
     except DrawstringError as error:
-        return _fail(str(error))
+        return _fail(error, is_json)
     except BrokenPipeError:
         # The reader of the pipe (`drawstring head ... | head`) closed it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+        told = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+        return _fail(error, is_json, told)
+    except KeyboardInterrupt as error:
+        return _fail(error, is_json, "interrupted", EXIT_INTERRUPTED)
     except Exception as error:
         if os.environ.get("DRAWSTRING_TRACEBACK"):
             raise
         hint = "Please report it. DRAWSTRING_TRACEBACK=1 shows the traceback."
-        return _fail(f"A defect of drawstring: {type(error).__name__}: {error}. {hint}", EXIT_DEFECT)
+        told = f"A defect of drawstring: {type(error).__name__}: {error}. {hint}"
+        return _fail(error, is_json, told, EXIT_DEFECT)
     return 0
 
 
@@ -127,8 +135,10 @@ def _usage(error: CycloptsError) -> str:
     return f"{told} See: {' '.join(('drawstring', *(error.command_chain or ())))} --help"
 
 
-def _fail(message: str, code: int = EXIT_FAULT) -> int:
-    output.print_error(message)
+def _fail(error: BaseException, is_json: bool, message: str | None = None, code: int = EXIT_FAULT) -> int:
+    if is_json:
+        output.print_json_error(output.error_fields(error, message))
+    output.print_error(message or str(error))
     return code
 
 

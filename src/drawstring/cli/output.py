@@ -11,7 +11,7 @@ import datetime as dt
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 
@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from drawstring.base.errors import DrawstringError
 from drawstring.cli.printable import printable, printable_json
 from drawstring.model.result import Result
 
@@ -39,9 +40,43 @@ def print_error(text: str) -> None:
     Console(stderr=True, soft_wrap=True).print(Text.assemble(("drawstring:", "bold red"), " ", line))
 
 
+_printed: list[bool] = []
+"""Not empty once this call of a command has printed a JSON document."""
+
+
+def begin() -> None:
+    """Forget what an earlier call of a command in this process printed."""
+    _printed.clear()
+
+
+def print_json_error(error: Mapping[str, Value]) -> None:
+    """Print an error as the JSON document of a call, unless the call has printed one that tells of it."""
+    if not _printed:
+        print_json({"error": error})
+
+
+def error_fields(error: BaseException, message: str | None = None) -> dict[str, Value]:
+    """Return an error for JSON output: its kind (`base.errors` has six), what happened, and where.
+
+    Args:
+        error: the error.
+        message: what to tell people; None for the text of the error.
+    """
+    known = error if isinstance(error, DrawstringError) else DrawstringError(message or str(error))
+    kinds = [kind for kind in type(error).__mro__ if DrawstringError in kind.__bases__]
+    return {
+        "kind": (*kinds, type(error))[0].__name__,
+        "message": message or known.message,
+        "table": known.table,
+        "instant": known.instant,
+        "file": known.path,
+    }
+
+
 def print_json(value: Value) -> None:
     """Print one JSON document."""
     document = json.dumps(as_json(value), indent=2, ensure_ascii=False, allow_nan=False)
+    _printed.append(True)
     sys.stdout.write(printable_json(document) + "\n")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -18,7 +18,7 @@ from drawstring.config.keys.failed_writes import FailedWritesPolicy
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.model.clean import CleanPolicy
-from drawstring.model.instant import Action
+from drawstring.model.instant import PLANNED_ACTIONS, Action
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
 from drawstring.services.archiving.run import archive
 from drawstring.services.cleaning.run import clean, clean_after_commit, cutoff_of
@@ -33,6 +33,8 @@ from drawstring.services.progress import Progress
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
+from drawstring.txn.heartbeats import alive_elsewhere
+from drawstring.txn.locks.service_lease import is_leased, runner_of
 from drawstring.txn.table_context import TableContext
 from drawstring.write.write_outcome import WriteOutcome
 
@@ -135,17 +137,21 @@ class ServiceContext:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """The outcome of a task that had something to do.
+    """The outcome of a task that had something to do, or a plan that is left to the process that runs it.
 
     Attributes:
-        task: name of the task.
-        result: result of the task; None if it failed.
+        task: name of the task; of a plan that is left, its action.
+        result: result of the task; None if it failed, and of a plan that is left.
         error: the exception if it failed.
+        instant: requested time of a plan that is left.
+        left_to: the process that runs that plan, as text for people.
     """
 
     task: str
     result: Result | None = None
     error: Exception | None = None
+    instant: str | None = None
+    left_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +229,8 @@ def run_tasks(
         progress: returns the progress callback of a task, given its name.
 
     Yields:
-        The outcome of each task that did something or failed.
+        The outcome of each task that did something or failed, and then of each plan that another process
+        runs.
 
     Raises:
         InvalidError: there is no table.
@@ -246,6 +253,21 @@ def run_tasks(
         else:
             if result is not None:
                 yield TaskOutcome(task.name, result)
+    with suppress(DrawstringError, OSError):  # the tasks have told of what is wrong with the table
+        yield from _left(context, config, options)
+
+
+def _left(context: TableContext, config: TableConfig, options: WriteOptions) -> Iterator[TaskOutcome]:
+    """Yield the plans that other processes run."""
+    storage, clock, ids = context.storage, context.clock, context.ids
+    pending = TimelineStore(storage, config, clock).load().pending_of(*PLANNED_ACTIONS)
+    alive = alive_elsewhere(storage, clock, pending, options.failed_writes)
+    for each in pending:
+        if is_leased(storage, clock, ids, each.requested):
+            who = runner_of(storage, clock, ids, each.requested)
+            yield TaskOutcome(str(each.action), instant=each.requested, left_to=who)
+        elif each in alive:
+            yield TaskOutcome(str(each.action), instant=each.requested, left_to="another engine")
 
 
 def _clean(service: ServiceContext) -> Result | None:

@@ -39,23 +39,27 @@ def run_services(
     """Run the due table services (compact, cluster, expire, clean, archive) and the scheduled plans.
 
     Partitions expire if hoodie.partition.ttl.inline is set. A failure is reported and retried in the next
-    round; without --watch, the exit code is 2.
+    round; without --watch, the exit code is 2. With --json each round prints one list, which is empty if
+    nothing was due.
     """
     if not paths:
         raise InvalidError("No tables were given. Give their paths: drawstring run-services PATH...")
     given = named_values(option)
 
     def run_round() -> int:
-        failures = 0
+        outcomes = []
         for path in paths:
-            idle = not watch and not as_json
+            idle = not watch
             for done in _outcomes(path, given, storage_option):
                 idle = False
-                failures += done.error is not None
-                _tell(path, done, as_json)
-            if idle:
+                outcomes.append((path, done))
+                if not as_json:
+                    _say(f"{path}: {done.task}: {_told(done)}")
+            if idle and not as_json:
                 _say(f"{path}: nothing was due")
-        return failures
+        if as_json:
+            output.print_json([_fields(path, done) for path, done in outcomes])
+        return sum(done.error is not None for _, done in outcomes)
 
     if watch:
         if not as_json:
@@ -88,13 +92,15 @@ def _outcomes(path: str, given: dict[str, str], storage_option: tuple[str, ...])
             yield TaskOutcome("open", error=error)
 
 
-def _tell(path: str, done: TaskOutcome, as_json: bool) -> None:
-    if as_json:
-        result = output.result_fields(done.result) if done.result else None
-        error = _reason(done.error) if done.error else None
-        output.print_json({"table": path, "service": done.task, "result": result, "error": error})
-    else:
-        _say(f"{path}: {done.task}: {_told(done)}")
+def _fields(path: str, done: TaskOutcome) -> dict[str, output.Value]:
+    return {
+        "table": path,
+        "service": done.task,
+        "result": output.result_fields(done.result) if done.result else None,
+        "error": output.error_fields(done.error) if done.error else None,
+        "instant": done.instant,
+        "left_to": done.left_to,
+    }
 
 
 def _say(text: str) -> None:
@@ -102,6 +108,8 @@ def _say(text: str) -> None:
 
 
 def _told(done: TaskOutcome) -> str:
+    if done.left_to is not None:
+        return f"{done.instant} is left to another process, which runs it ({done.left_to})"
     match done.result:
         case None:
             return f"failed: {_reason(done.error)}"
