@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
+from drawstring.base.errors import DrawstringError, InvalidError, NoTableError, UnsupportedError
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
 from drawstring.config.options.read_options import table_options
@@ -20,7 +20,8 @@ from drawstring.config.table.config import KeyGeneratorType, TableType, table_co
 from drawstring.config.table.creation import new_table_properties
 from drawstring.config.table.key_generators import registered_key_generator
 from drawstring.config.table.kinds import typed_columns
-from drawstring.config.table.virtual_keys import DROPPED
+from drawstring.config.table.new_keys import CLASS_KEY, TYPE_KEY
+from drawstring.config.table.virtual_keys import DROPPED, META_FIELDS
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
 from drawstring.index.bucket.simple_bucket import BucketCounts, encode_counts
@@ -31,6 +32,7 @@ from drawstring.query.table_place import table_above
 from drawstring.schema.avro import arrow_to_avro, record_name
 from drawstring.schema.evolve import evolve
 from drawstring.schema.meta import without_meta
+from drawstring.schema.nested import type_at
 from drawstring.schema.normal import normalise
 from drawstring.storage import open_storage
 from drawstring.storage.paths import folders_above
@@ -249,6 +251,7 @@ def described(
         ("ordering", definition.ordering),
     ):
         _check_columns(what, names, columns)
+    _check_nested(definition, extra, columns)
     is_dropped = extra.get(DROPPED, "").lower() == "true"
     left_out = typed_columns(definition.partition_by)[0] if is_dropped else ()
     stored = pa.schema([field for field in columns if field.name not in left_out])
@@ -317,16 +320,35 @@ def _check_key_types(properties: Mapping[str, str], definition: TableDefinition,
             )
 
 
+def _check_nested(definition: TableDefinition, extra: Mapping[str, str], columns: pa.Schema) -> None:
+    """Check that a table with nested key fields has what they need."""
+    fields = (*definition.record_key, *typed_columns(definition.partition_by)[0])
+    nested = [name for name in fields if name not in columns.names]
+    is_timestamp = "TIMESTAMP" in (extra.get(TYPE_KEY) or extra.get(CLASS_KEY) or "").upper()
+    is_lean = extra.get(DROPPED, "").lower() == "true" or extra.get(META_FIELDS, "").lower() == "false"
+    if nested and (is_timestamp or is_lean):
+        raise UnsupportedError(
+            f"The field {nested[0]} is nested in a column, which this release does not support together with"
+            f" a TIMESTAMP key generator, {DROPPED} or {META_FIELDS}=false. Use a column of its own, or leave"
+            " these out."
+        )
+
+
 def _check_columns(what: str, names: tuple[str, ...], columns: pa.Schema) -> None:
     """Check that columns exist, are named once, and have suitable types."""
     for column in names:
-        if column not in columns.names:
+        kind = type_at(column, columns)
+        if kind is None:
             near = get_close_matches(column, columns.names, 1)
             hint = f"Did you mean {near[0]}?" if near else f"The columns are {', '.join(columns.names)}."
             raise InvalidError(f"{what} names a column {column} that the schema lacks. {hint}")
         if names.count(column) > 1:
             raise InvalidError(f"{what} names column {column} more than once. Name it once.")
-        kind = columns.field(column).type
+        if what == "ordering" and column not in columns.names:
+            raise UnsupportedError(
+                f"Ordering field {column} is nested in a column, by which this release cannot order records."
+                " Add a column of its own."
+            )
         if what != "ordering":
             java_text(pa.nulls(0, kind), column)
         elif pa.types.is_nested(kind):

@@ -108,6 +108,29 @@ def test_both_find_the_keys_that_the_other_made(
     assert sorted_rows(theirs, META) == sorted_rows(ours, META)
 
 
+NESTED = pa.schema([("a", pa.struct([("k", pa.string()), ("c", pa.string())])), ("ts", pa.int64())])
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_both_find_keys_inside_a_column(referee: Referee, tmp_path: Path, table_type: str) -> None:
+    def rows(start: int, end: int, ts: int) -> pa.Table:
+        numbers = range(start, end)
+        data = [{"a": {"k": f"k{n}", "c": ("rome", "oslo")[n % 2]}, "ts": ts} for n in numbers]
+        return pa.Table.from_pylist(data, NESTED)
+
+    path = str(tmp_path / "rides")
+    kind = {"hoodie.datasource.write.table.type": table_type}
+    table = drawstring.create(
+        path, NESTED, name="rides", record_key="a.k", partition_by="a.c", ordering="ts", table_type=table_type
+    )
+    table.upsert(rows(0, 6, 1))
+    referee.write(path, rows(3, 8, 2), options_of(9, "a.c", key="a.k", **kind))
+    drawstring.open(path).upsert(rows(5, 10, 3))
+    times = [(f"k{n}", ("rome", "oslo")[n % 2], str(1 + (n > 2) + (n > 4))) for n in range(10)]
+    for found in (drawstring.open(path).scan().to_arrow(), referee.read(path)):
+        assert sorted_rows(found, [*META, "ts"]) == times
+
+
 def test_both_add_to_a_table_without_key_columns(referee: Referee, tmp_path: Path) -> None:
     path = str(tmp_path / "rides")
     table = drawstring.create(path, SCHEMA, name="rides", partition_by="city")

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import MergeMode, TableConfig
 from drawstring.config.table.merge_rules import MYSQL_SEQUENCE
 from drawstring.merge.order import Array
@@ -115,8 +116,19 @@ class Merger(Protocol):
 
 
 def ordering_fields(config: TableConfig) -> tuple[str, ...]:
-    """Return the ordering fields of a table; none for commit-time ordering."""
-    return config.ordering_fields if config.merge_mode is MergeMode.EVENT_TIME_ORDERING else ()
+    """Return the ordering fields of a table; none for commit-time ordering.
+
+    Raises:
+        UnsupportedError: a field is nested in a column.
+    """
+    if config.merge_mode is not MergeMode.EVENT_TIME_ORDERING:
+        return ()
+    if nested := [name for name in config.ordering_fields if "." in name]:
+        raise UnsupportedError(
+            f"The table orders records by {nested[0]}, which is nested in a column. This release cannot merge"
+            " such records; read_optimized queries read what is compacted."
+        )
+    return config.ordering_fields
 
 
 def ordering_of(

@@ -11,12 +11,14 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.agreement import check_against
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
+from drawstring.config.table.kinds import columns_of
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.choose import check_non_blocking, choose_index, log_index_cliques
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.protocol import Index
 from drawstring.merge.record_mergers import takes_partial_blocks
+from drawstring.merge.versions import ordering_fields
 from drawstring.metadata.definitions import summarized_columns
 from drawstring.model.commit import WriteOperation
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
@@ -72,6 +74,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     """
     config = facts.locked.config
     check_against(options, config)
+    ordering_fields(config)  # before the first file: records of both kinds of tables are merged at some time
     index = _index(facts, verb, options)
     needed = _needed_columns(config, verb, index)
     schema_json, schema = _schema_after(facts, without_meta(normalise(incoming)), verb, needed, options)
@@ -162,7 +165,7 @@ def setting_only(plan: WritePlan, sets: tuple[str, ...], options: WriteOptions) 
     if not (sets and options.partial_merges) or plan.index.is_global:
         return plan
     columns = tuple(name for name in settings.schema.names if name in (*sets, *config.ordering_fields))
-    written = {*columns, *config.record_key_fields, *config.partition_fields}
+    written = {*columns, *config.key_columns}
     if written >= {*settings.schema.names} or not partial_columns(settings.schema, settings.schema, config):
         return plan
     return replace(plan, settings=replace(settings, partial=columns))
@@ -184,8 +187,7 @@ def partial_columns(incoming: pa.Schema, schema: pa.Schema, config: TableConfig)
         return ()
     if IS_DELETED_COLUMN in schema.names or config.merge_mode is MergeMode.COMMIT_TIME_ORDERING:
         return ()
-    fixed = (*config.record_key_fields, *config.partition_fields)
-    return tuple(name for name in without_meta(incoming).names if name not in fixed)
+    return tuple(name for name in without_meta(incoming).names if name not in config.key_columns)
 
 
 def _schema_after(
@@ -250,7 +252,7 @@ def _key_schema(schema: pa.Schema, config: TableConfig, needed: tuple[str, ...])
 
     Dropped partition columns have the type string.
     """
-    names = dict.fromkeys((*config.record_key_fields, *config.partition_fields))
+    names = config.key_columns
     fields = [schema.field(name) if name in schema.names else pa.field(name, pa.string()) for name in names]
     return pa.schema([each if each.name in needed else each.with_nullable(True) for each in fields])
 
@@ -262,7 +264,7 @@ def _needed_columns(config: TableConfig, verb: Verb, index: Index) -> tuple[str,
     """
     partition = () if verb.is_delete and index.is_global else config.partition_fields
     ordering = () if verb.is_delete else config.ordering_fields
-    return tuple(dict.fromkeys((*config.record_key_fields, *partition, *ordering)))
+    return columns_of((*config.record_key_fields, *partition, *ordering))
 
 
 def _check_columns(incoming: pa.Schema, needed: tuple[str, ...]) -> None:

@@ -67,7 +67,7 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.datasource.write.recordkey.field",
-        "Columns of the record key.",
+        "Columns of the record key, or fields inside columns, as `a.k`.",
         kind=Kind.LIST,
         default=(),
         alternatives=("hoodie.table.recordkey.fields",),

@@ -17,6 +17,7 @@ from drawstring.config.table.key_generators import KeyFunction
 from drawstring.config.table.kinds import (
     KeyGeneratorType,
     TableType,
+    columns_of,
     default_generator,
     generator_of_class,
     generator_of_type,
@@ -122,6 +123,11 @@ class TableConfig:
     def rules(self) -> VersionRules:
         """What the table's version prescribes."""
         return VERSION_RULES[self.version]
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns that hold the record key and partition fields."""
+        return columns_of((*self.record_key_fields, *self.partition_fields))
 
     @property
     def layout(self) -> TimelineLayout:

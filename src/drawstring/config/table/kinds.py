@@ -43,6 +43,11 @@ _BY_CLASS: Final[Mapping[str, KeyGeneratorType]] = {
 }
 
 
+def columns_of(fields: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns that hold key, partition or ordering fields, of which some are nested (`a.k`)."""
+    return tuple(dict.fromkeys(field.partition(".")[0] for field in fields))
+
+
 def split_list(text: str | None) -> tuple[str, ...]:
     """Return the non-empty parts of a comma-separated list, without outer blanks."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())

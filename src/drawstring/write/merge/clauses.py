@@ -117,7 +117,7 @@ class Sides:
     @property
     def fixed(self) -> tuple[str, ...]:
         """Key and partition columns."""
-        return tuple(dict.fromkeys((*self.config.record_key_fields, *self.config.partition_fields)))
+        return self.config.key_columns
 
 
 def insert_as_matched(clauses: Iterable[Clause], sides: Sides) -> bool:

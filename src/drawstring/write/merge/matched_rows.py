@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.config.table.kinds import columns_of
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.column_names import path_in
 from drawstring.expressions.evaluation import evaluated
@@ -313,8 +314,8 @@ def settable(given: Iterable[str], schema: pa.Schema, config: TableConfig) -> di
     if len(set(names.values())) < len(names):
         raise InvalidError(f"A column is set twice: {', '.join(names)}. Set each column once.")
     for what, fixed in (
-        ("record key", config.record_key_fields),
-        ("partition path", config.partition_fields),
+        ("record key", columns_of(config.record_key_fields)),
+        ("partition path", columns_of(config.partition_fields)),
     ):
         if wrong := [name for name in names.values() if name in fixed]:
             raise InvalidError(

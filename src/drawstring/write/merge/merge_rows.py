@@ -94,6 +94,7 @@ class MergeRows:
         """
         facts = facts_for_change(locked)
         config = facts.config
+        _check_key_columns(config)
         source = without_meta(normalise(self.rows.schema))
         default = key_columns_of(config, self.index_type)
         on = matched_columns(self.on, self.aliases, source, facts.schema, default)
@@ -104,6 +105,20 @@ class MergeRows:
         query = query_for_change(facts, names, None)
         by_record = self.is_upsert or (self.on is None and default != config.record_key_fields)
         return BoundMerge(locked.context, self.rows, sides, clauses, query, self.is_upsert, by_record)
+
+
+def _check_key_columns(config: TableConfig) -> None:
+    """Check that the key and partition fields are columns.
+
+    Raises:
+        UnsupportedError: some are nested in columns.
+    """
+    nested = [name for name in (*config.record_key_fields, *config.partition_fields) if "." in name]
+    if nested:
+        raise UnsupportedError(
+            f"The key of the table is nested in a column ({', '.join(nested)}), by which this release cannot"
+            " match rows of a merge or a partial update. Upsert whole rows."
+        )
 
 
 def key_columns_of(config: TableConfig, index_type: str | None) -> tuple[str, ...]:

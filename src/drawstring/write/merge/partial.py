@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
+from drawstring.config.table.kinds import columns_of
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.column_names import check_columns
 from drawstring.filegroups.write.changes import RowAction
@@ -78,8 +79,8 @@ def _check_identified(incoming: pa.Schema, config: TableConfig) -> None:
     """Check that rows say which record they change, and how new they are."""
     roles = {
         **dict.fromkeys(config.ordering_fields, "the ordering column"),
-        **dict.fromkeys(config.partition_fields, "a partition column"),
-        **dict.fromkeys(config.record_key_fields, "a record key column"),
+        **dict.fromkeys(columns_of(config.partition_fields), "a partition column"),
+        **dict.fromkeys(columns_of(config.record_key_fields), "a record key column"),
     }
     there = {name.lower() for name in incoming.names}
     missing = [name for name in roles if name.lower() not in there]
@@ -89,8 +90,7 @@ def _check_identified(incoming: pa.Schema, config: TableConfig) -> None:
 
 
 def _set_columns(incoming: pa.Schema, config: TableConfig) -> list[str]:
-    fixed = (*config.record_key_fields, *config.partition_fields)
-    names = [name for name in incoming.names if name not in fixed]
+    names = [name for name in incoming.names if name not in config.key_columns]
     if not names:
         raise InvalidError("The rows have only key and partition columns. Add the columns to update.")
     return names
