@@ -98,3 +98,17 @@ def test_a_clustering_that_one_failure_stops_stays_requested_at_most(table_type:
         if faulty.changes < steps:
             return
     raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+def test_a_clustering_is_planned_while_an_archiver_takes_an_earlier_plan_away() -> None:
+    table = create(table_type=COW)
+    for batch in range(2):
+        table.insert(rides((f"a{batch}", "rome", batch, -1.0 * batch)), options=NEW_FILE_GROUPS)
+    done = table.cluster(options=SORT)
+    storage = table._context.storage
+    files = (each.path for each in storage.list_files(".hoodie/timeline"))
+    storage.delete([path for path in files if f"{done.instant}.clustering" in path])
+    table.insert(rides(("n", "rome", 9, 9.0)), options=NEW_FILE_GROUPS)
+    rows = held(table)
+    assert table.cluster(options=SORT).instant
+    assert held(table) == rows

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 
+from drawstring.base.errors import MissingFileError
 from drawstring.config.keys.clustering import BASE_FILES, bare
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
@@ -226,4 +227,5 @@ def clusterings_among(
         if instant is None or instant.action is not Action.REPLACE_COMMIT:
             continue
         if store.commit_metadata(instant).operation == WriteOperation.CLUSTER:
-            yield time, decode_clustering_plan(store.read_requested(instant))
+            with suppress(MissingFileError):  # an archiver that lost the table lock is taking it away
+                yield time, decode_clustering_plan(store.read_requested(instant))

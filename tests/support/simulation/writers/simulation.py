@@ -178,7 +178,7 @@ class Simulation:
 
     def _changed(self, process: Process, path: str, data: bytes) -> None:
         with self._failing():
-            self._check_rollback(process, path)
+            self._check_rollback(process, path, data)
             self.history.note(self._doing.get(process.name), path, data)
 
     def _removed(self, path: str) -> None:
@@ -194,11 +194,14 @@ class Simulation:
             self.scheduler.fail(error)
             raise Crash from error
 
-    def _check_rollback(self, process: Process, path: str) -> None:
-        """Make sure that nobody rolls a write back whose process is alive."""
+    def _check_rollback(self, process: Process, path: str, data: bytes) -> None:
+        """Make sure that nobody rolls a write back whose process is alive.
+
+        A heartbeat with a content is for Hudi: with services the lease on the plan decides.
+        """
         folder, _, name = path.rpartition("/")
         now_ms = self.scheduler.now_ms
-        if folder == HEARTBEAT_FOLDER:
+        if folder == HEARTBEAT_FOLDER and not data:
             is_late = now_ms - self._beats.get(name, (process, now_ms))[1] >= ALIVE_MS
             self._beats[name] = (process, 0 if is_late else now_ms)
         time = name.partition("_")[0]
