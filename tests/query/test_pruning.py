@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import drawstring
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
 from drawstring.expressions.predicate import parse_where
 from drawstring.query.pruning import partition_values, partitions_to_read
+from tests.support.tables import new_address
 
 SCHEMA = pa.schema(
     [
@@ -73,6 +76,77 @@ def test_the_default_partition_is_always_read_when_it_may_match() -> None:
     assert read(["a", "__HIVE_DEFAULT_PARTITION__"], config("city"), "city = 'b'") == [
         "__HIVE_DEFAULT_PARTITION__"
     ]
+
+
+MORE = pa.schema(
+    [
+        *SCHEMA,
+        ("at", pa.timestamp("us", "UTC")),
+        ("local", pa.timestamp("us")),
+        ("millis", pa.timestamp("ms", "UTC")),
+        ("fee", pa.decimal128(5, 2)),
+    ]
+)
+CUSTOM = {"key_generator": KeyGeneratorType.CUSTOM, "partition_types": ("SIMPLE", "TIMESTAMP")}
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "values"),
+    [
+        (("at",), "1705314600123456", {"at": datetime(2024, 1, 15, 10, 30, 0, 123456, UTC)}),
+        (("at",), "-1", {"at": datetime(1969, 12, 31, 23, 59, 59, 999999, UTC)}),
+        (("local",), "0", {"local": datetime(1970, 1, 1)}),
+        (("at",), "2024-01-15 10:30:00", {}),
+        (("at",), "99999999999999999999", {}),
+        (("millis",), "1705314600123", {}),
+        (("fee",), "12.50", {"fee": Decimal("12.50")}),
+        (("fee",), "-0.50", {"fee": Decimal("-0.50")}),
+        (("fee",), "13", {}),
+        (("fee",), "1234.50", {}),
+        (("fee",), "-0.00", {}),
+        (("fee",), "1E+1", {}),
+        (("fee",), "NaN", {}),
+    ],
+)
+def test_timestamps_and_decimals_follow_from_their_exact_texts_only(
+    fields: tuple[str, ...], path: str, values: dict[str, Any]
+) -> None:
+    assert partition_values(path, config(*fields), MORE) == values
+
+
+def test_the_simple_columns_of_a_custom_generator_prune() -> None:
+    table = config("city", "at", **CUSTOM)
+    assert partition_values("a/2024-01-15", table, MORE) == {"city": "a"}
+    assert partition_values("a/2024/01/15", table, MORE) == {}
+    assert read(["a/2024", "b/2024"], table, "city = 'b'") == ["b/2024"]
+    unnamed = config("city", "at", key_generator=KeyGeneratorType.CUSTOM)
+    assert partition_values("a/2024", unnamed, MORE) == {}
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(
+    ("kind", "values", "where", "count"),
+    [
+        (pa.timestamp("us", "UTC"), [datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2, 3)],
+         "part >= '2024-01-02'", 2),
+        (pa.timestamp("us"), [datetime(1960, 1, day) for day in (1, 2, 3)], "part = '1960-01-03'", 1),
+        (pa.decimal128(5, 2), [Decimal("1.50"), Decimal("-0.25"), Decimal("20.00")], "part < 2", 2),
+    ],
+)  # fmt: skip
+def test_a_query_reads_the_partitions_of_its_condition_only(
+    kind: pa.DataType, values: list[Any], where: str, count: int, table_type: str
+) -> None:
+    schema = pa.schema([("id", pa.int64()), ("part", kind)])
+    table = drawstring.create(
+        new_address(), schema, record_key="id", partition_by="part", table_type=table_type
+    )
+    for _ in range(2):
+        table.upsert(pa.table({"id": [1, 2, 3], "part": values}, schema))
+    every = table.scan(["id", "part"]).to_arrow().sort_by("id")
+    assert every["part"].to_pylist() == values
+    scan = table.scan(["id", "part"], where=where)
+    assert len(scan.tasks()) == count == scan.to_arrow().num_rows
+    assert scan.to_arrow().sort_by("id") == every.filter(parse_where(where, schema))
 
 
 def test_values_have_the_types_of_the_columns() -> None:

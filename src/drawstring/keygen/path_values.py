@@ -1,13 +1,18 @@
 """Values of partition columns, parsed from partition paths.
 
-Only the SIMPLE and COMPLEX key generators, with columns of text, integers, booleans or dates, make paths
-from which the value follows unambiguously.
+Only the SIMPLE and COMPLEX key generators, and the SIMPLE parts of CUSTOM ones, make paths from which the
+value follows unambiguously, for columns of these types:
+
+    text, integers, booleans, dates
+    timestamps    the number of microseconds; Spark SQL writes another text in Hudi, which tells nothing
+    decimals      with all digits of the scale: Hudi's Spark writer rounds others, as 12.50 to 13
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,7 +21,9 @@ from pyarrow import types as pt
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.keygen.paths import split_path
 
-_PARSEABLE: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX)
+_PARSEABLE: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.CUSTOM)
+_SIMPLE: Final = "SIMPLE"
+_EPOCH: Final = datetime(1970, 1, 1)
 _SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
 
 
@@ -35,15 +42,22 @@ def path_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[str, 
     texts = split_path(path, fields, hive_style=config.hive_style, url_encode=config.url_encode)
     ambiguous = config.rules.ambiguous_partition
     values = {}
-    for name, text in zip(fields, texts or (), strict=False):
-        if name not in schema.names:
+    for name, kind, text in zip(fields, _kinds(config), texts or (), strict=False):
+        if name not in schema.names or kind != _SIMPLE:
             continue
         if text is not None and text == ambiguous:
             continue
-        value = None if text is None else parse_value(text, schema.field(name).type)
+        value = None if text is None else _parsed(text, schema.field(name).type)
         if text is None or value is not None:
             values[name] = value
     return values
+
+
+def _kinds(config: TableConfig) -> tuple[str, ...]:
+    """Return the type of each partition field; none if the table does not say them."""
+    if config.path_generator is KeyGeneratorType.CUSTOM:
+        return config.partition_types
+    return (_SIMPLE,) * len(config.partition_fields)
 
 
 def parse_value(text: str, kind: pa.DataType) -> Any:
@@ -55,6 +69,33 @@ def parse_value(text: str, kind: pa.DataType) -> Any:
             except (ValueError, KeyError):
                 return None
     return None
+
+
+def _parsed(text: str, kind: pa.DataType) -> Any:
+    """Return the value that a key generator wrote as a text, None if the text may mean something else."""
+    try:
+        if pt.is_timestamp(kind):
+            return _moment(text, kind)
+        return _decimal(text, kind) if pt.is_decimal(kind) else parse_value(text, kind)
+    except (ValueError, OverflowError, InvalidOperation):
+        return None
+
+
+def _moment(text: str, kind: pa.TimestampType) -> datetime:
+    if kind.unit != "us":
+        raise ValueError(text)
+    local = _EPOCH + timedelta(microseconds=_whole_number(text))
+    return local if kind.tz is None else local.replace(tzinfo=UTC)
+
+
+def _decimal(text: str, kind: pa.DataType) -> Decimal:
+    number = Decimal(text)
+    digits = len(text.lstrip("-").replace(".", "").lstrip("0"))
+    has_scale = number.is_finite() and number.as_tuple().exponent == -kind.scale
+    is_canonical = format(number, "f") == text and not (number.is_zero() and number.is_signed())
+    if not (has_scale and is_canonical) or digits > kind.precision:
+        raise ValueError(text)
+    return number
 
 
 def _whole_number(text: str) -> int:
