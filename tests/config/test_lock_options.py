@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 
+from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.locks import without_provider
 from drawstring.config.options.read_options import ReadOptions
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.storage.local import LocalStorage
+from drawstring.txn.locks.providers import provided_lock
+from tests.support.storages import memory
 
 LOCK = "hoodie.write.lock."
 
@@ -55,6 +60,47 @@ def test_a_lock_that_is_described_has_to_be_chosen(key: str, provider: str) -> N
         WriteOptions.parse({f"{LOCK}{key}": "1", "hoodie.write.concurrency.mode": "SINGLE_WRITER"})
     assert WriteOptions.parse({f"{LOCK}{key}": "1", f"{LOCK}provider": "own"}).locking.provider == "own"
     ReadOptions.parse({f"{LOCK}{key}": "1"})
+
+
+@pytest.mark.parametrize(
+    ("chosen", "key", "provider"),
+    [
+        ("storage", "zookeeper.url", "zookeeper"),
+        ("zookeeper_implicit", "dynamodb.table", "dynamodb"),
+        ("org.apache.hudi.client.transaction.lock.InProcessLockProvider", "filesystem.path", "file_system"),
+    ],
+)
+def test_a_lock_that_is_described_beside_another_one_is_refused(chosen: str, key: str, provider: str) -> None:
+    with pytest.raises(InvalidError, match=f"{key} describes .*provider={chosen}.*provider={provider}"):
+        WriteOptions.parse({f"{LOCK}provider": chosen, f"{LOCK}{key}": "z:1"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"hoodie.write.concurrency.mode": "SINGLE_WRITER"},
+        {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"},
+        {"hoodie.clean.failed.writes.policy": "EAGER"},
+    ],
+)
+def test_early_detection_is_refused_where_it_does_nothing(given: dict[str, str]) -> None:
+    early = {"hoodie.write.concurrency.early.conflict.detection.enable": "true"}
+    with pytest.raises(InvalidError, match=r"does nothing with .*OPTIMISTIC_CONCURRENCY_CONTROL"):
+        WriteOptions.parse({**given, **early})
+    assert WriteOptions.parse(early).concurrency.detects_early
+
+
+@pytest.mark.parametrize(("chosen", "is_told"), [("", True), ("in_process", True), ("storage", False)])
+def test_options_of_leases_that_do_nothing_are_told(
+    chosen: str, is_told: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lock = {f"{LOCK}provider": chosen} if chosen else {}
+    settings = WriteOptions.parse({**lock, f"{LOCK}storage.validity.timeout.secs": "60"}).locking
+    for _ in range(2):
+        provided_lock(LocalStorage(str(tmp_path)), SystemClock(), SystemIds(), settings)
+    assert caplog.text.count("hoodie.write.lock.storage.* do nothing") == is_told
+    provided_lock(memory(), SystemClock(), SystemIds(), WriteOptions.parse(dict(settings.given)).locking)
+    assert caplog.text.count("do nothing on memory:") == (chosen == "in_process")
 
 
 def test_beside_an_old_table_only_options_of_the_own_lock_are_left() -> None:

@@ -14,10 +14,9 @@ from drawstring.txn.locks.table_lock import LOCK_FOLDER
 from tests.support.interleavings import OPTIMISTIC, interleave
 from tests.support.interrupted import ActingClock, Standing, slept, upserting, while_it_sleeps
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, filled, table_at
+from tests.support.tables import COW, MOR, filled, table_at
 
 EARLY = {**OPTIMISTIC, "hoodie.write.concurrency.early.conflict.detection.enable": "true"}
-NON_BLOCKING = {**EARLY, "hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}
 ONE_ATTEMPT = {"hoodie.write.num.retries.on.conflict.failures": "0"}
 FIRST, SECOND = ("a", "rome", 5, 5.0), ("b", "rome", 7, 7.0)
 kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
@@ -116,18 +115,10 @@ def test_nobody_gives_way_to_a_dead_writer() -> None:
     assert SECOND in held(table)
 
 
-@pytest.mark.parametrize(
-    ("options", "properties"),
-    [
-        (OPTIMISTIC, {}),
-        (NON_BLOCKING, BUCKETS),
-    ],
-    ids=["by default", "non-blocking"],
-)
-def test_conflicts_show_at_the_commit(options: dict[str, str], properties: dict[str, str]) -> None:
-    table = filled(table_type=MOR, properties=properties)
+def test_by_default_conflicts_show_at_the_commit() -> None:
+    table = filled(table_type=MOR)
     first = standing(table)
-    table.upsert(rides(("a", "rome", 7, 7.0)), options={**options, **ONE_ATTEMPT})
+    table.upsert(rides(("a", "rome", 7, 7.0)), options={**OPTIMISTIC, **ONE_ATTEMPT})
     first.finish()
     assert ("a", "rome", 7, 7.0) in held(table)
 

@@ -45,13 +45,20 @@ class FailedWrites:
         """Return both settings with their defaults, which depend on each other.
 
         Raises:
-            InvalidError: the policy EAGER, which would roll live writers back, with a mode of several.
+            InvalidError: the policy EAGER, which would roll live writers back, with a mode of several; early
+                detection of conflicts in a mode without it.
         """
         is_eager = self.policy == FailedWritesPolicy.EAGER
         mode = concurrency.mode or (
             ConcurrencyMode.SINGLE_WRITER.value if is_eager else ConcurrencyMode.OPTIMISTIC.value
         )
         settled = replace(concurrency, mode=mode)
+        if concurrency.detects_early and mode != ConcurrencyMode.OPTIMISTIC:
+            raise InvalidError(
+                "hoodie.write.concurrency.early.conflict.detection.enable=true does nothing with"
+                f" hoodie.write.concurrency.mode={mode}: writes do not give way there. Drop it, or set the"
+                f" mode to {ConcurrencyMode.OPTIMISTIC}."
+            )
         if mode == ConcurrencyMode.SINGLE_WRITER:
             return settled, replace(self, policy=self.policy or FailedWritesPolicy.EAGER.value)
         if is_eager:

@@ -114,8 +114,7 @@ class LockSettings:
         """
         texts = {key.lower(): text_of(value) or "" for key, value in given.items()}
         settings = cls(**fields, given={key: texts[key] for key in texts if key.startswith(_HANDED_ON)})
-        if not settings.provider:
-            _check_not_described(settings.given)
+        _check_described(settings)
         validity, renew = settings.lease_seconds, settings.renew_seconds
         if validity and renew and validity < _RENEWALS_MIN * renew:
             raise InvalidError(
@@ -168,18 +167,24 @@ def _known_provider(text: str) -> ProviderName | None:
     return by_class or next((name for name in ProviderName if name == named.lower()), None)
 
 
-def _check_not_described(given: Mapping[str, str]) -> None:
+def _check_described(settings: LockSettings) -> None:
     """Refuse the description of a lock that nothing would take, as Hudi's writers may well take it.
+
+    A provider of a user's own may read what it likes, and who names the table's own lock wants no other.
 
     Raises:
         InvalidError: an option says where a lock is, and none says to take it.
     """
-    for key in sorted(key for key, text in given.items() if text):
+    chosen = settings.known_provider
+    if chosen is None or (settings.provider and chosen is ProviderName.OWN):
+        return
+    for key in sorted(key for key, text in settings.given.items() if text):
         for prefix, provider in _DESCRIBING.items():
-            if key.startswith(prefix):
+            if key.startswith(prefix) and not chosen.startswith(provider):
+                instead = f" with {LOCK_PROVIDER}={settings.provider}" if settings.provider else ""
                 raise InvalidError(
-                    f"{key} describes a lock that the write would not take, so that others would not see it."
-                    f" Set {LOCK_PROVIDER}={provider} as well, or drop the option."
+                    f"{key} describes a lock that the write would not take{instead}, so that others would not"
+                    f" see it. Set {LOCK_PROVIDER}={provider}, or drop the option."
                 )
 
 

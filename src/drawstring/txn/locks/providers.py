@@ -6,7 +6,9 @@ A user's own provider is an entry point of the group `drawstring.lock_providers`
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
@@ -21,6 +23,7 @@ from drawstring.txn.locks.lease_lock import LEASE_MS, RENEW_SECONDS, LeaseLock
 from drawstring.txn.locks.protocol import Lock, LockProvider
 from drawstring.txn.locks.zookeeper_lock import zookeeper_lock
 
+_log: Final = logging.getLogger("drawstring")
 GROUP: Final = "drawstring.lock_providers"
 _DYNAMODB: Final = (ProviderName.DYNAMODB, ProviderName.DYNAMODB_IMPLICIT)
 _WATCHING_MS: Final = 5000
@@ -41,12 +44,27 @@ def provided_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettin
         UnsupportedError: Hudi has the provider, and drawstring has not.
     """
     name = settings.known_provider
+    is_lease = name is ProviderName.STORAGE or (name is ProviderName.OWN and storage.local_path("") is None)
+    if name is not None and not is_lease and settings.lease_ms_and_renewal is not None:
+        _warn_of_leases(storage.spec.uri, name)
     if name is ProviderName.OWN:
         if storage.local_path("") is not None:
             return None
         name = ProviderName.STORAGE
     provider = _users_own(settings.provider) if name is None else _PROVIDERS[name]
     return provider(storage, clock, ids, settings)
+
+
+@cache
+def _warn_of_leases(uri: str, provider: ProviderName) -> None:
+    """Say once that options of leases do nothing."""
+    _log.warning(
+        "hoodie.write.lock.storage.* do nothing on %s: its lock is that of the provider %s%s, and no lease on"
+        " storage. Drop them.",
+        uri,
+        provider,
+        ", a lock of the operating system" if provider is ProviderName.OWN else "",
+    )
 
 
 def patience_ms(settings: LockSettings, wait_ms: int) -> int:
