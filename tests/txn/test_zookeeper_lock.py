@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.handlers.threading import KazooTimeoutError
 
 import drawstring
 from drawstring.base.clock import SystemClock, SystemIds
@@ -201,6 +203,52 @@ def test_a_server_that_is_not_there_is_named(path: str) -> None:
         lock_of(short).try_acquire()
 
 
+@pytest.mark.parametrize(("wait_ms", "patience_ms"), [(2000, 2000), (0, 1000), (60_000, 15_000)])
+def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_for_the_lock(
+    wait_ms: int, patience_ms: int, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def start(_: KazooClient, timeout: float) -> None:
+        waits.append(timeout)
+        raise KazooTimeoutError("nobody there")
+
+    monkeypatch.setattr(KazooClient, "start", start)
+    given = {
+        "provider": "zookeeper",
+        "zookeeper.url": "zk",
+        "zookeeper.base_path": "/b",
+        "zookeeper.port": 77,
+    }
+    named = {f"hoodie.write.lock.{key}": value for key, value in {**given, "wait_time_ms": wait_ms}.items()}
+    settings = replace(WriteOptions.parse(named).locking, zookeeper_lock_key="k")
+    text = rf"ZooKeeper at zk:77 did not answer for {patience_ms} ms.*connection_timeout_ms"
+    with pytest.raises(UnavailableError, match=text):
+        lock_of(settings).try_acquire()
+    assert waits == [patience_ms / 1000]
+
+
+def test_failed_connections_are_told_by_the_error_alone() -> None:
+    call = """
+import sys
+from drawstring.base.clock import SystemClock, SystemIds
+from drawstring.base.errors import UnavailableError
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.storage.memory import MemoryStorage
+from drawstring.txn.locks.providers import provided_lock
+given = {"provider": "zookeeper_implicit", "zookeeper.url": "127.0.0.1:" + sys.argv[1], "wait_time_ms": 1}
+settings = WriteOptions.parse({"hoodie.write.lock." + key: given[key] for key in given}).locking
+try:
+    provided_lock(MemoryStorage("memory://t"), SystemClock(), SystemIds(), settings).try_acquire()
+except UnavailableError as error:
+    print("told:", error)
+"""
+    port = str(zookeeper_server.free_port())
+    done = subprocess.run([sys.executable, "-c", call, port], capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith("told: ZooKeeper at")
+    assert done.stderr == ""
+
+
 def test_a_table_is_written_under_the_lock(server: ZookeeperServer, path: str) -> None:
     rows = rides(("a", "rome", 1, 1.0))
     table = drawstring.create(memory().spec.uri, rows.schema, record_key="id", name="rides")
@@ -229,7 +277,7 @@ def test_the_name_of_the_table_is_the_key_when_none_is_given(server: ZookeeperSe
 @pytest.mark.parametrize(
     ("given", "missing"),
     [
-        ({"provider": "zookeeper"}, "zookeeper.url"),
+        ({"provider": "zookeeper"}, r"zookeeper.url and hoodie\.write\.lock\.zookeeper.base_path"),
         ({"provider": "zookeeper", "zookeeper.url": "h"}, "zookeeper.base_path"),
         ({"provider": "zookeeper_implicit"}, "zookeeper.url"),
     ],

@@ -141,19 +141,21 @@ class LockSettings:
         """Return the same settings for the table's own lock."""
         return replace(self, provider="")
 
-    def needed(self, value: str, key: str) -> str:
-        """Return the value of an option that the provider cannot do without.
+    def require(self, **values: str) -> None:
+        """Check the options that the provider cannot do without.
 
         Args:
-            value: the value, empty if it was not given.
-            key: end of its key.
+            **values: their values by the ends of their keys, with `__` for a dot; empty if not given.
 
         Raises:
-            InvalidError: it was not given.
+            InvalidError: some were not given; all of them are named.
         """
-        if not value:
-            raise InvalidError(f"{LOCK_PROVIDER}={self.provider} needs {_PREFIX}{key}. Give it as well.")
-        return value
+        missing = [_PREFIX + name.replace("__", ".") for name, value in values.items() if not value]
+        if missing:
+            raise InvalidError(
+                f"{LOCK_PROVIDER}={self.provider} needs {' and '.join(missing)}. Give"
+                f" {'it' if len(missing) == 1 else 'them'} as well."
+            )
 
 
 _OF_SIMPLE_NAME: Final = {name.rpartition(".")[2]: provider for name, provider in HUDI_CLASSES.items()}

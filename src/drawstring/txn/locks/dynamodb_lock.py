@@ -289,7 +289,7 @@ def dynamodb_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettin
     Raises:
         InvalidError: an option is missing or names no region or server, or boto3 is not installed.
     """
-    settings.needed(settings.dynamodb_table, "dynamodb.table")
+    settings.require(dynamodb__table=settings.dynamodb_table)
     if settings.known_provider is ProviderName.DYNAMODB_IMPLICIT:
         key = address_hash(storage.spec.uri)
     else:

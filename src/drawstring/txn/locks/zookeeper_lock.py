@@ -12,6 +12,7 @@ Each lock has a session of its own, from its first request until it is released.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 _SEPARATOR: Final = "lock-"
 _IMPLICIT_KEY: Final = "lock_key"
+_PATIENCE_MS_MIN: Final = 1000
+"""A connection takes its time, even for a write that does not wait for the lock."""
+_log: Final = logging.getLogger("drawstring.zookeeper")
+_log.addHandler(logging.NullHandler())  # each failed attempt of kazoo's is a warning; our error says it once
 
 
 class ZookeeperLock:
@@ -153,6 +158,8 @@ class ZookeeperLock:
 
         settings = self._settings
         alive_seconds = settings.zookeeper_session_ms / 1000
+        if not self._node:  # nothing can be lost yet, and nobody waits for longer than was asked for
+            alive_seconds = min(alive_seconds, _patience_ms(settings) / 1000)
         retry = KazooRetry(
             max_tries=settings.retries + 1,
             delay=settings.retry_ms / 1000,
@@ -178,8 +185,8 @@ class ZookeeperLock:
 
     def _unavailable(self, error: Exception) -> UnavailableError:
         return UnavailableError(
-            f"ZooKeeper at {self._settings.zookeeper_url} failed ({type(error).__name__}: {error}). Check"
-            " that it runs and can be reached, then try again.",
+            f"ZooKeeper at {_address(self._settings)} failed ({type(error).__name__}: {error}). Check that it"
+            " runs and can be reached, then try again.",
             path=self._path,
         )
 
@@ -201,12 +208,14 @@ def zookeeper_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSetti
         InvalidError: an option is missing or names no server, or kazoo is not installed.
     """
     _check_installed(settings)
-    _check_servers(settings.needed(settings.zookeeper_url, "zookeeper.url"), settings.zookeeper_port)
     if settings.known_provider is ProviderName.ZOOKEEPER_IMPLICIT:
+        settings.require(zookeeper__url=settings.zookeeper_url)
+        _check_servers(settings)
         return ZookeeperLock(f"/tmp/{address_hash(storage.spec.uri)}/{_IMPLICIT_KEY}", ids, settings)
-    base_path = settings.needed(settings.zookeeper_base_path, "zookeeper.base_path")
+    settings.require(zookeeper__url=settings.zookeeper_url, zookeeper__base_path=settings.zookeeper_base_path)
+    _check_servers(settings)
     key = settings.zookeeper_lock_key or load_config(storage).name
-    return ZookeeperLock(f"{base_path}/{key}", ids, settings)
+    return ZookeeperLock(f"{settings.zookeeper_base_path}/{key}", ids, settings)
 
 
 def _check_installed(settings: LockSettings) -> None:
@@ -219,10 +228,11 @@ def _check_installed(settings: LockSettings) -> None:
         ) from error
 
 
-def _check_servers(url: str, port: int) -> None:
+def _check_servers(settings: LockSettings) -> None:
     """Refuse addresses that kazoo cannot take apart, which it does only when it connects."""
     from kazoo.hosts import collect_hosts
 
+    url, port = settings.zookeeper_url, settings.zookeeper_port
     try:
         collect_hosts(_servers("localhost", port))
     except ValueError as error:
@@ -254,22 +264,36 @@ def _begin_session(settings: LockSettings) -> KazooClient:
 
     pauses = {"delay": settings.retry_ms / 1000, "max_delay": settings.retry_ms_max / 1000}
     client = KazooClient(
-        _servers(settings.zookeeper_url, settings.zookeeper_port),
+        _address(settings),
         timeout=settings.zookeeper_session_ms / 1000,
         connection_retry={"max_tries": -1, **pauses},
+        logger=_log,
     )
+    wait_ms = min(settings.zookeeper_connection_ms, _patience_ms(settings))
     try:
-        client.start(settings.zookeeper_connection_ms / 1000)
+        client.start(wait_ms / 1000)
     except KazooTimeoutError as error:
+        with suppress(Exception):
+            client.close()
         raise UnavailableError(
-            f"ZooKeeper at {settings.zookeeper_url} did not answer for {settings.zookeeper_connection_ms} ms."
-            " Check hoodie.write.lock.zookeeper.url, and that the servers run."
+            f"ZooKeeper at {_address(settings)} did not answer for {wait_ms} ms. Check that the servers run"
+            " and hoodie.write.lock.zookeeper.url names them; a longer wait needs"
+            " hoodie.write.lock.zookeeper.connection_timeout_ms and hoodie.write.lock.wait_time_ms."
         ) from error
     return client
 
 
-def _servers(url: str, port: int) -> str:
+def _patience_ms(settings: LockSettings) -> int:
+    """Return how long to wait for ZooKeeper at most before the lock is asked for."""
+    return max(settings.wait_ms, _PATIENCE_MS_MIN)
+
+
+def _address(settings: LockSettings) -> str:
     """Return the servers, each with its port, and the folder that the whole path is below, if any."""
+    return _servers(settings.zookeeper_url, settings.zookeeper_port)
+
+
+def _servers(url: str, port: int) -> str:
     hosts, slash, folder = url.partition("/")
     with_ports = (host.strip() if ":" in host else f"{host.strip()}:{port}" for host in hosts.split(","))
     return ",".join(with_ports) + slash + folder
