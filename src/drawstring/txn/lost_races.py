@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import DrawstringError, LostRaceError
-from drawstring.formats.metadata.rollback import decode_rollback
+from drawstring.base.errors import LostRaceError
 from drawstring.model.instant import Action, Instant
 from drawstring.timeline.properties_store import PROPERTIES_PATH
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.reach import Groups
-from drawstring.txn.rollback.rollback import table_root
 from drawstring.txn.transaction import LockedTable
+from drawstring.txn.undone import undoing
 
 _SHOWN: Final = 5
 _RETRIES: Final = "hoodie.write.num.retries.on.conflict.failures"
@@ -58,25 +57,14 @@ def rolled_back(locked: LockedTable, now: Timeline, own: str) -> LostRaceError:
         now: its timeline.
         own: requested time of the write.
     """
-    rollbacks = reversed(now.completed_of(Action.ROLLBACK))
-    undone_by = next((each for each in rollbacks if _undid(locked, each, own)), None)
-    how = "which left no instant" if undone_by is None else f"by the rollback {undone_by.requested}"
+    undo = undoing(locked.store, now, own)
+    how = "which left no instant" if undo is None else f"by the {undo.action} {undo.requested}"
     return LostRaceError(
         f"Another process rolled this write back, {own}, while it ran ({how}). It found"
         " the heartbeat of this write expired, because this process stood still for too long, or does not"
         " look at heartbeats, as hudi-rs. Nothing of this write was committed. Write again.",
         instant=own,
     )
-
-
-def _undid(locked: LockedTable, rollback: Instant, own: str) -> bool:
-    if rollback.requested < own:
-        return False
-    try:
-        content = locked.store.read(rollback)
-        return bool(content) and decode_rollback(content, table_root(locked.context.storage)).instant == own
-    except (DrawstringError, OSError):
-        return False
 
 
 def files_deleted(began: Timeline, now: Timeline, own: str) -> LostRaceError:

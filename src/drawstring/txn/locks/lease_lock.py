@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.base.process import this_process
 from drawstring.base.threads import Renewal
 from drawstring.storage.protocol import Storage
@@ -144,9 +145,14 @@ class LeaseLock:
         if self._version is None:
             raise ConflictError(
                 "The lease on the table was lost, because this process stood still for longer than it lasts."
-                f" Its last owner is {self.holder()}. Retry the operation.",
+                f"{self._last_owner()} Retry the operation.",
                 path=self._path,
             )
+
+    def _last_owner(self) -> str:
+        with suppress(DrawstringError, OSError):  # the lock is lost, whoever has it
+            return f" Its last owner is {self.holder()}."
+        return ""
 
     def renew(self) -> None:
         """Extend the lease, or notice that it is lost."""
