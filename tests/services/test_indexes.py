@@ -97,6 +97,38 @@ def test_queries_and_writes_use_the_indexes() -> None:
         assert 7 in scan.to_arrow().column("id").to_pylist()
 
 
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("meta_fields", ["true", "false"])
+def test_changes_of_single_columns_are_in_the_index(table_type: str, meta_fields: str) -> None:
+    table = made(table_type, properties={"hoodie.populate.meta.fields": meta_fields})
+    table.create_index("record_index")
+    table.create_index("by_name", "name")
+    keyed = pa.table({"id": pa.array([5, 6], pa.int32()), "part": ["p1", "p2"], "ts": [10**6] * 2})
+    changes: list[Callable[[], Any]] = [
+        lambda: table.update("id = 4", {"name": "'updated'"}),
+        lambda: table.update("id = 8", {"price": "price + 1"}),
+        lambda: table.upsert(
+            keyed.append_column("name", pa.array(["part", None], pa.string())),
+            options=QUIET | {"drawstring.write.partial_update": "true"},
+        ),
+        lambda: table.delete(where="id = 9 or id = 10"),
+        lambda: table.upsert(late(), options=QUIET),
+        lambda: table.delete(late().select(["id", "part", "ts"]), options=QUIET),
+    ]
+    for change in changes if meta_fields == "true" else [*changes[:2], *changes[3:]]:
+        assert change()
+        rows = table.scan(columns=["id", "name"]).to_arrow().to_pylist()
+        assert indexed_values(table, BY_NAME) == {(row["name"], str(row["id"])) for row in rows}
+        assert indexed_places(table) == places(table)
+    assert "updated" in {value for value, _ in indexed_values(table, BY_NAME)}
+
+
+def late() -> pa.Table:
+    """Return a row that comes too late, and a new one."""
+    rows = [(11, "late", "p3", 1.0, 0), (90, "new", "p2", 1.0, 0)]
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+
+
 @pytest.mark.parametrize(
     ("kind", "first", "second", "texts"),
     [

@@ -227,7 +227,7 @@ def _base_rows(
     if base is None:
         return
     names = schema.names if renames is None else renames.stored_names(schema.names)
-    selection = Selection(names, among, keys=None if among is None else task.keys)
+    selection = Selection(names, among, keys=None if among is None else task.base_keys)
     for batch in base_rows_of(storage, base, selection, task.schema, task.config):
         yield conform(batch if renames is None else renames.applied(batch), schema)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,9 @@ from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
 from drawstring.schema.schema_on_read import Renames, SchemaHistory
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
+
+_KEYS_ASKED_MAX: Final = 100
+"""Number of record keys up to which base files are asked for each by statistics and bloom filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +139,23 @@ class ReadTask:
         return pc.field(COMMIT_TIME).isin(list(self.commit_times))
 
     @property
+    def base_keys(self) -> tuple[str, ...] | None:
+        """The keys by which base files may be skipped; None for any key, or too many to ask for each."""
+        return None if self.keys is None or len(self.keys) > _KEYS_ASKED_MAX else self.keys
+
+    @property
     def merged_among(self) -> pc.Expression | None:
         """Condition that selects the base rows to merge; None for all.
 
         All versions of a record have the same key, so other keys than those of the query are irrelevant.
         """
         in_range = self.in_range
-        if not self.keys:
+        if not self.keys or not self.config.populate_meta_fields:
             return in_range
-        of_keys = reduce(or_, [pc.field(RECORD_KEY) == key for key in self.keys])
+        if self.base_keys is None:
+            of_keys = pc.field(RECORD_KEY).isin(pa.array(self.keys, pa.string()))
+        else:
+            of_keys = reduce(or_, [pc.field(RECORD_KEY) == key for key in self.keys])
         return of_keys if in_range is None else in_range & of_keys
 
 

@@ -1,7 +1,9 @@
 """The values of a column that an instant gives to records or takes from them, file group by file group.
 
-    base file written       the values of all records before and after are compared
+    base file rewritten     the values before and after of records that are new, changed or gone are compared;
+                            the others keep their commit time
     log files written       the same for the records that the log files write or delete
+    other base files        the same for all records
     file group replaced     all its records lose their values
 
 A record that several instants wrote has the value that merging leaves, so slices are merged before they are
@@ -11,8 +13,9 @@ value is left in the index as long as it has another place, since a look-up find
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -30,7 +33,7 @@ from drawstring.metadata.maintained.protocol import TableChange
 from drawstring.metadata.partitions import IS_REMOVED, KEY
 from drawstring.metadata.record_index import FILE_ID, PARTITION, RecordIndex
 from drawstring.metadata.secondary_keys import secondary_keys
-from drawstring.model.commit import CommitMetadata
+from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import FileSlice, FileStatus, LogFile
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import StorageSpec
@@ -50,11 +53,15 @@ class GroupValues:
         before: its slice before the instant; None for none.
         after: its slice after the instant; None for none.
         logged: the log files of the instant alone; None if it wrote a base file, or replaced the group.
+        written_at: the instant, if only records that it wrote have it as their commit time; else None.
+        gone: with `written_at`, the keys that the group has no more; None if that is unknown.
     """
 
     before: FileSlice | None
     after: FileSlice | None
     logged: FileSlice | None = None
+    written_at: str | None = None
+    gone: pa.Array | None = None
 
 
 @dataclass(frozen=True)
@@ -81,10 +88,35 @@ class TouchedGroups:
                 else:
                     found.append(log)
         for place, files in logs.items():
-            logged = FileSlice(*place, self.change.instant.requested, None, tuple(files)) if files else None
-            yield GroupValues(self._before.get(place), self._after.get(place), logged)
+            before, after = self._before.get(place), self._after.get(place)
+            if files:
+                logged = FileSlice(*place, self.change.instant.requested, None, tuple(files))
+                yield GroupValues(before, after, logged)
+            elif before is None or after is None or not self.change.config.populate_meta_fields:
+                yield GroupValues(before, after)
+            else:
+                gone = self._gone(place)
+                yield GroupValues(before, after, written_at=self.change.instant.requested, gone=gone)
         for place in sorted(self.commit.superseded - logs.keys()):
             yield GroupValues(self._before.get(place), None)
+
+    def _gone(self, place: tuple[str, str]) -> pa.Array | None:
+        """Return the keys that a rewritten base file has no more, if its writer knew them."""
+        stats = self._stats[place]
+        held = [each.held.changed_keys for each in stats if each.held is not None]
+        known = [each for each in held if each is not None]
+        if len(known) == len(stats):
+            return pa.concat_arrays(
+                [flat(each.column(KEY).filter(each.column(IS_REMOVED))) for each in known]
+            )
+        return None if any(each.num_deletes for each in stats) else pa.array([], pa.string())
+
+    @cached_property
+    def _stats(self) -> dict[tuple[str, str], list[WriteStat]]:
+        found: dict[tuple[str, str], list[WriteStat]] = defaultdict(list)
+        for each in self.commit.stats:
+            found[each.partition, each.file_id].append(each)
+        return found
 
     @cached_property
     def _before(self) -> dict[tuple[str, str], FileSlice]:
@@ -122,14 +154,33 @@ class ReadValueChanges:
 
     def __call__(self, group: GroupValues) -> Iterator[pa.RecordBatch]:
         """Read one file group."""
-        among = None
-        if group.logged is not None:
-            among = SliceMerge(self._task(group.logged)).log_keys
+        among = self._among(group)
         old, new = (self._pairs(each, among) for each in (group.before, group.after))
         gone = old.filter(pc.invert(pc.is_in(old.column(KEY), value_set=new.column(KEY))))
         come = new.filter(pc.invert(pc.is_in(new.column(KEY), value_set=old.column(KEY))))
         yield from _batches(self._without_others(gone, group.before), is_removed=True)
         yield from _batches(come, is_removed=False)
+
+    def _among(self, group: GroupValues) -> pa.Array | None:
+        """Return the keys of the records whose value may have changed; None for all."""
+        if group.logged is not None:
+            return SliceMerge(self._task(group.logged)).log_keys
+        if group.written_at is None or group.before is None or group.after is None:
+            return None
+        written = self._keys(group.after, group.written_at)
+        gone = group.gone
+        if gone is None:
+            old, new = self._keys(group.before), self._keys(group.after)
+            gone = old.filter(pc.invert(pc.is_in(old, value_set=new)))
+        return pa.concat_arrays([written, gone])
+
+    def _keys(self, file_slice: FileSlice, written_at: str | None = None) -> pa.Array:
+        """Return the record keys of a slice, or of its records with a commit time."""
+        task = replace(self._task(file_slice), columns=(RECORD_KEY,))
+        if written_at is not None:
+            task = replace(task, commit_times=(written_at,))
+        keys = [flat(batch.column(RECORD_KEY)) for batch in read_slice(task)]
+        return pa.concat_arrays([pa.array([], pa.string()), *keys])
 
     def _pairs(self, file_slice: FileSlice | None, among: pa.Array | None) -> pa.Table:
         """Return the records of the index for the live rows of a slice, or for those with some keys."""
