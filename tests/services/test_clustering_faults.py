@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import ConflictError, LostRaceError, MissingFileError
+from drawstring.config.options.write_options import options_of
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
+from drawstring.txn.transaction import lock_table
 from tests.support.faults import (
     HOUR_MS,
     START_MS,
@@ -112,3 +114,21 @@ def test_a_clustering_is_planned_while_an_archiver_takes_an_earlier_plan_away() 
     rows = held(table)
     assert table.cluster(options=SORT).instant
     assert held(table) == rows
+
+
+def test_an_instant_that_is_archived_while_it_is_read_is_a_lost_race() -> None:
+    table = create(table_type=COW)
+    for batch in range(2):
+        table.insert(rides((f"a{batch}", "rome", batch, 1.0)), options=NEW_FILE_GROUPS)
+    write = table.timeline.latest_write()
+    context, storage = table._context, table._context.storage
+    files = {each.path: storage.read(each.path) for each in storage.list_files(".hoodie/timeline")}
+    assert write is not None
+    own = [path for path in files if path.rpartition("/")[2].startswith(write.requested)]
+    completed = [path for path in own if path.endswith(".commit")]
+    for gone, error in ((own, LostRaceError), (completed, MissingFileError)):
+        with pytest.raises(error), lock_table(context, options_of("upsert", {}).locking) as locked:
+            storage.delete(gone)
+            locked.store.read(write)
+        for path in gone:
+            storage.put(path, files[path])

@@ -16,7 +16,13 @@ from hashlib import blake2b
 from typing import Final, TypeVar
 
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import ConflictError, FilesCleanedError, MissingFileError, UnavailableError
+from drawstring.base.errors import (
+    ConflictError,
+    FilesCleanedError,
+    LostRaceError,
+    MissingFileError,
+    UnavailableError,
+)
 from drawstring.model.instant import Action
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -95,6 +101,32 @@ def since(spec: StorageSpec, timeline_digest: str | None) -> Iterator[None]:
         if timeline_digest is None or not has_changed(open_spec(spec), timeline_digest):
             raise
         raise files_cleaned(error).at(table=spec.uri) from error
+
+
+@contextmanager
+def lost_to_archiving(store: TimelineStore, folder: str) -> Iterator[None]:
+    """Tell timeline files that an archiver is taking away without the table lock from files that are lost.
+
+    An archiver that stalled and lost the lock deletes what it has archived when it goes on.
+
+    Args:
+        store: of the timeline; the caller holds the table lock.
+        folder: of the timeline.
+
+    Raises:
+        LostRaceError: the instant of a missing file has left the timeline.
+    """
+    try:
+        yield
+    except MissingFileError as error:
+        is_instant = error.path is not None and error.path.rpartition("/")[0] == folder
+        if not is_instant or any(each.requested == error.instant for each in store.load().instants):
+            raise
+        raise LostRaceError(
+            f"Another process, which had lost the table lock, archived {error.instant} while it was read."
+            " Nothing was committed. Try again.",
+            instant=error.instant,
+        ) from error
 
 
 def files_cleaned(error: MissingFileError) -> FilesCleanedError:

@@ -181,6 +181,7 @@ class TimelineStore:
         raise MissingFileError(
             f"The requested file of this {instant.action} is missing. Restore it from a backup.",
             instant=instant.requested,
+            path=self.path(_at(instant, _pending_names(instant)[-1], State.REQUESTED)),
         )
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:

@@ -31,6 +31,7 @@ from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.change_detection import lost_to_archiving
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -173,7 +174,9 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
     ):
         config = load_config(context.storage)
         check_writable(context.storage, config)
-        yield _locked_table(context, config, lock)
+        locked = _locked_table(context, config, lock)
+        with lost_to_archiving(locked.store, config.timeline_folder):
+            yield locked
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from drawstring.index.tag_context import TagContext
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.table_context import TableContext
@@ -186,10 +187,8 @@ class _Write:
             metadata = CommitMetadata(tuple(stats), verb.operation, extra, replaced)
             timeline = facts.timeline
             if not keeps_lock:
-                own = _own_changes(metadata, verb, bound, plan, options)
-                timeline = checked_timeline(facts, own)
-                if facts.timeline.latest_write() is None and timeline.latest_write() is not None:
-                    _refuse_other_plan(replace(facts, timeline=timeline), plan, bound, verb, options)
+                timeline = checked_timeline(facts, _own_changes(metadata, verb, bound, plan, options))
+                _refuse_other_plan(facts, timeline, plan, bound, verb, options)
                 extra["schema"] = schema_to_commit(facts, plan.schema_json, timeline, options)
             if not (metadata.touched or options.allow_empty_commit):
                 transaction.abandon()
@@ -275,14 +274,20 @@ def _checked_plan(facts: WriteFacts, source: BoundSource, verb: Verb, options: W
 
 
 def _refuse_other_plan(
-    facts: WriteFacts, planned: WritePlan, source: BoundSource, verb: Verb, options: WriteOptions
+    facts: WriteFacts,
+    now: Timeline,
+    planned: WritePlan,
+    source: BoundSource,
+    verb: Verb,
+    options: WriteOptions,
 ) -> None:
     """Make sure that a first write is planned in the same way after the first writes of others.
 
     Until a table has rows, its index and the names of its partitions are up to the options and the rows.
 
     Args:
-        facts: the table when the write began, with the timeline under the lock of the commit.
+        facts: the table when the write began.
+        now: the timeline under the lock of the commit.
         planned: how the write was carried out.
         source: of its rows.
         verb: rules of the operation.
@@ -291,6 +296,9 @@ def _refuse_other_plan(
     Raises:
         LostRaceError: it is not.
     """
+    if facts.timeline.latest_write() is not None or now.latest_write() is None:
+        return
+    facts = replace(facts, timeline=now)
     try:
         plan = _checked_plan(facts, source, verb, options)
     except (InvalidError, UnsupportedError) as error:
