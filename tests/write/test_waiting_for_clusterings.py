@@ -13,7 +13,7 @@ from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from tests.support.interleavings import OPTIMISTIC
-from tests.support.interrupted import ActingClock, slept, while_it_sleeps
+from tests.support.interrupted import ActingClock, Standing, slept, while_it_sleeps
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
 
@@ -113,7 +113,8 @@ def test_a_clustering_that_nobody_runs_is_an_error_after_the_wait() -> None:
         writer.upsert(rides(NEWER), options=waits)
     told = str(caught.value)
     assert "is part of a pending clustering" in told
-    assert (caught.value.instant, caught.value.path) == (time, "rome")
+    assert (caught.value.instant, caught.value.path) == (time, None)
+    assert "of partition rome" in told
     assert f"rollback of {time}" in told
     assert 19 < slept(writer) < 21
     assert held(table) == [("a0", "rome", 0, 1.0), ("a1", "rome", 1, 1.0), ("x", "oslo", 1, 1.0)]
@@ -151,3 +152,48 @@ def test_the_last_attempt_keeps_the_lock_and_does_not_wait() -> None:
         writer.upsert(rides(NEWER), options=once_more)
     assert plans == [first, caught.value.instant]
     assert slept(writer) < 2
+
+
+def clustering(table: Table, time: str) -> Standing:
+    """Let another process run a clustering, and stand still within it."""
+    process = Standing(table, lambda other: other.cluster(instant=time, options=OPTIMISTIC))
+    process.start()
+    return process
+
+
+@kinds
+def test_a_write_waits_for_a_running_clustering_before_each_attempt(table_type: str, version: int) -> None:
+    table, time = planned(table_type, version)
+    clusterer = clustering(table, time)
+    writer = while_it_sleeps(table, lambda _: clusterer.finish(), after=50)
+    writer.upsert(rides(NEWER), options={**OPTIMISTIC, "hoodie.write.lock.wait_time_ms": "20000"})
+    assert 50 < slept(writer) < 61
+    assert held(table) == [NEWER, ("a1", "rome", 1, 1.0)]
+    assert len(table.file_slices()) == 1
+
+
+@kinds
+@pytest.mark.parametrize("retries", [0, 2])
+def test_the_error_about_a_running_clustering_says_what_works_while_it_runs(
+    table_type: str, version: int, retries: int
+) -> None:
+    table, time = planned(table_type, version)
+    clusterer = clustering(table, time)
+    writer = while_it_sleeps(table, lambda _: None)
+    waits = {
+        **OPTIMISTIC,
+        "hoodie.write.lock.wait_time_ms": "20000",
+        "hoodie.write.num.retries.on.conflict.failures": str(retries),
+    }
+    with pytest.raises(PendingClusteringError, match=f"Another process runs the clustering {time}") as caught:
+        writer.upsert(rides(NEWER), options=waits)
+    told, groups = str(caught.value), table.file_slices()
+    assert all(f"rome/{each.file_id}" in told for each in groups) and len(groups) == 2
+    assert "hoodie.write.lock.wait_time_ms" in told and "rollback of" not in told
+    assert ("up to 2 times 20000 ms" in told) == (retries == 2)
+    assert 20 * retries <= slept(writer) < 20 * retries + 2
+    going_first = {**OPTIMISTIC, "hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
+    table.upsert(rides(NEWER), options=going_first)
+    clusterer.finish()
+    assert isinstance(clusterer.error, ConflictError)
+    assert held(table) == [NEWER, ("a1", "rome", 1, 1.0)]

@@ -37,12 +37,12 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER, alive_elsewhere
-from drawstring.txn.locks.service_lease import is_runner_dead
 from drawstring.txn.lost_races import files_deleted, properties_race, rolled_back, schema_race
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import Transaction, flush_files
 from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
 from drawstring.write.facts import WriteFacts
+from drawstring.write.waits import running_clustering, runs, wait_for
 
 T = TypeVar("T")
 _PAUSE_SECONDS: Final = 0.05
@@ -67,7 +67,7 @@ def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[b
         PendingClusteringError: so it was, or the clustering stayed pending for as long.
     """
     if options.concurrency.mode == ConcurrencyMode.SINGLE_WRITER:
-        return attempt(True)
+        return _last(context, options, attempt, keeps_lock=True)
     retries_max = options.concurrency.retries_max
     for number in range(retries_max):
         began_ms = context.clock.now_ms()
@@ -75,50 +75,28 @@ def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[b
             return attempt(False)
         except RivalError as error:
             _log.info("Attempt %d of a write waits for another writer: %s", number + 1, error)
-            _wait_for(context, options, error)
+            wait_for(context, options, error)
         except LostRaceError as error:
             _log.info("Attempt %d of a write was in conflict and runs again: %s", number + 1, error)
         except PendingClusteringError as error:
             _log.info("Attempt %d of a write waits for a clustering: %s", number + 1, error)
-            if not _wait_for(context, options, error):
+            if not (wait_for(context, options, error) or runs(context, options, error)):
                 raise
         # Writers that were in conflict with each other should not begin again at the same moment. A pause is
         # about as long as an attempt, or those that lose would wait for many commits of those that win.
         seconds = min((context.clock.now_ms() - began_ms) / 1000, _PAUSE_SECONDS)
         context.clock.sleep(seconds * min(2**number, 2) * jitter(context.ids))
-    return attempt(retries_max > 0)
+    return _last(context, options, attempt, keeps_lock=retries_max > 0)
 
 
-def _wait_for(context: TableContext, options: WriteOptions, refused: DrawstringError) -> bool:
-    """Wait without the table lock until an instant has completed, is gone, or its process died.
-
-    Args:
-        context: the open table.
-        options: of the write, with the longest wait.
-        refused: names the instant.
-
-    Returns:
-        False if it is still pending after that time.
-    """
-    requested, clock = refused.instant or "", context.clock
-    store = TimelineStore(context.storage, load_config(context.storage), clock)
-    deadline_ms, pause = clock.now_ms() + options.locking.wait_ms, _PAUSE_SECONDS
-    while (instant := store.load().find(requested)) is not None and not instant.is_completed:
-        if _is_abandoned(context, options, instant):
-            break  # the next attempt unschedules it, or need not care
-        remaining_ms = deadline_ms - clock.now_ms()
-        if remaining_ms <= 0:
-            return False
-        clock.sleep(min(pause * jitter(context.ids), remaining_ms / 1000))
-        pause = min(2 * pause, _PAUSE_SECONDS_MAX)
-    return True
-
-
-def _is_abandoned(context: TableContext, options: WriteOptions, instant: Instant) -> bool:
-    storage, clock = context.storage, context.clock
-    if instant.action is Action.CLUSTERING:
-        return is_runner_dead(storage, clock, context.ids, instant.requested)
-    return not alive_elsewhere(storage, clock, (instant,), options.failed_writes)
+def _last(context: TableContext, options: WriteOptions, attempt: Callable[[bool], T], keeps_lock: bool) -> T:
+    """Run an attempt after which there is no other one."""
+    try:
+        return attempt(keeps_lock)
+    except PendingClusteringError as error:
+        if runs(context, options, error):
+            raise running_clustering(context, options, error) from error
+        raise
 
 
 def flush_to_commit(facts: WriteFacts, stats: Sequence[WriteStat], options: WriteOptions) -> None:

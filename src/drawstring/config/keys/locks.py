@@ -230,7 +230,8 @@ LOCK_OPTIONS: Final[tuple[Option, ...]] = (
     _number(
         "wait_time_ms",
         "How long a write waits for the table lock, and beside other writers, before it runs again, for a"
-        " pending clustering of its file groups; milliseconds.",
+        " pending clustering of its file groups: once, and while a process runs the clustering before each"
+        " attempt; milliseconds.",
         "wait_ms",
         60_000,
         0,

@@ -120,12 +120,12 @@ class SliceLookup:
             return
         clustering = self.view().pending_clusterings().get((partition, file_id))
         if clustering is not None and clustering not in self._cancellable:
+            place = f" of partition {partition}" if partition else ""
             raise PendingClusteringError(
-                f"File group {file_id} is part of a pending clustering. Run that clustering"
+                f"File group {file_id}{place} is part of a pending clustering. Run that clustering"
                 f" (cluster), roll it back (rollback of {clustering}), or allow such writes with"
                 " hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy. Then write again.",
                 instant=clustering,
-                path=partition,
             )
 
     def refuse_rivals(self, partition: str, file_id: str) -> None:
