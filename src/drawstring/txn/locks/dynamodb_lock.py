@@ -23,12 +23,13 @@ from functools import lru_cache
 from typing import Any, Final
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.errors import ConflictError, DrawstringError, InvalidError, UnavailableError
+from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
 from drawstring.base.process import this_process
 from drawstring.base.threads import Renewal
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
+from drawstring.txn.locks.dynamodb_errors import NO_TABLE, code_of, failure, region_of
 from drawstring.txn.locks.path_hash import address_hash
 
 LEASE_MS_MIN: Final = 20_000
@@ -44,20 +45,8 @@ _OURS: Final = f"{_SAME} AND #o = :o"
 _NAMES: Final = {"#k": _KEY, "#v": _VERSION, "#o": _OWNER, "#l": _LEASE}
 _ACCESS: Final = ("hoodie.aws.access.key", "hoodie.aws.secret.key", "hoodie.aws.session.token")
 _POLL_SECONDS: Final = 0.5
-_NO_TABLE: Final = "ResourceNotFoundException"
 _REFUSALS: Final = frozenset({"ConditionalCheckFailedException", "ResourceInUseException"})
 """A condition did not hold; a table that is to be created is there."""
-_DENIALS: Final = frozenset(
-    {
-        "AccessDeniedException",
-        "ExpiredTokenException",
-        "IncompleteSignatureException",
-        "InvalidSignatureException",
-        "MissingAuthenticationTokenException",
-        "UnrecognizedClientException",
-    }
-)
-"""No credentials, or none that count: to try again would not help."""
 _ENDPOINT: Final = re.compile(r"(https?://)?(\[[0-9a-f:]+\]|[\w.-]+)(:\d{1,5})?(/.*)?", re.IGNORECASE)
 
 Item = dict[str, dict[str, str]]
@@ -232,32 +221,16 @@ class DynamoDbLock:
         try:
             answer: dict[str, Any] = getattr(self._client, method)(TableName=self._place[0], **request)
         except (BotoCoreError, ClientError) as error:
-            code = _code(error)
+            code = code_of(error)
             if code in _REFUSALS:
                 return None
-            if code == _NO_TABLE and method == "describe_table":
+            if code == NO_TABLE and method == "describe_table":
                 return {}
-            if code == _NO_TABLE and method == "get_item":
+            if code == NO_TABLE and method == "get_item":
                 self._create_table()
                 return {}
-            raise self._failed(error, code) from error
+            raise failure(error, method, self._described, self._settings) from error
         return answer
-
-    def _failed(self, error: Exception, code: str) -> DrawstringError:
-        from botocore.exceptions import NoCredentialsError, ParamValidationError
-
-        what = f"for the table lock, {self._described} ({error})"
-        if code in _DENIALS or isinstance(error, NoCredentialsError):
-            return InvalidError(
-                f"DynamoDB is closed {what}. Set hoodie.aws.access.key and hoodie.aws.secret.key, or the"
-                " credentials of the environment or the instance, to ones that may read and write the table."
-            )
-        if code == "ValidationException" or isinstance(error, ParamValidationError):
-            return InvalidError(
-                f"DynamoDB refused a request {what}. Name another table in hoodie.write.lock.dynamodb.table:"
-                " one that does not exist yet, or whose only key is the text `key`."
-            )
-        return UnavailableError(f"DynamoDB failed {what}. Check region and network, then try again.")
 
     def _create_table(self) -> None:
         """Create the lock table, unless another process does, and wait until it can be used."""
@@ -294,8 +267,9 @@ def dynamodb_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettin
         key = address_hash(storage.spec.uri)
     else:
         key = settings.dynamodb_partition_key or load_config(storage).name
-    region = settings.dynamodb_region or os.environ.get("AWS_REGION") or "us-east-1"
-    client = _client(settings.provider, region, _endpoint(settings), _access(settings), os.getpid())
+    client = _client(
+        settings.provider, region_of(settings), _endpoint(settings), _access(settings), os.getpid()
+    )
     return DynamoDbLock(client, key, clock, ids, settings, max(settings.wait_ms, LEASE_MS_MIN))
 
 
@@ -359,8 +333,3 @@ def _text(item: Item, name: str) -> str:
 def _lease_ms(item: Item) -> int:
     text = _text(item, _LEASE)
     return int(text) if text.isdecimal() else LEASE_MS_MIN
-
-
-def _code(error: Exception) -> str:
-    response: dict[str, Any] = getattr(error, "response", {})
-    return str(response.get("Error", {}).get("Code", ""))
