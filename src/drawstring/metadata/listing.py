@@ -94,8 +94,6 @@ class MetadataListing:
         fallback: the other way.
     """
 
-    is_complete = True
-
     def __init__(
         self, storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock, fallback: Listing
     ) -> None:
@@ -108,6 +106,11 @@ class MetadataListing:
     def __reduce__(self) -> tuple[Callable[..., MetadataListing], tuple[StorageSpec, TableConfig, Timeline]]:
         storage, config, timeline, _ = self._table
         return _reopened, (storage.spec, config, timeline)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the storage is listed: all completed writes are in a metadata table that is used."""
+        return self.metadata is None
 
     @property
     def metadata(self) -> MetadataTable | None:

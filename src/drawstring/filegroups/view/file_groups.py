@@ -63,12 +63,21 @@ class FileGroupView:
         self._replaced: dict[tuple[str, str], str] | None = None
         self._compactions: dict[tuple[str, str], str] | None = None
         self._clusterings: dict[tuple[str, str], str] | None = None
-        self._missing_files = MissingFileCheck(timeline, reader) if listing.is_complete else None
+        self._missing: MissingFileCheck | None = None
 
     @property
     def listing(self) -> Listing:
         """The listing that the view is built from."""
         return self._listing
+
+    @property
+    def _missing_files(self) -> MissingFileCheck | None:
+        """The check for missing files; None if that is not for the listing to tell."""
+        if not self._listing.is_complete:
+            return None
+        if self._missing is None:
+            self._missing = MissingFileCheck(self._timeline, self._reader)
+        return self._missing
 
     def partitions(self) -> list[str]:
         """Return all partition paths, sorted.

@@ -24,7 +24,7 @@ class Listing(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Whether it lists all files of the table, so that a file it lacks is missing from the table."""
+        """Whether it lists all that is stored, so that a file it lacks is missing from the table."""
         ...
 
     def partitions(self) -> list[str]:

@@ -167,7 +167,8 @@ _SLICERS: Final[Mapping[LogFileAssignment, Slicer]] = {
 
 
 def _visible_bases(files: GroupFiles, visible: Visibility) -> Mapping[str, BaseFile]:
-    ordered = sorted(files.bases, key=lambda base: (base.instant, base.write_token))
+    bases = files.bases  # most file groups have one
+    ordered = bases if len(bases) < 2 else sorted(bases, key=lambda base: (base.instant, base.write_token))
     return {base.instant: base for base in ordered if visible.sees(base.instant)}
 
 
