@@ -333,7 +333,7 @@ def check_marked(storage: Storage, requested: str, stats: Sequence[WriteStat]) -
     marked = set(Markers(storage, requested).files())
     if any(stat.path not in marked for stat in stats):
         raise ConflictError(
-            f"Another process took this attempt at {requested} back while it ran. Run it again.",
+            f"Another process rolled this attempt back, at {requested}, while it ran. Run it again.",
             instant=requested,
         )
 
