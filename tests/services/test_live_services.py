@@ -11,10 +11,11 @@ import pytest
 
 from drawstring.base.errors import ConflictError, CorruptTableError
 from drawstring.model.instant import PLANNED_ACTIONS, Action
+from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn import live_work
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
-from tests.support.interrupted import Act, Interrupted, Standing, on
+from tests.support.interrupted import Act, Interrupted, Standing, on, upserting
 from tests.support.rows import held, rides
 from tests.support.service_process import runner
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, create
@@ -149,3 +150,49 @@ def test_a_service_that_fails_leaves_no_heartbeat() -> None:
     with pytest.raises(OSError, match="no space"):
         on(Interrupted(table, fail)).cluster()
     assert beats(table) == []
+
+
+ALLOWED = {**WITHOUT_SERVICES, "hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
+
+
+class Overtaken(Interrupted):
+    """Lets others act when a file is begun, and not when it is taken back under the table lock."""
+
+    marked: frozenset[str] = frozenset()
+
+    def _change(self, path: str) -> None:
+        if path.endswith(".marker.CREATE") and path not in self.marked:
+            self.marked |= {path}
+            self.let_others_act()
+        FaultyStorage._change(self, path)
+
+
+def overtaken(table: Table, times: int) -> Table:
+    """Return the table for a clustering that others overtake with a write, so many times."""
+    return on(Overtaken(table, upserting(("a0", "rome", 9, 9.0), options=ALLOWED), times=times))
+
+
+@pytest.mark.parametrize("verb", ["cluster", "compact_base_files"])
+def test_a_clustering_that_lost_against_a_write_is_planned_and_run_again(verb: str) -> None:
+    table, _ = grown("cluster")
+    rows = [row for row in held(table) if row[0] != "a0"]
+    assert getattr(overtaken(table, 2), verb)().instant
+    assert held(table) == [("a0", "rome", 9, 9.0), *rows]
+    assert len(table.file_slices()) == 1
+    assert table.timeline.pending() == ()
+
+
+def test_a_clustering_runs_again_as_often_as_the_options_say() -> None:
+    table, _ = grown("cluster")
+    once_more = {"hoodie.write.num.retries.on.conflict.failures": "1"}
+    with pytest.raises(ConflictError, match="were written to while it ran"):
+        overtaken(table, 2).cluster(options=once_more)
+    assert table.timeline.pending() == ()
+    assert overtaken(table, 1).cluster(options=once_more).instant
+
+
+def test_a_clustering_that_was_named_does_not_run_again() -> None:
+    table, _ = grown("cluster")
+    instant = table.schedule_clustering()
+    with pytest.raises(ConflictError, match="were written to while it ran"):
+        overtaken(table, 1).cluster(instant=instant)

@@ -74,7 +74,7 @@ def test_a_clustering_that_runs_gives_way_to_a_preferred_writer_that_began_befor
     writer.start()
     clusterer = on(Interrupted(table, lambda _: writer.finish()))
     with pytest.raises(ConflictError):
-        clusterer.cluster(options=SIMPLE)
+        clusterer.cluster(options={**SIMPLE, **ONE_ATTEMPT})
     assert writer.error is None
     assert held(table) == AFTER
     assert table.timeline.pending() == ()
@@ -131,7 +131,7 @@ def test_a_running_clustering_meets_a_writer_that_is_at_work(
     clusterer = on(Interrupted(table, lambda _: writer.start()))
     if strategy is PREFER:
         with pytest.raises(ConflictError, match="Cluster the table again"):
-            clusterer.cluster(options=strategy)
+            clusterer.cluster(options={**strategy, **ONE_ATTEMPT})
         writer.finish()
         assert writer.error is None
         assert held(table) == AFTER

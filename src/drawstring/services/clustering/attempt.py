@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Final
 
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.errors import CorruptTableError, InvalidError, LostRaceError, UnsupportedError
 from drawstring.config.keys.failed_writes import FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
@@ -52,6 +52,10 @@ _BYTES_MAX: Final = 1 << 62
 _log = logging.getLogger("drawstring")
 
 
+class LostClusteringError(LostRaceError):
+    """A clustering gave way to a write; the table can be clustered by a new plan."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClusteringAttempt:
     """A run of a clustering by this process.
@@ -92,14 +96,14 @@ class ClusteringAttempt:
         """Replace the old file groups by the new ones, unless the old ones were written to meanwhile.
 
         Raises:
-            ConflictError: they were, they are being written to and writers are preferred, or another process
-                rolled the attempt back.
+            LostClusteringError: they were, or they are being written to and writers are preferred.
+            ConflictError: another process rolled the attempt back.
         """
         storage, requested = locked.context.storage, self.instant.requested
         is_outdated = written_since(locked, timeline, requested, self.plan)
         if is_outdated or _is_in_progress(locked, timeline, self.plan, self.gives_way_to):
             unschedule_clustering(locked.rollback_context(), self.instant)
-            raise ConflictError(
+            raise LostClusteringError(
                 "File groups of this clustering were written to while it ran. Cluster the table again.",
                 instant=requested,
             )

@@ -16,7 +16,12 @@ from drawstring.formats.metadata.base_file_compaction import base_files_of
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
-from drawstring.services.clustering.run import cluster_at_once, run_clustering, schedule_clustering
+from drawstring.services.clustering.run import (
+    again_if_lost,
+    cluster_at_once,
+    run_clustering,
+    schedule_clustering,
+)
 from drawstring.services.progress import Progress
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -53,7 +58,7 @@ def compact_base_files(
     Returns:
         The result, None if there was nothing to do.
     """
-    return cluster_at_once(context, _by_size(options), progress)
+    return again_if_lost(options, lambda: cluster_at_once(context, _by_size(options), progress))
 
 
 def _by_size(options: WriteOptions) -> WriteOptions:

@@ -25,7 +25,11 @@ from drawstring.model.commit import WriteOperation
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
-from drawstring.services.clustering.attempt import claim_clustering, groups_in_progress
+from drawstring.services.clustering.attempt import (
+    LostClusteringError,
+    claim_clustering,
+    groups_in_progress,
+)
 from drawstring.services.clustering.checks import check_clustering
 from drawstring.services.clustering.plan import (
     parameters,
@@ -53,7 +57,7 @@ _log = logging.getLogger("drawstring")
 def cluster(
     context: TableContext, options: WriteOptions, progress: Progress | None = None
 ) -> CommitResult | None:
-    """Run the pending clusterings, then schedule one and run it.
+    """Run the pending clusterings, then schedule one and run it, again if it gave way to a write.
 
     Clusterings that another process or engine runs are left to it.
 
@@ -66,7 +70,7 @@ def cluster(
         The result of the last clustering, None if there was nothing to do.
 
     Raises:
-        ConflictError: another writer holds the table, or wrote to a file group while it was clustered.
+        ConflictError: another writer holds the table, or wrote to a file group each time it was clustered.
         InvalidError: a sort column does not exist; nothing was written.
         UnsupportedError: the table has a bucket index, by which the key determines the file group.
     """
@@ -74,9 +78,40 @@ def cluster(
     def check(locked: LockedTable) -> None:
         check_clustering(locked, locked.store.load(), options)
 
-    runner = _runner(context, options, progress)
-    result = runner.run_pending(load_config(context.storage), Action.CLUSTERING, check=check)
-    return cluster_at_once(context, options, progress) or result
+    def run() -> CommitResult | None:
+        runner = _runner(context, options, progress)
+        result = runner.run_pending(load_config(context.storage), Action.CLUSTERING, check=check)
+        return cluster_at_once(context, options, progress) or result
+
+    return again_if_lost(options, run)
+
+
+def again_if_lost(options: WriteOptions, run: Callable[[], CommitResult | None]) -> CommitResult | None:
+    """Plan and run a clustering that the user asked for, again if it gave way to a write, as writes are.
+
+    Args:
+        options: how often it runs again.
+        run: plans a clustering and runs it.
+
+    Returns:
+        The result, None if there was nothing to do in the first place.
+
+    Raises:
+        LostClusteringError: it gave way each time, or what is left to do is being written to.
+    """
+    lost: LostClusteringError | None = None
+    for _ in range(options.concurrency.retries_max + 1):
+        try:
+            result = run()
+        except LostClusteringError as error:
+            _log.info("A clustering gave way to a write and is planned again: %s", error)
+            lost = error
+            continue
+        if result is None and lost is not None:
+            break
+        return result
+    assert lost is not None
+    raise lost
 
 
 def cluster_at_once(
