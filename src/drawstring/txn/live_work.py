@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from drawstring.base.errors import ConflictError
-from drawstring.config.keys.failed_writes import FailedWrites
+from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Instant
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import alive_elsewhere
-from drawstring.txn.locks.service_lease import is_leased
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER, alive_elsewhere
+from drawstring.txn.locks.lease_lock import LEASE_PATH
+from drawstring.txn.locks.service_lease import LEASE_FILE, is_leased
+from drawstring.txn.locks.table_lock import FILE_LOCK_PATH, lock_at
 from drawstring.txn.table_context import TableContext
 
 
@@ -28,6 +30,35 @@ def leased(context: TableContext, pending: Collection[Instant]) -> list[Instant]
         for each in pending
         if each.action in PLANNED_ACTIONS and is_leased(storage, clock, ids, each.requested)
     ]
+
+
+def worked_on(
+    context: TableContext,
+    pending: Collection[Instant],
+    failed: FailedWrites = DEFAULT_FAILED_WRITES,
+    *,
+    holds_lock: bool = False,
+) -> frozenset[str]:
+    """Return the requested times of the pending instants that a live process works on; writes nothing.
+
+    Args:
+        context: the open table.
+        pending: pending instants.
+        failed: the greatest age of a live heartbeat.
+        holds_lock: whether the caller holds the table lock, so that no single writer is at work.
+    """
+    alive = {*leased(context, pending), *alive_elsewhere(context.storage, context.clock, pending, failed)}
+    if not holds_lock and (silent := [each for each in pending if _is_silent(context, each)]):
+        path = LEASE_PATH if context.storage.local_path("") is None else FILE_LOCK_PATH
+        if lock_at(context.storage, context.clock, context.ids, path).is_held():
+            alive.update(silent)
+    return frozenset(each.requested for each in alive)
+
+
+def _is_silent(context: TableContext, instant: Instant) -> bool:
+    """Return whether an instant is one of a single writer, whose sign of life is the table lock."""
+    paths = f"{HEARTBEAT_FOLDER}/{instant.requested}", LEASE_FILE.format(instant.requested)
+    return instant.action not in PLANNED_ACTIONS and not any(map(context.storage.exists, paths))
 
 
 def refuse_live_work(context: TableContext, timeline: Timeline, failed: FailedWrites, purpose: str) -> None:

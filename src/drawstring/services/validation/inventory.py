@@ -32,6 +32,7 @@ class Inventory:
         files: all files outside of `.hoodie`, by folder.
         commits: the metadata of the completed writes of the active timeline, if readable.
         unreadable: a finding for each write whose metadata cannot be read.
+        worked_on: requested times of the pending actions that a live process works on.
     """
 
     storage: Storage
@@ -41,6 +42,7 @@ class Inventory:
     files: Mapping[str, list[FileStatus]]
     commits: Mapping[Instant, CommitMetadata]
     unreadable: tuple[Finding, ...] = field(default=())
+    worked_on: frozenset[str] = frozenset()
 
     def data_files(self) -> Iterator[FileStatus]:
         """Yield base files, log files and change logs."""

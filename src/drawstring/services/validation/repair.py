@@ -13,12 +13,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.model.files import parse_data_file
+from drawstring.model.instant import FILE_ACTIONS
 from drawstring.model.validation import Finding, Remedy
 from drawstring.services.validation import table_checks
 from drawstring.services.validation.inventory import Inventory, take_inventory
@@ -27,6 +30,7 @@ from drawstring.services.validation.run import leftover_findings, properties_fin
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.properties_store import load_config, renew_properties
 from drawstring.txn.foreign_features import switch_off_metadata_table
+from drawstring.txn.live_work import worked_on
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 
@@ -53,9 +57,11 @@ def repair(
         CorruptTableError: the properties and their backup are gone, or the timeline cannot be read.
     """
     with lock_table(context, options.locking) as locked:
-        findings = _repairable(locked, remedies)
+        pending = locked.store.load().pending_of(*FILE_ACTIONS)
+        live = worked_on(context, pending, options.failed_writes, holds_lock=True)
+        findings = _repairable(locked, remedies, live)
         if apply and findings:
-            _apply(locked, findings)
+            _apply(locked, findings, options.failed_writes if live else DEFAULT_FAILED_WRITES)
         return tuple(findings)
 
 
@@ -71,8 +77,10 @@ def remedies_of(names: Collection[str]) -> Collection[Remedy]:
         raise InvalidError(f"{error}. Choose among {', '.join(Remedy)}.") from None
 
 
-def _repairable(locked: LockedTable, remedies: Collection[Remedy]) -> list[Finding]:
+def _repairable(locked: LockedTable, remedies: Collection[Remedy], live: frozenset[str]) -> list[Finding]:
+    """Return what there is to repair; actions that live processes work on are left to them."""
     inventory = take_inventory(locked.context.storage, locked.config, locked.store)
+    inventory = replace(inventory, worked_on=live)
     findings = properties_findings(locked.context)
     for check in table_checks.ALL:
         findings += check(inventory)
@@ -81,7 +89,7 @@ def _repairable(locked: LockedTable, remedies: Collection[Remedy]) -> list[Findi
     return [each for each in findings if each.remedy in remedies]
 
 
-def _apply(locked: LockedTable, findings: list[Finding]) -> None:
+def _apply(locked: LockedTable, findings: list[Finding], failed: FailedWrites) -> None:
     """Apply the remedies of the findings; deletions last, after taking the inventory again."""
     remedies = {finding.remedy for finding in findings}
     storage = locked.context.storage
@@ -89,7 +97,7 @@ def _apply(locked: LockedTable, findings: list[Finding]) -> None:
     if Remedy.PROPERTIES in remedies:
         renew_properties(storage, locked.context.clock)
     if Remedy.ROLLBACK in remedies:
-        locked = recover(locked)
+        locked = recover(locked, failed)
     inventory = take_inventory(storage, locked.config, locked.store)
     if Remedy.PARTITION_METADATA in remedies:
         for finding in table_checks.partition_metadata(inventory):

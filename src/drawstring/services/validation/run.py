@@ -6,6 +6,7 @@ properties ── timeline ── commits ── listing ── slices, key by k
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.index.choose import declared_index, is_global_index
 from drawstring.model.files import FileSlice
+from drawstring.model.instant import FILE_ACTIONS
 from drawstring.model.validation import Finding, Remedy, Severity, Validation
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY, with_meta
 from drawstring.services.progress import Progress
@@ -26,6 +28,7 @@ from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, problem_of_properties
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
+from drawstring.txn.live_work import worked_on
 from drawstring.txn.rollback.temporary_files import left_behind, own_folders
 from drawstring.txn.table_context import TableContext
 
@@ -80,6 +83,8 @@ def _validate(
     store = TimelineStore(context.storage, config, context.clock)
     try:
         inventory = take_inventory(context.storage, config, store)
+        pending = inventory.timeline.pending_of(*FILE_ACTIONS)
+        inventory = replace(inventory, worked_on=worked_on(context, pending))
     except DrawstringError as error:
         finding = Finding(Severity.ERROR, "timeline", error.message, error.path, error.instant)
         return Validation((*findings, finding))

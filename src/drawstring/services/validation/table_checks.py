@@ -46,6 +46,9 @@ def pending_actions(inventory: Inventory) -> Iterator[Finding]:
         if dependent is not None:
             text = what_was_lost(instant, dependent)
             yield Finding(Severity.ERROR, "timeline", text, None, instant.requested)
+        elif instant.requested in inventory.worked_on:
+            text = f"A process is at work on this {instant.action}. It needs nothing."
+            yield Finding(Severity.NOTE, "pending", text, None, instant.requested)
         elif _may_be_completed(inventory, instant):
             text = (
                 f"{what_it_lacks(instant)} Put that file back from a backup; otherwise {_NEXT_WRITE}, and"
@@ -53,7 +56,10 @@ def pending_actions(inventory: Inventory) -> Iterator[Finding]:
             )
             yield Finding(Severity.WARNING, "timeline", text, None, instant.requested, Remedy.ROLLBACK)
         elif instant.action in WRITE_ACTIONS:
-            text = f"A {instant.action} is pending. If its writer is dead, {_NEXT_WRITE}."
+            text = (
+                f"A {instant.action} is pending, and no process shows that it is at work on it. Unless its"
+                f" engine has no heartbeats, {_NEXT_WRITE}."
+            )
             yield Finding(Severity.NOTE, "pending", text, None, instant.requested, Remedy.ROLLBACK)
         elif instant.action is Action.ROLLBACK:
             text = "A rollback was interrupted. The next write, or `repair`, finishes it."
