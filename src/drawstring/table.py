@@ -30,6 +30,7 @@ from drawstring.model.clean import CleanPlan
 from drawstring.model.files import FileSlice
 from drawstring.model.hold import Hold
 from drawstring.model.instant import Instant
+from drawstring.model.instant_status import InstantStatus
 from drawstring.model.result import (
     ArchiveResult,
     CleanResult,
@@ -66,6 +67,7 @@ from drawstring.services.cleaning import run as clean
 from drawstring.services.clustering import base_file_compaction
 from drawstring.services.clustering import run as clustering
 from drawstring.services.compaction import run as compaction
+from drawstring.services.instant_states import instant_states
 from drawstring.services.maintenance_tasks import TaskOutcome, after_commit, run_tasks
 from drawstring.services.progress import Progress
 from drawstring.services.savepoints import restore, savepoint
@@ -172,6 +174,25 @@ class Table:
         """
         with self._errors():
             return TimelineStore(self._context.storage, self.config, self._context.clock).load()
+
+    def instants(self, last: int | None = None) -> tuple[InstantStatus, ...]:
+        """Return the instants of the active timeline, with what is known of them.
+
+        Args:
+            last: how many of the newest ones; None for all.
+
+        Returns:
+            The instants, oldest first.
+
+        Raises:
+            CorruptTableError: a file of the timeline has an invalid name.
+
+        Example:
+            >>> [each.is_worked_on for each in table.instants()]
+            [None]
+        """
+        with self._errors():
+            return instant_states(self._context, last)
 
     @property
     def schema(self) -> pa.Schema:

@@ -196,3 +196,16 @@ def test_a_clustering_that_was_named_does_not_run_again() -> None:
     instant = table.schedule_clustering()
     with pytest.raises(ConflictError, match="were written to while it ran"):
         overtaken(table, 1).cluster(instant=instant)
+
+
+def test_the_timeline_says_who_works_on_pending_instants_and_what_a_restore_undid() -> None:
+    table, first = grown("cluster")
+    with at_work(table, "cluster") as (_, instant):
+        (pending,) = [each for each in table.instants() if each.is_worked_on is not None]
+        assert (pending.instant.requested, pending.is_worked_on) == (instant, True)
+    undone = table.restore(first)
+    assert undone
+    (last,) = table.instants(last=1)
+    assert sorted(last.undone) == sorted(undone.undone)
+    left = table.schedule_clustering()
+    assert left is None or table.instants(last=1)[0].is_worked_on is False

@@ -9,6 +9,7 @@ from cyclopts.validators import Number
 
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+from drawstring.model.instant_status import InstantStatus
 
 LastInstants = Annotated[
     int | None,
@@ -26,9 +27,7 @@ def timeline(
     storage_option: StorageOptions = (),
 ) -> None:
     """List the instants of a table with action and times, oldest first."""
-    instants = open_table(path, storage_option).timeline.instants
-    if last is not None:
-        instants = instants[max(0, len(instants) - last) :]
+    states = open_table(path, storage_option).instants(last)
     if as_json:
         output.print_json(
             [
@@ -37,13 +36,16 @@ def timeline(
                     "completed": instant.completed,
                     "action": str(instant.action),
                     "state": instant.state.name,
+                    "undone": list(each.undone),
+                    "is_worked_on": each.is_worked_on,
                 }
-                for instant in instants
+                for each in states
+                for instant in (each.instant,)
             ]
         )
         return
     output.print_grid(
-        ("instant", "action", "state", "requested", "completed"),
+        ("instant", "action", "state", "requested", "completed", "note"),
         (
             (
                 instant.requested,
@@ -51,7 +53,18 @@ def timeline(
                 instant.state.name.lower(),
                 output.instant_text(instant.requested),
                 output.instant_text(instant.completed),
+                _note(each),
             )
-            for instant in instants
+            for each in states
+            for instant in (each.instant,)
         ),
     )
+
+
+def _note(status: InstantStatus) -> str:
+    """Return what a rollback or restore undid, and whether a process works on a pending action."""
+    verb = "undid" if status.instant.is_completed else "undoes"
+    notes = [f"{verb} {', '.join(status.undone)}"] if status.undone else []
+    if status.is_worked_on is not None:
+        notes.append("a process is at work" if status.is_worked_on else "no process is at work")
+    return "; ".join(notes)
