@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import drawstring
 from drawstring.base.clock import SteppingClock
+from drawstring.metadata.record_index import RecordIndex
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.record_indexes import indexed_places, places
+from tests.support.rows import rides
 from tests.support.tables import COW, MOR, create
 
 TABLES = {
@@ -65,3 +69,22 @@ def test_a_restore_builds_the_index_again(tmp_path: Path) -> None:
     keys = {key for key, _, _ in indexed_places(table)}
     assert "70" in keys
     assert "71" not in keys
+
+
+def test_the_keys_of_all_log_files_are_looked_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = create(table_type=MOR)._context.storage
+    table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
+    options = QUIET | {"hoodie.index.type": "RECORD_INDEX"}
+    rows = [(f"k{number}", f"city{number % 6}", 1, 1.0) for number in range(60)]
+    table.upsert(rides(*rows), options=options)
+    looked_up: list[int] = []
+    locations = RecordIndex.locations
+
+    def noted(self: RecordIndex, keys: pa.Array, partitions: Sequence[str] | None = None) -> pa.Table:
+        looked_up.append(len(keys))
+        return locations(self, keys, partitions)
+
+    monkeypatch.setattr(RecordIndex, "locations", noted)
+    table.upsert(rides(*((key, city, 2, 2.0) for key, city, *_ in rows)), options=options)
+    assert looked_up == [60]
+    assert indexed_places(table) == places(table)

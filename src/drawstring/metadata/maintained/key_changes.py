@@ -12,14 +12,16 @@ whose place may have changed the slice is merged: none for updates of records th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.bounds import BATCH_ROWS, worker_threads
+from drawstring.base.threads import at_once
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.read.log_records import record_keys
@@ -44,6 +46,9 @@ CHANGED: Final = pa.schema(
 )
 """Columns of changes: a key, where it came to or from, when, and whether it is gone."""
 
+_LOG_BYTES_MAX: Final = 32 << 20
+"""Bytes of log files whose keys are looked up at once."""
+
 _READ: Final = pa.schema(
     [(RECORD_KEY, pa.string()), (PARTITION, pa.string()), (FILE_ID, pa.string()), (IS_REMOVED, pa.bool_())]
 )
@@ -59,6 +64,7 @@ class GroupKeys:
         instant_ms: when keys that come get there, milliseconds since the epoch.
         logged: the log files of the instant alone; None if it wrote a base file.
         held: the changes, if the writer of the file knew them: columns `key` and `is_removed`.
+        here: the keys of the log files that the index has in the file group.
     """
 
     before: FileSlice | None
@@ -66,6 +72,7 @@ class GroupKeys:
     instant_ms: int
     logged: FileSlice | None = None
     held: pa.Table | None = None
+    here: pa.Array | None = None
 
     @property
     def place(self) -> tuple[str, str]:
@@ -115,8 +122,7 @@ class ReadKeyChanges:
     def _logged(self, group: GroupKeys, logged: FileSlice) -> Iterator[pa.RecordBatch]:
         merge = SliceMerge(self._task(logged))
         named = merge.log_keys
-        partition, file_id = group.place
-        here = _known_at(self.index, named, partition, file_id)
+        here = named.slice(0, 0) if group.here is None else group.here
         doubtful = pc.unique(pa.concat_arrays([merge.deleted_keys(), _without(named, here)]))
         if not len(doubtful):
             return
@@ -129,6 +135,36 @@ class ReadKeyChanges:
         dead = _without(doubtful, live)
         yield from self._changed(group, dead.filter(pc.is_in(dead, value_set=here)), is_removed=True)
         yield from self._changed(group, _without(live, here))
+
+    def looked_up(self, groups: Sequence[GroupKeys]) -> Iterator[GroupKeys]:
+        """Yield file groups with what the index has there of the keys in their log files.
+
+        Each look-up reads much of the index, which has keys in the order of their hashes: so the keys of as
+        many file groups as fit into memory are looked up at once.
+        """
+        for part in _by_log_bytes(groups):
+            named = at_once(self._named, part, worker_threads())
+            if self.index is not None and self.index.is_partitioned:
+                by_partition: dict[str, list[int]] = defaultdict(list)
+                for number, group in enumerate(part):
+                    by_partition[group.place[0]].append(number)
+                numbers_at_once = list(by_partition.values())
+            else:
+                numbers_at_once = [list(range(len(part)))]
+            for numbers in numbers_at_once:
+                found = self._locations([named[each] for each in numbers], part[numbers[0]].place[0])
+                for each in numbers:
+                    yield replace(part[each], here=_at(found, part[each].place))
+
+    def _named(self, group: GroupKeys) -> pa.Array:
+        """Return the keys in the log files of a file group."""
+        if group.logged is None:
+            return pa.array([], pa.string())
+        return SliceMerge(self._task(group.logged)).log_keys
+
+    def _locations(self, keys: Sequence[pa.Array], partition: str) -> pa.Table | None:
+        wanted = pc.unique(pa.chunked_array(list(keys), pa.string()))
+        return self.index.locations(wanted, (partition,)) if self.index is not None and len(wanted) else None
 
     def _live(self, file_slice: FileSlice, among: pa.Array | None = None) -> Iterator[pa.Array]:
         """Yield the keys of the live records of a slice, or at least those among some keys."""
@@ -156,11 +192,27 @@ class ReadKeyChanges:
             yield pa.RecordBatch.from_arrays([part, *constants], schema=CHANGED)
 
 
-def _known_at(index: RecordIndex | None, keys: pa.Array, partition: str, file_id: str) -> pa.Array:
-    """Return those of some keys that the index has in a file group."""
-    if index is None:
-        return keys.slice(0, 0)
-    found = index.locations(keys, (partition,))
+def _by_log_bytes(groups: Sequence[GroupKeys]) -> Iterator[list[GroupKeys]]:
+    """Yield the file groups in parts whose log files come to a bounded number of bytes."""
+    part: list[GroupKeys] = []
+    size_bytes = 0
+    for group in groups:
+        logs = () if group.logged is None else group.logged.logs
+        own_bytes = sum(log.status.size_bytes for log in logs)
+        if part and size_bytes + own_bytes > _LOG_BYTES_MAX:
+            yield part
+            part, size_bytes = [], 0
+        part.append(group)
+        size_bytes += own_bytes
+    if part:
+        yield part
+
+
+def _at(found: pa.Table | None, place: tuple[str, str]) -> pa.Array:
+    """Return the keys that are in a file group."""
+    if found is None:
+        return pa.array([], pa.string())
+    partition, file_id = place
     is_here = pc.and_(pc.equal(found.column(PARTITION), partition), pc.equal(found.column(FILE_ID), file_id))
     return flat(found.column(KEY).filter(is_here))
 

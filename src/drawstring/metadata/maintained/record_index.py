@@ -85,7 +85,7 @@ class RecordIndexMaintainer:
         schema = schema_after(change, commit)
         instants = InstantRange.of(change.timeline_after)
         read = ReadKeyChanges(change.storage.spec, change.config, schema, instants, index)
-        yield from self._by_group(groups, read, ids)
+        yield from self._by_group(list(read.looked_up(groups)), read, ids)
 
     def define(self, storage: Storage, config: TableConfig) -> None:
         """Write whether each partition has an index of its own."""
