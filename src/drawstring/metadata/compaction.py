@@ -5,12 +5,14 @@
 Hudi compacts after ten delta commits. A delta commit whose instant is pending in the table does not count,
 and must not get into a base file, so there is no compaction while there is one. The caller holds the table
 lock, so what is pending in the metadata table belongs to a dead or stalled process: it is fenced and taken
-back.
+back. The lock is checked again once the compaction is on the timeline: delta commits of others
+then complete after the compaction was requested, and belong to the slices that it makes.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,23 +54,29 @@ def is_due(own: Timeline) -> bool:
     return sum(1 for _ in later) >= DELTA_COMMITS_MAX
 
 
-def compact(writer: MetadataWriter, table: MetadataTable, timeline: Timeline) -> str | None:
+def compact(
+    writer: MetadataWriter, table: MetadataTable, timeline: Timeline, check: Callable[[], None]
+) -> str | None:
     """Clean and compact the metadata table.
 
     Args:
         writer: of the metadata table, under the table lock.
         table: the metadata table as it is now.
         timeline: timeline of the table.
+        check: makes sure that the table lock is still held.
 
     Returns:
         The requested time of the compaction; None if it has to wait.
+
+    Raises:
+        ConflictError: the table lock was lost.
     """
     pending = {instant.requested for instant in timeline.pending()}
     if any(instant.requested in pending for instant in table.own_timeline.completed_of(*WRITE_ACTIONS)):
         return None
     _take_back(writer, table.own_timeline)
     _clean(writer, table)
-    run = _Compaction(writer, table, writer.store.new_time(writer.store.load()))
+    run = _Compaction(writer, table, writer.store.new_time(writer.store.load()), check)
     return run.requested if run.run() else None
 
 
@@ -77,6 +85,7 @@ class _Compaction:
     writer: MetadataWriter
     table: MetadataTable
     requested: str
+    check: Callable[[], None]
 
     def run(self) -> bool:
         slices = [
@@ -86,6 +95,7 @@ class _Compaction:
             return False
         content = encode_compaction_plan(CompactionPlan(tuple(map(_operation, slices))))
         instant = self.writer.begin(Action.COMPACTION, self.requested, content)
+        self.check()
         stats = [self._rewrite(file_slice) for file_slice in slices]
         self.writer.storage.sync({each.partition for each in slices})
         self.writer.complete(instant, stats, {})

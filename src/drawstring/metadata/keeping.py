@@ -139,8 +139,11 @@ class MetadataKeeper:
         undefine(self.storage, partitions)
         _log.info("Dropped %s from the metadata table of %s.", ", ".join(sorted(partitions)), config.name)
 
-    def compact(self) -> None:
+    def compact(self, check: Callable[[], None]) -> None:
         """Compact the metadata table if it is due; a failure leaves that to the next write.
+
+        Args:
+            check: makes sure that the table lock is still held.
 
         Raises:
             MetadataTableError: the metadata table is damaged.
@@ -153,7 +156,7 @@ class MetadataKeeper:
             timeline = TimelineStore(self.storage, config, self.clock).load()
             table = open_metadata_table(self.storage, config, timeline, self.clock)
             with about_metadata(self._own):
-                compact(writer, table, timeline)
+                compact(writer, table, timeline, check)
         except MetadataTableError:
             raise
         except (DrawstringError, OSError) as error:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids
+from drawstring.base.errors import ConflictError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.formats import schemas
@@ -162,7 +163,12 @@ class MetadataWriter:
             self.discard(known)
             known = None
         if known is None:
-            return self.begin(Action.DELTA_COMMIT, requested), None
+            try:
+                return self.begin(Action.DELTA_COMMIT, requested), None
+            except ConflictError:  # another process has just begun it
+                if self.store.load().find(requested) is None:
+                    raise
+                return self._begin(requested, digest)
         fence = self.store.fence(known)
         if isinstance(fence, Instant):
             return self._begin(requested, digest)

@@ -18,7 +18,7 @@ them only if the failed writer had already updated it. A restore switches it off
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -126,6 +126,7 @@ class MetadataTableGuard:
         clock: the time for the properties file.
         ids: makes the names of files of the metadata table distinct.
         builds: whether a table without a metadata table gets one.
+        check: makes sure that the table lock is still held.
     """
 
     def __init__(
@@ -136,7 +137,9 @@ class MetadataTableGuard:
         ids: Ids | None = None,
         *,
         builds: bool = False,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
+        self._check = check
         self._storage = storage
         self._clock = clock
         self._ids = ids
@@ -245,7 +248,7 @@ class MetadataTableGuard:
 
     def _compact(self) -> None:
         try:
-            self._keeper.compact()
+            self._keeper.compact(self._check)
         except MetadataTableError as error:
             self._give_up(error)
             self.switch_off()

@@ -349,7 +349,7 @@ def _sync(context: TableContext, paths: Sequence[str]) -> None:
 
 def _locked_table(context: TableContext, config: TableConfig, lock: HeldLock) -> LockedTable:
     guard = MetadataTableGuard(
-        context.storage, config, context.clock, context.ids, builds=context.uses_metadata
+        context.storage, config, context.clock, context.ids, builds=context.uses_metadata, check=lock.check
     )
     store = TimelineStore(context.storage, config, context.clock, context.ids, guard)
     return LockedTable(context, config, store, lock, guard)
