@@ -14,7 +14,7 @@ import pytest
 import drawstring
 
 SOURCE = Path(drawstring.__file__).parent
-UPSERT_MODULES_MAX = 70
+UPSERT_MODULES_MAX = 82
 SCAN_MODULES_MAX = 45
 
 

@@ -36,7 +36,7 @@ from tests.support.tables import MOR, WITHOUT_SERVICES, create, versions
 from tests.support.validation import problems
 from tests.support.writer_process import writer
 
-WHILE_IT_WRITES = 6
+WHILE_IT_WRITES = 7
 """Changes after which a runner is at work on its first base file, and the table lock is free."""
 
 LEFT_TO_CLEANS = {

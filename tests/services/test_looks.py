@@ -22,8 +22,8 @@ COMPLETION = 3
     [
         (Table.schedule_compaction, 1),
         (Table.schedule_clustering, 1),
-        (Table.compact, 3 + COMPLETION),
-        (Table.cluster, 3 + COMPLETION),
+        (Table.compact, 4 + COMPLETION),
+        (Table.cluster, 4 + COMPLETION),
         (Table.clean, 1),
         (Table.archive, 1),
         (Table.savepoint, 2),

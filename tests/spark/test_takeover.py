@@ -78,8 +78,6 @@ def test_what_a_table_does_not_have_is_refused(df: DataFrame) -> None:
         df.write.format("hudi").saveAsTable("t")
     with pytest.raises(InvalidError, match="one path"):
         df.sparkSession.read.format("hudi").load(["/a", "/b"])
-    with pytest.raises(InvalidError, match="Leave out schema"):
-        df.sparkSession.read.format("hudi").schema("id long").load("/t")
 
 
 def test_reads_pass_hudis_options(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,6 +143,6 @@ BUGS: dict[str, Bug] = {
     "followed_by_request": _by_requested_times,
     "holds_ignored": lambda: patch.object(Holds, "files", lambda holds: []),
     "savepoints_ignored": lambda: patch.object(clean, "savepoints", lambda *arguments: {}),
-    "restored_beside_writers": lambda: patch.object(restore, "alive_elsewhere", _none),
+    "restored_beside_writers": lambda: patch.object(restore, "refuse_live_work", _none),
     "restores_forgotten": lambda: patch.object(transaction, "finish_restores", lambda *arguments: []),
 }

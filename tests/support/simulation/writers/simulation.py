@@ -55,6 +55,9 @@ VALIDATED_EVERY = 4
 ALIVE_MS = 100_000
 """Nobody may take a process for dead whose heartbeat is younger."""
 
+FOR_HUDI = b"drawstring"
+"""Content of the heartbeat of a process of which a lock or a lease tells whether it lives."""
+
 
 class Simulation:
     """One table, and all who use it.
@@ -198,11 +201,11 @@ class Simulation:
     def _check_rollback(self, process: Process, path: str, data: bytes) -> None:
         """Make sure that nobody rolls a write back whose process is alive.
 
-        A heartbeat with a content is for Hudi: with services the lease on the plan decides.
+        With services the lease on the plan decides: their heartbeats are for Hudi.
         """
         folder, _, name = path.rpartition("/")
         now_ms = self.scheduler.now_ms
-        if folder == HEARTBEAT_FOLDER and not data:
+        if folder == HEARTBEAT_FOLDER and data != FOR_HUDI:
             is_late = now_ms - self._beats.get(name, (process, now_ms))[1] >= ALIVE_MS
             self._beats[name] = (process, 0 if is_late else now_ms)
         time = name.partition("_")[0]
