@@ -23,7 +23,7 @@ def place(is_local: bool, tmp_path: Path) -> Path | None:
 
 
 @places
-@pytest.mark.parametrize("call", ["rollback", "single writer", "repair"])
+@pytest.mark.parametrize("call", ["rollback", "single writer"])
 def test_what_a_live_writer_stands_in_the_way_of_is_refused_with_its_instant_and_process(
     is_local: bool, call: str, tmp_path: Path
 ) -> None:
@@ -36,7 +36,6 @@ def test_what_a_live_writer_stands_in_the_way_of_is_refused_with_its_instant_and
         calls = {
             "rollback": lambda: other.rollback(),
             "single writer": lambda: upserting(("b", "rome", 1, 1.0), options=ALONE)(other),
-            "repair": lambda: other.repair(apply=True),
         }
         named = rf"Another process .* the heartbeat of the commit {write.requested} of {SELF}"
         with pytest.raises(ConflictError, match=named) as caught:
