@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,14 @@ def test_show_for_people_names_keys_and_columns(text: Any, rides: History) -> No
     shown = text("show", rides.path)
     assert "MERGE_ON_READ" in shown
     assert "decimal128(10, 2)" in shown
+
+
+def test_show_names_what_is_pending(text: Any, rides: History, tmp_path: Path) -> None:
+    path = str(shutil.copytree(rides.path, tmp_path / "rides"))
+    instant = open_table(path, ()).schedule_compaction()
+    (pending,) = json.loads(text("show", path, "--json"))["pending"]
+    assert (pending["requested"], pending["action"], pending["state"]) == (instant, "compaction", "REQUESTED")
+    assert f"compaction {instant} (requested" in " ".join(text("show", path).split())
 
 
 def test_timeline_lists_instants_oldest_first(text: Any, rides: History) -> None:

@@ -6,6 +6,7 @@ from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
 from drawstring.cli.commands.holds import hold_fields
 from drawstring.model.explanation import size_text
+from drawstring.model.instant_status import InstantStatus
 from drawstring.table import Table
 
 
@@ -17,9 +18,12 @@ def show(path: TablePath, *, as_json: AsJson = False, storage_option: StorageOpt
     if as_json:
         holds = [hold_fields(each) for each in table.holds()]
         last = _last_write(table)
-        output.print_json({**settings, **content, "last_write": last, "columns": columns, "holds": holds})
+        pending = [_pending_fields(each) for each in _pending(table)]
+        facts = {**settings, **content, "last_write": last, "pending": pending}
+        output.print_json({**facts, "columns": columns, "holds": holds})
         return
     people = {**settings, **content, "last_write": output.instant_text(_last_write(table))}
+    people["pending"] = [_pending_text(each) for each in _pending(table)]
     people["size"] = size_text(content["size_bytes"])
     del people["size_bytes"]
     output.print_facts((name.replace("_", " "), _joined(value)) for name, value in people.items())
@@ -54,6 +58,26 @@ def _content(table: Table) -> dict[str, int]:
 def _last_write(table: Table) -> str | None:
     latest = table.timeline.latest_write()
     return latest.requested if latest else None
+
+
+def _pending(table: Table) -> list[InstantStatus]:
+    """Return the writes and services that have begun and are not completed."""
+    return [each for each in table.instants() if not each.instant.is_completed]
+
+
+def _pending_fields(status: InstantStatus) -> dict[str, object]:
+    instant = status.instant
+    return {
+        "requested": instant.requested,
+        "action": str(instant.action),
+        "state": instant.state.name,
+        "is_worked_on": status.is_worked_on,
+    }
+
+
+def _pending_text(status: InstantStatus) -> str:
+    work = {True: ", a process is at work", False: ", no process is at work", None: ""}[status.is_worked_on]
+    return f"{status.instant.action} {status.instant.requested} ({status.instant.state.name.lower()}{work})"
 
 
 def _joined(value: object) -> object:

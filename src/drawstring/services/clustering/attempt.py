@@ -12,7 +12,6 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.metadata.base_file_compaction import base_files_in, base_files_of
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
@@ -27,18 +26,18 @@ from drawstring.services.clustering.plan import (
 )
 from drawstring.services.clustering.resizing import (
     ResizeGroup,
-    are_written_twice,
     confirm_rings,
     save_rings,
 )
 from drawstring.services.clustering.resizing_plan import RESIZE
+from drawstring.services.clustering.rivals import in_the_way
 from drawstring.services.clustering.row_order import RowOrder
 from drawstring.services.clustering.task import ClusterGroup
 from drawstring.services.progress import Progress, watched
 from drawstring.services.service_files import file_settings
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import alive_elsewhere, refuse_live_writers
+from drawstring.txn.heartbeats import refuse_live_writers
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.planned_instants import start_plan
 from drawstring.txn.rollback.unschedule import rollback_inflight_plan, unschedule_clustering
@@ -100,11 +99,11 @@ class ClusteringAttempt:
             ConflictError: another process rolled the attempt back.
         """
         storage, requested = locked.context.storage, self.instant.requested
-        is_outdated = written_since(locked, timeline, requested, self.plan)
-        if is_outdated or _is_in_progress(locked, timeline, self.plan, self.gives_way_to):
+        if others := in_the_way(locked, timeline, self.instant, self.plan, self.gives_way_to):
             unschedule_clustering(locked.rollback_context(), self.instant)
             raise LostClusteringError(
-                "File groups of this clustering were written to while it ran. Cluster the table again.",
+                f"Another writer wrote to file groups of this clustering while it ran: {others}. The plan was"
+                " taken off the timeline, and the table is as if it had not run. Cluster the table again.",
                 instant=requested,
             )
         check_marked(storage, requested, stats)
@@ -136,14 +135,11 @@ def claim_clustering(
     plan = decode_clustering_plan(locked.store.read_requested(instant))
     _check_runnable(plan, instant)
     refuse_live_writers(locked.context.storage, locked.context.clock, (instant,), options.failed_writes)
-    if others_may_live or written_since(locked, timeline, requested, plan):
-        reason = "its process stalled or died" if others_may_live else "its file groups were written to"
-        _log.info("Unscheduling the clustering %s: %s.", requested, reason)
-        unschedule_clustering(locked.rollback_context(), instant, options.failed_writes)
-        return None
     gives_way_to = options.failed_writes if options.concurrency.prefers_writers else None
-    if _is_in_progress(locked, timeline, plan, gives_way_to):
-        _log.info("Unscheduling the clustering %s: its file groups are being written to.", requested)
+    others = in_the_way(locked, timeline, instant, plan, gives_way_to)
+    if others_may_live or others:
+        reason = f"its file groups were written to: {others}" if others else "its process stalled or died"
+        _log.info("Unscheduling the clustering %s: %s.", requested, reason)
         unschedule_clustering(locked.rollback_context(), instant, options.failed_writes)
         return None
     settings, schema_json = file_settings(locked, timeline, requested, options)
@@ -153,32 +149,6 @@ def claim_clustering(
         return None
     inflight = start_plan(locked, Instant(requested, Action.CLUSTERING, State.REQUESTED), fence)
     return ClusteringAttempt(inflight, plan, task, schema_json, fence, gives_way_to)
-
-
-def written_since(locked: LockedTable, timeline: Timeline, time: str, plan: ClusteringPlan) -> bool:
-    """Return whether a file group of a plan was written to or replaced after the plan was made."""
-    later = (each for each in timeline.writes() if max(each.requested, each.completed or "") > time)
-    if is_resizing(plan):
-        writes = (locked.store.commit_metadata(each) for each in later)
-        return not are_written_twice(locked.context.storage, writes, plan)
-    return any(locked.store.commit_metadata(each).touched & plan.inputs for each in later)
-
-
-def groups_in_progress(
-    locked: LockedTable, timeline: Timeline, failed: FailedWrites
-) -> frozenset[tuple[str, str]]:
-    """Return the file groups that live writers have begun files for, by their markers."""
-    storage = locked.context.storage
-    alive = alive_elsewhere(storage, locked.context.clock, timeline.pending_writes(), failed)
-    return frozenset().union(*(Markers(storage, each.requested).groups() for each in alive))
-
-
-def _is_in_progress(
-    locked: LockedTable, timeline: Timeline, plan: ClusteringPlan, gives_way_to: FailedWrites | None
-) -> bool:
-    if gives_way_to is None:
-        return False
-    return not plan.inputs.isdisjoint(groups_in_progress(locked, timeline, gives_way_to))
 
 
 def _check_runnable(plan: ClusteringPlan, instant: Instant) -> None:

@@ -9,7 +9,7 @@ New rings count once the resizing is completed; old rings stay for time travel u
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +25,7 @@ from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.index.consistent.rings import HASH_MASK, Ring, confirm_ring, load_ring, save_ring, sweep_rings
 from drawstring.index.ring_hashes import key_hashes
 from drawstring.model.clustering import ClusteringGroup, ClusteringPlan
-from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, file_id_of, prefix_of
 from drawstring.model.hashing import nodes_of
 from drawstring.schema.meta import RECORD_KEY
@@ -85,27 +85,6 @@ def confirm_rings(storage: Storage, plan: ClusteringPlan, timeline: Timeline, ti
         confirm_ring(storage, partition, time)
         if timeline.start is not None:
             sweep_rings(storage, partition, timeline.start)
-
-
-def are_written_twice(storage: Storage, writes: Iterable[CommitMetadata], plan: ClusteringPlan) -> bool:
-    """Return whether writes to old buckets of a resizing also wrote their rows to the new ones (dual write).
-
-    The dual-write files must still exist: a process that unscheduled the resizing may have died before it was
-    off the timeline.
-    """
-    paths = {
-        status.path
-        for partition in {group.partition for group in plan.groups}
-        for status in storage.list_files(partition)
-    }
-    return all(_is_written_twice(each, group, paths) for each in writes for group in plan.groups)
-
-
-def _is_written_twice(metadata: CommitMetadata, group: ClusteringGroup, paths: Container[str]) -> bool:
-    old = {(each.partition, each.file_id) for each in group.slices}
-    new = {(group.partition, node.file_id) for node in nodes_of(group) if node.prefix is not None}
-    copies = [stat.path for stat in metadata.stats if (stat.partition, stat.file_id) in new]
-    return all(path in paths for path in copies) and bool(copies or not metadata.touched & old)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from drawstring.model.result import CommitResult
 from drawstring.services.clustering.attempt import (
     LostClusteringError,
     claim_clustering,
-    groups_in_progress,
 )
 from drawstring.services.clustering.checks import check_clustering
 from drawstring.services.clustering.plan import (
@@ -39,6 +38,7 @@ from drawstring.services.clustering.plan import (
 from drawstring.services.clustering.resizing import (
     plan_rings,
 )
+from drawstring.services.clustering.rivals import groups_in_progress
 from drawstring.services.plan_runner import PlanRunner
 from drawstring.services.progress import Progress
 from drawstring.timeline.properties_store import load_config

@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from drawstring.spark.engine.spark_engine import SparkRows
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.txn.heartbeats import told_pending
 from drawstring.txn.locks.table_lock import table_lock
 from drawstring.txn.transaction import lock_table
 from drawstring.write.facts import WriteFacts
@@ -75,7 +77,9 @@ def replace_table(path: str, rows: SparkRows, by: Replacement) -> CommitResult:
 def _replaced_by_swap(root: Path, staged: Path, rows: SparkRows, by: Replacement) -> CommitResult:
     try:
         locking = by.write_options.locking
-        with table_lock(by.storage, SystemClock(), SystemIds(), locking.wait_ms, locking):
+        clock = SystemClock()
+        pending = partial(told_pending, by.storage, clock)
+        with table_lock(by.storage, clock, SystemIds(), locking.wait_ms, locking, pending):
             result = by.write(by.create(str(staged)), rows)
             _swap(root, staged, open_storage(root.parent, by.storage.spec.options))
         return result
