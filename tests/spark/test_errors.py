@@ -88,8 +88,8 @@ def test_an_error_of_a_query_of_a_view_is_one_message(session: SparkSession, tmp
 
 
 def test_what_is_not_supported_is_caught_as_well(session: SparkSession) -> None:
-    with pytest.raises(AnalysisException, match="saveAsTable") as caught:
-        rides(session, 1).write.format("hudi").saveAsTable("t")
+    with pytest.raises(AnalysisException, match="void") as caught:
+        rides(session, 1).selectExpr("*", "null as nothing").write.format("hudi").save("/nowhere")
     assert isinstance(caught.value, UnsupportedError)
 
 

@@ -74,8 +74,8 @@ def test_what_a_table_does_not_have_is_refused(df: DataFrame) -> None:
         df.write.format("hudi").save()
     with pytest.raises(InvalidError, match="bucketBy"):
         df.write.format("hudi").bucketBy(2, "id").save("/t")
-    with pytest.raises(UnsupportedError, match="saveAsTable"):
-        df.write.format("hudi").saveAsTable("t")
+    with pytest.raises(InvalidError, match="sortBy"):
+        df.write.format("hudi").bucketBy(2, "id").sortBy("id").saveAsTable("t")
     with pytest.raises(InvalidError, match="one path"):
         df.sparkSession.read.format("hudi").load(["/a", "/b"])
 

@@ -11,13 +11,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 try:
-    import pyspark  # noqa: F401 - fails early if it is missing
+    import pyspark
 except ModuleNotFoundError as error:
     if error.name != "pyspark":
         raise
     raise ModuleNotFoundError(
         "drawstring.spark needs PySpark 4.0 to 4.3. Run pip install 'drawstring[spark]'.", name="pyspark"
     ) from None
+
+if int(pyspark.__version__.partition(".")[0]) < 4:
+    raise ImportError(
+        f"drawstring.spark needs PySpark 4.0 to 4.3, and this is {pyspark.__version__}. Run pip install"
+        " 'drawstring[spark]'."
+    )
 
 if TYPE_CHECKING:
     from drawstring.spark.engine.spark_engine import SparkEngine

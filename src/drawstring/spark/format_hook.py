@@ -23,7 +23,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 from pyspark.sql.types import StructType
 
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError
 from drawstring.config.options.option import text_of
 from drawstring.config.options.registry import OPTION_OF_KEY
 from drawstring.config.table.kinds import split_list, typed_columns
@@ -34,6 +34,8 @@ from drawstring.spark.errors import analysed
 from drawstring.spark.reading.data_source import DrawstringSource, HudiSource
 from drawstring.spark.reading.given_columns import with_columns
 from drawstring.spark.reading.views import follow_refreshes
+from drawstring.spark.sql.install import install
+from drawstring.spark.sql.saving import save_as_table
 
 FORMATS: Final = frozenset({"hudi", "org.apache.hudi", "drawstring"})
 _MARK: Final = "spark.drawstring.registered"
@@ -65,6 +67,7 @@ def register(spark: SparkSession) -> None:
     with _active(session):
         session.dataSource.register(HudiSource)
         session.dataSource.register(DrawstringSource)
+    install(session)
     session.conf.set(_MARK, "true")
 
 
@@ -217,12 +220,8 @@ class TableWriter(DataFrameWriter):
         if not _is_drawstring_format(self._source, self._spark):
             super().save(path)
             return
-        if self._bucketing:
-            raise InvalidError(
-                f"{self._bucketing} does not apply to a table. Leave it out.",
-                table=_path(path, self._options),
-            )
         root = _path(path, self._options)
+        self._refuse_buckets(root)
         functions.write(self._df, root, options=self._table_options(root), mode=self._mode)
 
     @analysed()
@@ -234,14 +233,17 @@ class TableWriter(DataFrameWriter):
         partitionBy: Any = None,
         **options: Any,
     ) -> None:
-        """Save to a table of the catalog; not valid for drawstring's formats."""
+        """Save to a table of the catalog, which is created with the options if it does not exist."""
         self._set(format, mode, partitionBy, options)
-        if _is_drawstring_format(self._source, self._spark):
-            raise UnsupportedError(
-                f"saveAsTable({name!r}) does not support format {self._source}. Use save(path), and name the"
-                " table with CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path '...')."
-            )
-        super().saveAsTable(name)
+        if not _is_drawstring_format(self._source, self._spark):
+            super().saveAsTable(name)
+            return
+        self._refuse_buckets(name)
+        save_as_table(self._df, name, self._options, self._partition_by, self._mode)
+
+    def _refuse_buckets(self, table: str) -> None:
+        if self._bucketing:
+            raise InvalidError(f"{self._bucketing} does not apply to a table. Leave it out.", table=table)
 
     def _set(self, source: str | None, mode: str | None, partition_by: Any, options: dict[str, Any]) -> None:
         self.mode(mode).options(**options)

@@ -20,7 +20,6 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.changes import ACTION
 from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.index.choose import partitions_to_build
@@ -54,7 +53,7 @@ from drawstring.write.placement.arrangement import Arrangement
 from drawstring.write.placement.place import PlaceGroups, PlaceNew
 from drawstring.write.placement.sizing import Sizer
 from drawstring.write.plan import WritePlan, plan_write, setting_only
-from drawstring.write.replaced import replaced_groups
+from drawstring.write.replaced import replaced_by
 from drawstring.write.verbs import Verb, verb_of
 from drawstring.write.write_outcome import WriteOutcome
 from drawstring.write.write_source import BoundSource, InputRows, WriteSource
@@ -180,7 +179,7 @@ class _Write:
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             with nullcontext() if keeps_lock else beside_others(transaction, facts):
                 stats = placed(bound, plan, verb, sizer)
-                replaced = _replaced(verb, stats, lookup)
+                replaced = replaced_by(verb, stats, lookup)
                 flush_to_commit(facts, stats, options)
             watch.lap("write")
             extra = {**self.extra, "schema": plan.schema_json}
@@ -383,15 +382,3 @@ def _overwritten(verb: Verb, metadata: CommitMetadata) -> list[str]:
     """Return the partitions whose file groups are all new."""
     written = {stat.partition for stat in metadata.stats} if verb.replaces else ()
     return sorted({*written, *metadata.replaced})
-
-
-def _replaced(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:
-    """Return the file groups that an overwrite replaces."""
-    if not verb.replaces:
-        return {}
-    return replaced_groups(
-        lookup.partitions_including_lost()
-        if verb.replaces == "table"
-        else sorted({s.partition for s in stats}),
-        lookup,
-    )

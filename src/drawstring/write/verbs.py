@@ -22,6 +22,7 @@ class Verb:
         looks_up: whether rows are tagged and merged with existing records.
         is_delete: whether the rows are keys to delete.
         replaces: `""`, or what is replaced: the `partitions` of the rows or the whole `table`.
+        named: partition paths; these and the partitions below them are replaced, too, without any rows.
         fills_files: whether untagged rows fill small files first.
         arranges: whether rows may be sorted before they are written.
         hashes: whether it supports hashing indexes.
@@ -33,6 +34,7 @@ class Verb:
     looks_up: bool = False
     is_delete: bool = False
     replaces: str = ""
+    named: tuple[str, ...] = ()
     fills_files: bool = False
     arranges: bool = False
     hashes: bool = True

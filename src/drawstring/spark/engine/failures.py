@@ -54,7 +54,7 @@ def carried() -> Iterator[None]:
         with disk_errors("the disks of the worker"):
             yield
     except errors.DrawstringError as error:
-        raise WorkerError(_serialized(error)) from error
+        raise WorkerError(serialized(error)) from error
 
 
 def naming(function: Callable[P, R]) -> Callable[P, R]:
@@ -148,7 +148,8 @@ def surface_in_actions() -> None:
     captured.convert_exception = convert  # type: ignore[assignment]  # drawstring's errors are not Spark's
 
 
-def _serialized(error: errors.DrawstringError) -> str:
+def serialized(error: errors.DrawstringError) -> str:
+    """Return an error as a text, which the driver finds in the text of a failure."""
     fields = {
         "kind": type(error).__name__,
         "message": error.message,

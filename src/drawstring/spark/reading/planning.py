@@ -114,11 +114,17 @@ def install(spark: SparkSession) -> bool:
     strategy = _strategy(spark)
     if strategy is None:
         return False
+    add_strategy(spark, strategy)
+    return True
+
+
+def add_strategy(spark: SparkSession, strategy: Any) -> None:
+    """Add a strategy to a session's planner, unless it has one of the same class."""
     methods = spark._jsparkSession.experimental()
     present = methods.extraStrategies()
-    if not any(present.apply(n).getClass().getName() == _NAME for n in range(present.length())):
+    name = strategy.getClass().getName()
+    if not any(present.apply(n).getClass().getName() == name for n in range(present.length())):
         getattr(methods, "extraStrategies_$eq")(present.appended(strategy))
-    return True
 
 
 def described(spark: SparkSession, predicates: Any) -> list[dict[str, Any]]:

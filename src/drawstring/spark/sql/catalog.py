@@ -1,0 +1,164 @@
+"""The catalog of a session: what its Java class asks about Hudi tables.
+
+CREATE TABLE ── define ──> columns, properties ── Spark's catalog ── create ──> table at its location
+SELECT, INSERT, ... ── table ──> TablePeer
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.entry import open as open_table
+from drawstring.schema.meta import META_COLUMNS
+from drawstring.spark.engine.spark_engine import SparkEngine
+from drawstring.spark.engine.types import arrow_schema, spark_schema
+from drawstring.spark.locations import storage_options
+from drawstring.spark.sql.options import (
+    ORDERING,
+    PARTITION_PATH,
+    RECORD_KEY,
+    session_options,
+    table_options,
+)
+from drawstring.spark.sql.peers import Peer, session_of
+from drawstring.spark.sql.table import TablePeer, path_of
+from drawstring.spark.writing.target import Target
+from drawstring.storage import open_storage
+from drawstring.table import Table
+
+
+class CatalogPeer(Peer):
+    """Answers of the catalog; the same for all sessions."""
+
+    def __init__(self) -> None:
+        self.answers = {
+            "define": lambda given: _define(json.loads(given[0]), session_of(given[1])),
+            "create": lambda given: _create(json.loads(given[0]), session_of(given[1])),
+            "purge": lambda given: _purge(given[0], session_of(given[1])),
+            "table": lambda given: TablePeer(session_of(given[1]), json.loads(given[0])),
+        }
+
+
+def _define(given: Mapping[str, Any], spark: SparkSession) -> str:
+    """Return the columns, partition columns and properties that the catalog gets for a new table.
+
+    Of a table that is there they are its own.
+
+    Raises:
+        InvalidError: the statement does not describe a table.
+    """
+    properties: dict[str, str] = given["properties"]
+    columns = StructType.fromJson(json.loads(given["schema"]))
+    columns = StructType([each for each in columns if each.name not in META_COLUMNS])
+    partitioned_by = _identities(given["transforms"])
+    options = table_options(properties)
+    location = properties.get("location")
+    existing = _existing(location, spark) if location else None
+    if existing is not None:
+        columns, partitioned_by = _of_existing(existing, columns, partitioned_by)
+    elif not len(columns):
+        raise InvalidError(
+            "CREATE TABLE names no columns, and there is no table at its location. Name the columns, or use"
+            f" the location of a table{f' ({location} has none)' if location else ''}."
+        )
+    else:
+        WriteOptions.parse({**options, PARTITION_PATH: ",".join(partitioned_by)})
+    return json.dumps(
+        {
+            "schema": columns.json(),
+            "partitioned_by": partitioned_by,
+            "properties": {},
+            "options": options,
+            "exists": existing is not None,
+        }
+    )
+
+
+def _identities(transforms: Sequence[tuple[str, str | None]]) -> list[str]:
+    """Return the columns of PARTITIONED BY."""
+    for name, column in transforms:
+        if name != "identity" or column is None:
+            raise InvalidError(
+                f"PARTITIONED BY has a transform ({name}), but Hudi's tables are partitioned by columns. Name"
+                " columns only."
+            )
+    return [column for _, column in transforms if column is not None]
+
+
+def _existing(location: str, spark: SparkSession) -> Table | None:
+    path = path_of(location)
+    try:
+        return open_table(path, storage_options=storage_options(spark, path, {}))
+    except NoTableError:
+        return None
+
+
+def _of_existing(
+    table: Table, columns: StructType, partitioned_by: list[str]
+) -> tuple[StructType, list[str]]:
+    """Return the columns and partition columns of a table; those of the statement must not differ."""
+    own = spark_schema(table.schema)
+    fields = list(table.config.partition_fields)
+    if len(columns):
+        names = {each.name.lower(): each.dataType for each in own}
+        wrong = [each.name for each in columns if names.get(each.name.lower()) != each.dataType]
+        if wrong:
+            raise InvalidError(
+                f"Column {wrong[0]} of CREATE TABLE is not in the table at its location, or has another type"
+                " there. Leave the columns out: they are the table's.",
+                table=table.uri,
+            )
+    if partitioned_by and partitioned_by != fields:
+        raise InvalidError(
+            f"The table at this location is partitioned by {', '.join(fields) or 'nothing'}, not by"
+            f" {', '.join(partitioned_by)}. Leave PARTITIONED BY out.",
+            table=table.uri,
+        )
+    return own, [name for name in fields if name in own.names]
+
+
+def _create(given: Mapping[str, Any], spark: SparkSession) -> None:
+    """Create the table at its location, unless it is there."""
+    if given["exists"]:
+        return
+    path = path_of(given["path"])
+    database, name = given["name"]
+    options = {
+        "hoodie.table.name": name,
+        "hoodie.database.name": database,
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        **{key: value for key, value in session_options(spark).items() if key.startswith("hoodie.table.")},
+        **given["options"],
+    }
+    if given["partitioned_by"]:
+        options.setdefault(PARTITION_PATH, ",".join(given["partitioned_by"]))
+    try:
+        parsed = WriteOptions.parse(options)
+        _check_key(parsed)
+        stored = storage_options(spark, path, options)
+        target = Target(path, open_storage(path, stored), stored, SparkEngine(spark))
+        target.create(arrow_schema(StructType.fromJson(json.loads(given["schema"]))), parsed, options)
+    except DrawstringError as error:
+        raise error.at(table=path) from error.__cause__
+
+
+def _check_key(options: WriteOptions) -> None:
+    """Check that rows that are ordered have keys."""
+    if options.ordering and not options.record_key:
+        raise InvalidError(
+            f"{ORDERING} (orderingFields, preCombineField) orders records with the same key, but the table"
+            f" has none. Set primaryKey ({RECORD_KEY}), or leave it out."
+        )
+
+
+def _purge(path: str, spark: SparkSession) -> None:
+    """Delete the files of a table that was dropped."""
+    root = path_of(path)
+    open_storage(root, storage_options(spark, root, {})).delete_tree("")

@@ -1,0 +1,104 @@
+"""`INSERT INTO`, `INSERT OVERWRITE`, and the rows of `CREATE TABLE ... AS SELECT`.
+
+| statement | operation |
+|---|---|
+| INSERT INTO | `hoodie.spark.sql.insert.into.operation`: `insert` (default), `upsert` or `bulk_insert` |
+| INSERT OVERWRITE of the whole table | `insert_overwrite_table` |
+| INSERT OVERWRITE of partitions, static or dynamic | `insert_overwrite` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.options.write_options import options_of
+from drawstring.schema.meta import META_COLUMNS
+from drawstring.services.maintenance_tasks import after_commit
+from drawstring.spark.engine.spark_engine import SparkRows
+from drawstring.spark.sql.driver import java
+from drawstring.spark.sql.options import (
+    INSERT_OPERATION,
+    OPERATION,
+    OVERWRITE_MODE,
+    statement_option,
+    write_options,
+)
+from drawstring.spark.sql.partitions import path_of_values, static_values
+from drawstring.spark.sql.statement_rows import StatementRows, attempting
+from drawstring.table import Table
+from drawstring.write.run import write_source
+from drawstring.write.verbs import Verb, verb_of
+from drawstring.write.write_source import InputRows
+
+if TYPE_CHECKING:
+    from drawstring.spark.sql.table import TablePeer
+
+_INSERTING: Final = ("insert", "upsert", "bulk_insert")
+_DYNAMIC: Final = "dynamic"
+
+
+def insert(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
+    """Write the rows of a query to a table in one commit.
+
+    Args:
+        table: the table.
+        how: `mode`: `append`, `table` (overwrite all), `dynamic` (overwrite the partitions of the rows),
+            `partitions` (overwrite those of `where`), or `exists` (of a table that was to be created);
+            `options` of the write.
+        rows: Spark's rows, with the columns of the table and perhaps meta columns.
+
+    Raises:
+        ConflictError: another writer was there first; nothing was written.
+        InvalidError: the rows or the options do not fit; nothing was written.
+    """
+    if how["mode"] == "exists":
+        raise InvalidError(
+            "The location of CREATE TABLE ... AS SELECT has a table. Use another location, or CREATE TABLE"
+            " and INSERT INTO.",
+            table=table.path,
+        )
+    given = ClassicDataFrame(rows, table.spark)
+    df = given.drop(*(name for name in META_COLUMNS if name in given.columns))
+    target = table.for_writes()
+    verb = _verb(table, target, how)
+    options = options_of(verb.name, write_options(table.spark, table.properties, how["options"]))
+    with attempting(table.path) as attempt, target._errors():
+        is_own = java(table.spark, "Plans").reads(_plan(df), table.path)
+        written = SparkRows.of(df)
+        source = StatementRows(written, attempt) if is_own else InputRows(written)
+        after_commit(write_source(target._context, source, verb, options))
+
+
+def _plan(df: DataFrame) -> Any:
+    return df._jdf.queryExecution().analyzed()
+
+
+def _verb(table: TablePeer, target: Table, how: Mapping[str, Any]) -> Verb:
+    """Return the rules of the operation of an insert."""
+
+    def said(*keys: str) -> str | None:
+        return statement_option(table.spark, table.properties, how["options"], keys)
+
+    mode = how["mode"]
+    if mode == "append":
+        operation = (said(INSERT_OPERATION, OPERATION) or "insert").lower()
+        if operation not in _INSERTING:
+            raise InvalidError(
+                f"{INSERT_OPERATION} is {operation}, which INSERT INTO does not do. Use one of"
+                f" {', '.join(_INSERTING)}."
+            )
+        return verb_of(operation)
+    is_dynamic = (said(OVERWRITE_MODE) or "").lower() == _DYNAMIC or mode == _DYNAMIC
+    if mode == "partitions":
+        values = static_values(how["where"], target.schema)
+        path = path_of_values(target.config, values, target.schema)
+        return replace(verb_of("insert_overwrite"), named=(path,))
+    if is_dynamic and target.config.partition_fields:
+        return verb_of("insert_overwrite")
+    return verb_of("insert_overwrite_table")

@@ -1,0 +1,49 @@
+"""Installation of SQL in a session."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from drawstring.spark.reading import planning
+from drawstring.spark.sql.catalog import CatalogPeer
+from drawstring.spark.sql.driver import java, load
+
+CATALOG: Final = "spark.sql.catalog.spark_catalog"
+_OURS: Final = "drawstring.sql.HudiCatalog"
+_REPLACED: Final = ("", "builtin", _OURS, "org.apache.spark.sql.hudi.catalog.HoodieCatalog")
+"""Values of the setting that are replaced: none, Spark's own, this one, and that of Hudi's bundle."""
+
+_LOG: Final = logging.getLogger("drawstring.spark")
+
+
+def install(spark: SparkSession) -> bool:
+    """Let the catalog of a session hold Hudi tables.
+
+    Args:
+        spark: a classic session.
+
+    Returns:
+        Whether SQL works; False, with a warning that says why, if the session has another catalog or its
+        driver loads no classes.
+    """
+    configured = spark.conf.get(CATALOG, "") or ""
+    if configured not in _REPLACED:
+        _LOG.warning(
+            "SQL on Hudi tables by name is off in this session: %s is %s. Unset it to use CREATE TABLE ..."
+            " USING hudi.",
+            CATALOG,
+            configured,
+        )
+        return False
+    if not (planning.install(spark) and load(spark, CatalogPeer())):
+        _LOG.warning(
+            "SQL on Hudi tables by name is off: the driver of this Spark does not load compiled classes. Use"
+            " DataFrames, or PySpark 4.0 to 4.3."
+        )
+        return False
+    planning.add_strategy(spark, java(spark, "Statements")())
+    spark.conf.set(CATALOG, _OURS)
+    return True

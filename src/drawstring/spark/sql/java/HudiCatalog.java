@@ -1,0 +1,218 @@
+package drawstring.sql;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BiFunction;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+
+/** Spark's own catalog, in which tables with provider hudi are drawstring's. */
+public class HudiCatalog extends DelegatingCatalogExtension {
+    static BiFunction peer;
+
+    public static void setPeer(BiFunction given) {
+        peer = given;
+    }
+
+    public Table loadTable(Identifier name) throws NoSuchTableException {
+        HudiTable table = found(name, null);
+        return table == null ? super.loadTable(name) : table;
+    }
+
+    public Table loadTable(Identifier name, Set privileges) throws NoSuchTableException {
+        return loadTable(name);
+    }
+
+    public Table loadTable(Identifier name, long micros) throws NoSuchTableException {
+        HudiTable table = found(name, "micros " + micros);
+        return table == null ? super.loadTable(name, micros) : table;
+    }
+
+    public Table loadTable(Identifier name, String version) throws NoSuchTableException {
+        HudiTable table = found(name, version);
+        return table == null ? super.loadTable(name, version) : table;
+    }
+
+    public Table createTable(Identifier name, Column[] columns, Transform[] partitions, Map properties)
+            throws TableAlreadyExistsException, NoSuchNamespaceException {
+        if (!isHudi(properties.get("provider"))) {
+            return super.createTable(name, columns, partitions, properties);
+        }
+        if (tableExists(name)) {
+            throw new TableAlreadyExistsException(name);
+        }
+        HashMap given = new HashMap();
+        given.put("name", parts(name));
+        given.put("schema", CatalogV2Util.v2ColumnsToStructType(columns).json());
+        given.put("transforms", transforms(partitions));
+        given.put("properties", properties);
+        Map defined = Calls.map(Calls.ask(peer, "define", new Object[] {Calls.json(given), Calls.session()}));
+        HashMap kept = new HashMap(properties);
+        kept.putAll((Map) defined.get("properties"));
+        super.createTable(name, columns(defined), identities((List) defined.get("partitioned_by")), kept);
+        try {
+            CatalogTable entry = entry(name);
+            defined.put("path", path(entry));
+            defined.put("name", parts(name));
+            Calls.ask(peer, "create", new Object[] {Calls.json(defined), Calls.session()});
+            return found(name, null).toFill(columns, (Boolean) defined.get("exists"));
+        } catch (RuntimeException error) {
+            catalog().dropTable(identifier(name), true, false);
+            throw error;
+        }
+    }
+
+    public boolean dropTable(Identifier name) {
+        return entry(name) == null ? super.dropTable(name) : drop(name, false);
+    }
+
+    public boolean purgeTable(Identifier name) {
+        return entry(name) == null ? super.purgeTable(name) : drop(name, true);
+    }
+
+    private boolean drop(Identifier name, boolean purges) {
+        String path = path(entry(name));
+        catalog().dropTable(identifier(name), true, purges);
+        if (purges) {
+            Calls.ask(peer, "purge", new Object[] {path, Calls.session()});
+        }
+        return true;
+    }
+
+    static boolean isHudi(Object provider) {
+        String name = provider == null ? "" : provider.toString().toLowerCase();
+        return name.equals("hudi") || name.equals("org.apache.hudi") || name.equals("drawstring");
+    }
+
+    /** Returns the location of a table of Hudi by its name in a session, null if there is none. */
+    public static String location(SparkSession session, String name) throws Exception {
+        TableIdentifier table = session.sessionState().sqlParser().parseTableIdentifier(name);
+        String current = session.sessionState().catalog().getCurrentDatabase();
+        Object database = table.database().isEmpty() ? current : table.database().get();
+        CatalogTable entry = entry(Identifier.of(new String[] {(String) database}, table.table()));
+        return entry == null ? null : path(entry);
+    }
+
+    static SessionCatalog catalog() {
+        return Calls.session().sessionState().catalog();
+    }
+
+    static TableIdentifier identifier(Identifier name) {
+        return new TableIdentifier(name.name(), Option.apply(name.namespace()[0]));
+    }
+
+    static String[] parts(Identifier name) {
+        return new String[] {name.namespace()[0], name.name()};
+    }
+
+    static String path(CatalogTable entry) {
+        return CatalogUtils.URIToString((java.net.URI) entry.storage().locationUri().get());
+    }
+
+    /** Returns what Spark's catalog has about a table of Hudi, null if it has none of that name. */
+    static CatalogTable entry(Identifier name) {
+        if (name.namespace().length != 1) {
+            return null;
+        }
+        TableIdentifier identifier = identifier(name);
+        try {
+            if (catalog().isTempView(identifier) || !catalog().tableExists(identifier)) {
+                return null;
+            }
+            CatalogTable entry = catalog().getTableMetadata(identifier);
+            return entry.provider().isEmpty() || !isHudi(entry.provider().get()) ? null : entry;
+        } catch (NoSuchNamespaceException error) {
+            return null;
+        } catch (NoSuchTableException error) {
+            return null;
+        }
+    }
+
+    /** Returns a table of Hudi by its name in the catalog or as hudi.`/path`, null if there is none. */
+    static HudiTable found(Identifier name, String asOf) {
+        HashMap given = new HashMap();
+        given.put("name", name.namespace().length == 1 ? parts(name) : null);
+        given.put("as_of", asOf);
+        if (isPath(name)) {
+            given.put("path", name.name());
+        } else {
+            CatalogTable entry = entry(name);
+            if (entry == null) {
+                return null;
+            }
+            given.put("path", path(entry));
+            given.put("schema", entry.schema().json());
+            given.put("properties", properties(entry));
+        }
+        return new HudiTable((BiFunction) Calls.ask(peer, "table", new Object[] {Calls.json(given), Calls.session()}));
+    }
+
+    private static boolean isPath(Identifier name) {
+        return name.namespace().length == 1 && isHudi(name.namespace()[0]) && name.name().contains("/");
+    }
+
+    static HashMap properties(CatalogTable entry) {
+        HashMap found = new HashMap();
+        add(found, entry.storage().properties());
+        add(found, entry.properties());
+        return found;
+    }
+
+    private static void add(HashMap found, scala.collection.immutable.Map properties) {
+        scala.collection.Iterator all = properties.iterator();
+        while (all.hasNext()) {
+            scala.Tuple2 each = (scala.Tuple2) all.next();
+            found.put(each._1(), each._2());
+        }
+    }
+
+    private static ArrayList transforms(Transform[] partitions) {
+        ArrayList all = new ArrayList();
+        for (int n = 0; n < partitions.length; n++) {
+            ArrayList each = new ArrayList();
+            each.add(partitions[n].name());
+            each.add(partitions[n].references().length == 1 ? partitions[n].references()[0].fieldNames()[0] : null);
+            all.add(each);
+        }
+        return all;
+    }
+
+    private static Transform[] identities(List names) {
+        Transform[] identities = new Transform[names.size()];
+        for (int n = 0; n < identities.length; n++) {
+            identities[n] = Expressions.identity((String) names.get(n));
+        }
+        return identities;
+    }
+
+    private static Column[] columns(Map defined) {
+        StructField[] fields = ((StructType) DataType.fromJson((String) defined.get("schema"))).fields();
+        Column[] columns = new Column[fields.length];
+        for (int n = 0; n < columns.length; n++) {
+            String comment = fields[n].getComment().isEmpty() ? null : (String) fields[n].getComment().get();
+            columns[n] = Column.create(fields[n].name(), fields[n].dataType(), fields[n].nullable(), comment, null);
+        }
+        return columns;
+    }
+}

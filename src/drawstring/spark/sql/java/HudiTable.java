@@ -1,0 +1,275 @@
+package drawstring.sql;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
+import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
+import org.apache.spark.sql.connector.write.V1Write;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
+import org.apache.spark.sql.sources.InsertableRelation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+
+/** A table of the catalog, at the snapshot that it had when a statement was analyzed. */
+public class HudiTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns {
+    final BiFunction peer;
+    final Map facts;
+
+    public HudiTable(BiFunction peer) {
+        this.peer = peer;
+        this.facts = Calls.map(Calls.ask(peer, "facts", null));
+    }
+
+    /** Returns the table for the rows of the query that it was created from; they may have meta columns. */
+    HudiTable toFill(Column[] columns, boolean wasThere) {
+        facts.put("schema", CatalogV2Util.v2ColumnsToStructType(columns).json());
+        facts.put("was_there", Boolean.valueOf(wasThere));
+        return this;
+    }
+
+    public String path() {
+        return (String) facts.get("path");
+    }
+
+    public String name() {
+        return (String) facts.get("name");
+    }
+
+    public StructType schema() {
+        return (StructType) DataType.fromJson((String) facts.get("schema"));
+    }
+
+    public Transform[] partitioning() {
+        List names = (List) facts.get("partitioned_by");
+        Transform[] transforms = new Transform[names.size()];
+        for (int n = 0; n < transforms.length; n++) {
+            transforms[n] = Expressions.identity((String) names.get(n));
+        }
+        return transforms;
+    }
+
+    public Map properties() {
+        return (Map) facts.get("properties");
+    }
+
+    public Set capabilities() {
+        HashSet all = new HashSet();
+        all.add(TableCapability.BATCH_READ);
+        all.add(TableCapability.V1_BATCH_WRITE);
+        all.add(TableCapability.BATCH_WRITE);
+        all.add(TableCapability.TRUNCATE);
+        all.add(TableCapability.OVERWRITE_BY_FILTER);
+        all.add(TableCapability.OVERWRITE_DYNAMIC);
+        return all;
+    }
+
+    public MetadataColumn[] metadataColumns() {
+        List names = (List) facts.get("meta_columns");
+        MetadataColumn[] columns = new MetadataColumn[names.size()];
+        for (int n = 0; n < columns.length; n++) {
+            columns[n] = new MetaColumn((String) names.get(n));
+        }
+        return columns;
+    }
+
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+        return new Reading(this);
+    }
+
+    public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+        return new Writing(this, info);
+    }
+
+    /** Equal tables have the same rows, so that Spark caches and exchanges them once. */
+    public boolean equals(Object other) {
+        return other instanceof HudiTable && facts.get("snapshot").equals(((HudiTable) other).facts.get("snapshot"));
+    }
+
+    public int hashCode() {
+        return facts.get("snapshot").hashCode();
+    }
+
+    public String toString() {
+        return name();
+    }
+
+    static class MetaColumn implements MetadataColumn {
+        final String name;
+
+        MetaColumn(String name) {
+            this.name = name;
+        }
+
+        public String name() {
+            return name;
+        }
+
+        public DataType dataType() {
+            return DataTypes.StringType;
+        }
+    }
+
+    /** A read: Spark says which columns and conditions a query has. */
+    static class Reading implements SupportsPushDownCatalystFilters, SupportsPushDownRequiredColumns {
+        final HudiTable table;
+        StructType columns;
+        Seq conditions = (Seq) Nil$.MODULE$;
+
+        Reading(HudiTable table) {
+            this.table = table;
+            this.columns = table.schema();
+        }
+
+        public void pruneColumns(StructType needed) {
+            this.columns = needed;
+        }
+
+        public Seq pushFilters(Seq conditions) {
+            this.conditions = conditions;
+            return (Seq) Nil$.MODULE$;
+        }
+
+        public Predicate[] pushedFilters() {
+            return new Predicate[0];
+        }
+
+        public Scan build() {
+            return new HudiScan(table, columns, conditions);
+        }
+    }
+
+    /** A scan that a strategy of the planner replaces by the plan of its rows. */
+    public static class HudiScan implements SupportsReportStatistics, Function {
+        final HudiTable table;
+        final StructType columns;
+        final Seq conditions;
+
+        HudiScan(HudiTable table, StructType columns, Seq conditions) {
+            this.table = table;
+            this.columns = columns;
+            this.conditions = conditions;
+        }
+
+        public StructType readSchema() {
+            return columns;
+        }
+
+        public String description() {
+            return table.name() + " " + facts() + " " + conditions.mkString("[", ", ", "]");
+        }
+
+        private String facts() {
+            return (String) table.facts.get("snapshot");
+        }
+
+        public Object apply(Object relation) {
+            LogicalPlan rows = (LogicalPlan) Calls.ask(table.peer, "rows", null);
+            return Plans.narrowed(rows, (DataSourceV2ScanRelation) relation, conditions);
+        }
+
+        public Statistics estimateStatistics() {
+            long bytes = Long.parseLong((String) Calls.ask(table.peer, "size", null));
+            int all = Math.max(1, table.schema().fields().length);
+            return new Size(bytes * Math.max(1, columns.fields().length) / all);
+        }
+
+        public boolean equals(Object other) {
+            if (!(other instanceof HudiScan)) {
+                return false;
+            }
+            HudiScan scan = (HudiScan) other;
+            return table.equals(scan.table) && columns.equals(scan.columns) && conditions.equals(scan.conditions);
+        }
+
+        public int hashCode() {
+            return table.hashCode() + 31 * columns.hashCode();
+        }
+    }
+
+    static class Size implements Statistics {
+        final long bytes;
+
+        Size(long bytes) {
+            this.bytes = bytes;
+        }
+
+        public OptionalLong sizeInBytes() {
+            return OptionalLong.of(bytes);
+        }
+
+        public OptionalLong numRows() {
+            return OptionalLong.empty();
+        }
+    }
+
+    /** A write of the rows of a query, as one commit. */
+    static class Writing implements SupportsOverwriteV2, SupportsDynamicOverwrite, V1Write, InsertableRelation {
+        final HudiTable table;
+        final HashMap how = new HashMap();
+
+        Writing(HudiTable table, LogicalWriteInfo info) {
+            this.table = table;
+            how.put("mode", Boolean.TRUE.equals(table.facts.get("was_there")) ? "exists" : "append");
+            how.put("options", info.options().asCaseSensitiveMap());
+        }
+
+        public WriteBuilder truncate() {
+            how.put("mode", "table");
+            return this;
+        }
+
+        public WriteBuilder overwrite(Predicate[] where) {
+            how.put("mode", "partitions");
+            how.put("where", Calls.trees(where));
+            return this;
+        }
+
+        public WriteBuilder overwriteDynamicPartitions() {
+            how.put("mode", "dynamic");
+            return this;
+        }
+
+        public Write build() {
+            return this;
+        }
+
+        public InsertableRelation toInsertableRelation() {
+            return this;
+        }
+
+        public void insert(Dataset rows, boolean overwrite) {
+            Calls.ask(table.peer, "insert", new Object[] {Calls.json(how), rows});
+        }
+    }
+}

@@ -1,0 +1,70 @@
+"""`df.write.format("hudi").saveAsTable(name)`: the options describe a new table, as those of `save` do.
+
+| mode | no table | a table |
+|---|---|---|
+| append | CREATE TABLE AS | rows are added, columns by name |
+| overwrite | CREATE TABLE AS | it is replaced at its place |
+| ignore | CREATE TABLE AS | nothing |
+| errorifexists | CREATE TABLE AS | AnalysisException |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from drawstring.spark import functions
+from drawstring.spark.sql.driver import java
+from drawstring.spark.sql.options import PARTITION_PATH
+from drawstring.spark.sql.table import path_of
+
+_PATH: Final = "path"
+_LOCATION: Final = "location"
+
+
+def save_as_table(
+    df: DataFrame, name: str, options: Mapping[str, str], partition_by: Sequence[str], mode: str
+) -> None:
+    """Save rows to a table of the catalog.
+
+    Args:
+        df: the rows.
+        name: name of the table, with its database or without.
+        options: Hudi's options, and `path` for the location of a new table.
+        partition_by: partition columns.
+        mode: the save mode.
+
+    Raises:
+        InvalidError: rows, options or mode do not fit; nothing was written.
+        ConflictError: another writer was there first; nothing was written.
+    """
+    save_mode = functions.mode_of(mode)
+    location = location_of(df, name)
+    if location is not None and save_mode == "ignore":
+        return
+    if location is not None and save_mode == "overwrite":
+        by = {PARTITION_PATH: ",".join(partition_by)} if partition_by else {}
+        given = {key: value for key, value in options.items() if key.lower() != _PATH}
+        functions.write(df, location, options={**by, **given}, mode="overwrite")
+        df.sparkSession.catalog.refreshTable(name)
+        return
+    writer = df.writeTo(name)
+    if location is not None and save_mode == "append":
+        writer.options(**{key: value for key, value in options.items() if key.lower() != _PATH}).append()
+        return
+    writer = writer.using("hudi")
+    for key, value in options.items():
+        writer = writer.tableProperty(_LOCATION if key.lower() == _PATH else key, value)
+    if partition_by:
+        writer = writer.partitionedBy(*[F.col(f"`{each}`") for each in partition_by])
+    writer.create()
+
+
+def location_of(df: DataFrame, name: str) -> str | None:
+    """Return the path of a table of Hudi by its name in the catalog, None if there is none."""
+    spark: Any = df.sparkSession
+    found = java(spark, "HudiCatalog").location(spark._jsparkSession, name)
+    return None if found is None else path_of(found)

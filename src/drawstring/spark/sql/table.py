@@ -1,0 +1,151 @@
+"""A table of the catalog in one statement: its facts, its rows, and writes of a query's rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cached_property, partial
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from drawstring.base.errors import InvalidError, NoTableError
+from drawstring.config.options.write_options import ReadOptions
+from drawstring.entry import open as open_table
+from drawstring.filegroups.read.cdc import task_bytes
+from drawstring.query.scan import Scan
+from drawstring.schema.meta import META_COLUMNS, without_meta
+from drawstring.spark.engine.types import spark_schema
+from drawstring.spark.locations import storage_options
+from drawstring.spark.reading.plan_marks import Reread, plan_of
+from drawstring.spark.reading.read_options import scan_at
+from drawstring.spark.spark_table import SparkTable
+from drawstring.spark.spark_table import table as open_on_spark
+from drawstring.spark.sql.inserts import insert
+from drawstring.spark.sql.options import session_options, table_options
+from drawstring.spark.sql.peers import Peer
+from drawstring.spark.sql.statement_rows import current_attempt
+from drawstring.table import Table
+from drawstring.timeline.change_detection import digest
+
+_MICROS: Final = "micros "
+_READ: Final = ("hoodie.metadata.enable", "hoodie.enable.data.skipping")
+"""Options of reads that a session or a table's properties may set."""
+
+
+def path_of(location: str) -> str:
+    """Return the path of a table from its location in the catalog, such as `file:/lake/rides`."""
+    is_local = location.startswith("file:/") and not location.startswith("file://")
+    return location.removeprefix("file:") if is_local else location
+
+
+class TablePeer(Peer):
+    """Answers of a table as a statement found it.
+
+    Args:
+        spark: the session.
+        given: `name` (database and table, or `hudi` and a path), `path`, `as_of` (a time to travel to or
+            None), and what the catalog has about it, if it is there: `schema`, `properties`.
+    """
+
+    def __init__(self, spark: SparkSession, given: Mapping[str, Any]) -> None:
+        self.spark = spark
+        self.database, self.name = given["name"]
+        self.path = path_of(given["path"])
+        self.properties: dict[str, str] = given.get("properties", {})
+        self.storage_options = storage_options(spark, self.path, table_options(self.properties))
+        self._given = given
+        self.answers = {
+            "facts": lambda _: json.dumps(self.facts),
+            "rows": lambda _: plan_of(self._reread.shown(self.spark, self._scan_to_read())),
+            "size": lambda _: str(sum(task_bytes(task) for task in self.scan.tasks())),
+            "insert": lambda given: insert(self, json.loads(given[0]), given[1]),
+        }
+
+    def open(self) -> Table:
+        """Open the table.
+
+        Raises:
+            NoTableError: the catalog has the table, but there is none at its location.
+        """
+        try:
+            return open_table(self.path, storage_options=self.storage_options)
+        except NoTableError as error:
+            if "schema" not in self._given:
+                raise error.at(table=self.path) from error.__cause__
+            raise NoTableError(
+                f"The catalog has {self.full_name}, but there is no table at its location. It was created"
+                " without drawstring, or its files were deleted. Drop it, and create it again.",
+                table=self.path,
+            ) from error
+
+    @property
+    def full_name(self) -> str:
+        """Name of the table with its database."""
+        return f"{self.database}.`{self.name}`" if "/" in self.name else f"{self.database}.{self.name}"
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What Spark has to know about the table to resolve a statement."""
+        table = self.open()
+        timeline, has_meta = table.timeline, table.config.populate_meta_fields
+        schema = spark_schema(without_meta(self.scan.schema))
+        by = table.config.partition_fields
+        return {
+            "name": f"spark_catalog.{self.full_name}",
+            "path": self.path,
+            "schema": schema.json(),
+            "partitioned_by": [name for name in by if name in schema.names],
+            "meta_columns": list(META_COLUMNS) if has_meta else [],
+            "properties": {**self.properties, "provider": "hudi", "location": self.path},
+            "snapshot": f"{self.path} {digest(timeline)} {self._given['as_of'] or ''}",
+        }
+
+    @cached_property
+    def scan(self) -> Scan:
+        """The snapshot that the statement reads."""
+        return self._reread.scan()
+
+    def _scan_to_read(self) -> Scan:
+        """Return the snapshot, or that of the write to this table of which the read is a part."""
+        attempt = current_attempt() if self._given["as_of"] is None else None
+        return (attempt and attempt.scan(self.path, self._reread.scan)) or self.scan
+
+    def for_writes(self) -> SparkTable:
+        """Open the table for a write by Spark's executors.
+
+        Raises:
+            NoTableError: the catalog has the table, but there is none at its location.
+        """
+        self.open()
+        return open_on_spark(self.spark, self.path, storage_options=self.storage_options)
+
+    @property
+    def _reread(self) -> Reread:
+        given = {**session_options(self.spark), **table_options(self.properties)}
+        options: dict[str, Any] = {key: given[key] for key in _READ if key in given}
+        as_of = self._given["as_of"]
+        if as_of is not None:
+            options["as.of.instant"] = _moment(as_of)
+        read = partial(scan_at, self.path, self.storage_options, ReadOptions.parse(options))
+        return Reread(self.path, self.storage_options, read)
+
+
+def _moment(as_of: str) -> str:
+    """Return the time to travel to, as a read option has it.
+
+    Args:
+        as_of: an instant, or microseconds since 1970 in UTC.
+
+    Raises:
+        InvalidError: it is no time.
+    """
+    if not as_of.startswith(_MICROS):
+        if not as_of.strip():
+            raise InvalidError(
+                "VERSION AS OF has no instant. Give one, as in VERSION AS OF '20260101120000000'."
+            )
+        return as_of
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(as_of.removeprefix(_MICROS)))
+    return moment.isoformat(timespec="milliseconds")

@@ -1,0 +1,30 @@
+"""A database of its own for each test of SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.sql import Ask
+
+
+@pytest.fixture
+def sql(session: SparkSession, tmp_path: Path) -> Iterator[Ask]:
+    """Runs a statement in an empty database and returns its rows, sorted."""
+
+    def ask(statement: str) -> list[tuple[Any, ...]]:
+        return sorted((tuple(row) for row in session.sql(statement).collect()), key=repr)
+
+    session.sql(f"CREATE DATABASE lake LOCATION '{tmp_path}/lake'")
+    session.sql("USE lake")
+    before = {row.key for row in session.sql("SET").collect()}
+    yield ask
+    for row in session.sql("SET").collect():
+        if row.key not in before:
+            session.conf.unset(row.key)
+    session.sql("USE default")
+    session.sql("DROP DATABASE lake CASCADE")

@@ -1,0 +1,165 @@
+"""Rows that statements and DataFrame writers put into tables of the catalog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.readwriter import DataFrameWriter
+
+import drawstring
+from drawstring.base.errors import InvalidError, UnsupportedError
+from tests.support.sql import Ask
+
+pytestmark = pytest.mark.spark
+
+RIDES = "CREATE TABLE rides (id INT, fare DOUBLE, ts BIGINT, city STRING) USING hudi PARTITIONED BY (city)"
+KEYED = f"{RIDES} TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts')"
+TWO = "INSERT INTO rides VALUES (1, 1.5, 1, 'oslo'), (2, 2.5, 1, 'lima')"
+
+
+def newest(tmp_path: Path, name: str = "rides") -> str:
+    return str(drawstring.open(f"{tmp_path}/lake/{name}").timeline.writes()[-1].action)
+
+
+def test_rows_go_in_by_position_and_by_name(sql: Ask) -> None:
+    sql(RIDES)
+    sql(TWO)
+    sql("INSERT INTO rides (city, id) VALUES ('rome', 3)")
+    sql("INSERT INTO rides BY NAME SELECT 'rome' AS city, 4 AS id")
+    sql("INSERT INTO rides PARTITION (city = 'bern') SELECT 5, 5.5D, 1L")
+    assert sql("SELECT id, fare, city FROM rides") == [
+        (1, 1.5, "oslo"),
+        (2, 2.5, "lima"),
+        (3, None, "rome"),
+        (4, None, "rome"),
+        (5, 5.5, "bern"),
+    ]
+    with pytest.raises(AnalysisException, match="INSERT_COLUMN_ARITY_MISMATCH"):
+        sql("INSERT INTO rides VALUES (1)")
+    with pytest.raises(AnalysisException, match=r"CAST_INVALID_INPUT|CANNOT_SAFELY_CAST"):
+        sql("INSERT INTO rides VALUES ('x', 1.0, 1, 'oslo')")
+
+
+def test_the_operation_of_an_insert_is_an_option(sql: Ask) -> None:
+    sql(KEYED)
+    sql(TWO)
+    sql("SET hoodie.spark.sql.insert.into.operation = upsert")
+    sql("INSERT INTO rides VALUES (1, 9.5, 2, 'oslo'), (2, 9.5, 0, 'lima')")
+    assert sql("SELECT id, fare FROM rides") == [(1, 9.5), (2, 2.5)]
+    sql("SET hoodie.spark.sql.insert.into.operation = bulk_insert")
+    sql("INSERT INTO rides VALUES (1, 9.5, 2, 'oslo')")
+    assert sql("SELECT id FROM rides") == [(1,), (1,), (2,)]
+    sql("SET hoodie.spark.sql.insert.into.operation = delete")
+    with pytest.raises(InvalidError, match="INSERT INTO does not do"):
+        sql(TWO)
+
+
+def test_an_overwrite_replaces_the_table(sql: Ask, tmp_path: Path) -> None:
+    sql(RIDES)
+    sql(TWO)
+    sql("INSERT OVERWRITE rides VALUES (3, 3.5, 1, 'rome')")
+    assert sql("SELECT id FROM rides") == [(3,)]
+    assert newest(tmp_path) == "replacecommit"
+
+
+@pytest.mark.parametrize(
+    "setting", ["spark.sql.sources.partitionOverwriteMode", "hoodie.datasource.overwrite.mode"]
+)
+def test_a_dynamic_overwrite_replaces_the_partitions_of_its_rows(sql: Ask, setting: str) -> None:
+    sql(RIDES)
+    sql(TWO)
+    sql(f"SET {setting} = dynamic")
+    try:
+        sql("INSERT OVERWRITE rides VALUES (3, 3.5, 1, 'oslo')")
+        assert sql("SELECT id, city FROM rides") == [(2, "lima"), (3, "oslo")]
+    finally:
+        sql("SET spark.sql.sources.partitionOverwriteMode = static")
+
+
+def test_a_static_overwrite_replaces_the_partition_that_it_names(sql: Ask) -> None:
+    sql(RIDES)
+    sql(TWO)
+    sql("INSERT OVERWRITE rides PARTITION (city = 'oslo') SELECT 3, 3.5D, 1L")
+    assert sql("SELECT id, city FROM rides") == [(2, "lima"), (3, "oslo")]
+    sql("INSERT OVERWRITE rides PARTITION (city = 'oslo') SELECT 3, 3.5D, 1L WHERE 1 = 0")
+    assert sql("SELECT id, city FROM rides") == [(2, "lima")]
+
+
+def test_an_overwrite_may_name_the_first_of_several_partition_columns(sql: Ask) -> None:
+    sql("CREATE TABLE days (id INT, y INT, d DATE) USING hudi PARTITIONED BY (y, d)")
+    sql("INSERT INTO days VALUES (1, 2024, DATE'2024-01-01'), (2, 2024, DATE'2024-01-02'), (3, 2025, NULL)")
+    sql("INSERT OVERWRITE days PARTITION (y = 2024, d) VALUES (4, DATE'2024-01-03')")
+    assert sql("SELECT id, y FROM days") == [(3, 2025), (4, 2024)]
+    sql("INSERT OVERWRITE days PARTITION (y = 2024, d = DATE'2024-01-03') VALUES (5)")
+    sql("INSERT OVERWRITE days PARTITION (y = 2025, d = NULL) VALUES (6)")
+    assert sql("SELECT id, y FROM days") == [(5, 2024), (6, 2025)]
+    with pytest.raises(UnsupportedError, match="Name all of them, or the first ones"):
+        sql("INSERT OVERWRITE days PARTITION (y, d = DATE'2024-01-03') VALUES (5, 2024)")
+
+
+def test_a_table_is_created_from_a_query(sql: Ask, tmp_path: Path) -> None:
+    sql(RIDES)
+    sql(TWO)
+    sql(
+        "CREATE TABLE copy USING hudi PARTITIONED BY (city) TBLPROPERTIES (primaryKey = 'id', type = 'mor')"
+        " AS SELECT *, _hoodie_record_key FROM rides"
+    )
+    assert sql("SELECT id, city FROM copy") == [(1, "oslo"), (2, "lima")]
+    table = drawstring.open(f"{tmp_path}/lake/copy")
+    assert table.schema.names == ["id", "fare", "ts", "city"]
+    assert table.config.is_merge_on_read
+    assert len(table.timeline.writes()) == 1
+
+
+def test_a_failed_query_leaves_no_table(sql: Ask, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="no rows for me"):
+        sql("CREATE TABLE copy USING hudi AS SELECT CAST(raise_error('no rows for me') AS INT) AS id, 1 AS a")
+    assert sql("SHOW TABLES") == []
+    assert not (tmp_path / "lake/copy").exists()
+
+
+def test_a_query_does_not_fill_a_table_that_is_there(sql: Ask, tmp_path: Path) -> None:
+    sql(f"CREATE TABLE first USING hudi LOCATION '{tmp_path}/t' AS SELECT 1 AS id")
+    with pytest.raises(InvalidError, match="has a table"):
+        sql(f"CREATE TABLE second USING hudi LOCATION '{tmp_path}/t' AS SELECT CAST(2 AS INT) AS id")
+    assert sql("SHOW TABLES") == [("lake", "first", False)]
+    assert sql("SELECT * FROM first") == [(1,)]
+
+
+def test_an_insert_of_a_table_into_itself_reads_each_row_once(sql: Ask) -> None:
+    sql(RIDES)
+    sql(TWO)
+    sql("INSERT INTO rides SELECT id + 10, fare, ts, city FROM rides")
+    sql("INSERT OVERWRITE rides SELECT id, fare + 1, ts, city FROM rides WHERE id > 2")
+    assert sql("SELECT id, fare FROM rides") == [(11, 2.5), (12, 3.5)]
+
+
+def test_dataframe_writers_know_tables_by_name(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
+    def rows(*ids: int) -> DataFrameWriter:
+        return session.createDataFrame([(number, "oslo") for number in ids], "id int, city string").write
+
+    options = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.table.name": "rides"}
+    rows(1).format("hudi").options(**options).partitionBy("city").saveAsTable("rides")
+    config = drawstring.open(f"{tmp_path}/lake/rides").config
+    assert (config.record_key_fields, config.partition_fields) == (("id",), ("city",))
+    rows(2).format("hudi").options(**options).mode("append").saveAsTable("rides")
+    rows(3).insertInto("rides")
+    session.createDataFrame([("rome", 4)], "city string, id int").writeTo("rides").append()
+    assert sql("SELECT id, city FROM rides") == [(1, "oslo"), (2, "oslo"), (3, "oslo"), (4, "rome")]
+    rows(5).format("hudi").mode("overwrite").options(**options).saveAsTable("rides")
+    assert sql("SELECT id FROM rides") == [(5,)]
+    with pytest.raises(InvalidError, match="bucketBy"):
+        rows(6).format("hudi").bucketBy(2, "id").saveAsTable("other")
+
+
+def test_all_types_come_back(sql: Ask) -> None:
+    values = (
+        "SELECT 1 AS id, CAST(1.25 AS DECIMAL(10, 2)) AS price, DATE'2024-02-03' AS day,"
+        " TIMESTAMP'2024-02-03 04:05:06' AS at, TIMESTAMP_NTZ'2024-02-03 04:05:06' AS local, X'01' AS bytes,"
+        " array(1, 2) AS list, map('a', 1) AS pairs, named_struct('a', 1, 'b', 'x') AS nested, true AS flag"
+    )
+    sql(f"CREATE TABLE kinds USING hudi TBLPROPERTIES (primaryKey = 'id') AS {values}")
+    assert sql("SELECT * FROM kinds") == sql(values)
