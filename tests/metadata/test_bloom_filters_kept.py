@@ -16,6 +16,7 @@ from drawstring.txn.table_context import TableContext
 from tests.support.bloom_filters import indexed_filters, stored_filters
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
+from tests.support.seeds import SHORT_AND_LONG
 from tests.support.tables import COW, MOR, create
 
 ENABLED = {"hoodie.metadata.index.bloom.filter.enable": "true"}
@@ -69,7 +70,7 @@ def test_built_anew_the_filters_are_those_of_real_hudi(name: str, tmp_path: Path
     assert list(built.file_ids) == [f"bloom-filters-000{number}-0" for number in range(4)]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_filters_are_right_after_each_step_of_any_history(table_type: str, seed: int) -> None:
     table = with_filters(table_type)

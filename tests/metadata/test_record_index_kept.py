@@ -17,6 +17,7 @@ from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import rides
+from tests.support.seeds import SHORT_AND_LONG
 from tests.support.tables import COW, MOR, create
 
 TABLES = {
@@ -35,7 +36,7 @@ def play(table: drawstring.Table, index: str, seed: int, steps: int) -> None:
         assert indexed_places(table) == places(table), taken
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize("name", TABLES)
 def test_an_index_of_real_hudi_is_right_after_each_step_of_any_history(
     tmp_path: Path, name: str, seed: int
@@ -43,7 +44,7 @@ def test_an_index_of_real_hudi_is_right_after_each_step_of_any_history(
     play(drawstring.open(unpack(name, tmp_path)), TABLES[name], seed, 12)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize("index", ["RECORD_LEVEL_INDEX", "GLOBAL_RECORD_LEVEL_INDEX"])
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_an_index_built_for_a_table_is_right_after_each_step_of_any_history(

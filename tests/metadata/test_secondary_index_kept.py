@@ -18,6 +18,7 @@ from drawstring.storage import open_spec
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, History
 from tests.support.secondary_indexes import indexed_values, misplaced, stored_values
+from tests.support.seeds import SHORT_AND_LONG
 
 GOLDEN = ["v8_idx_secondary", "v9_idx_secondary"]
 BY_NAME = "secondary_index_idx_sec"
@@ -42,7 +43,7 @@ def test_built_anew_the_index_is_that_of_real_hudi(name: str, tmp_path: Path) ->
     assert not misplaced(table, BY_NAME, hashes_value=True)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_an_index_of_real_hudi_is_right_after_each_step_of_any_history(
     name: str, seed: int, tmp_path: Path

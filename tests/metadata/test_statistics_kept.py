@@ -17,6 +17,7 @@ from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import built, kept
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
+from tests.support.seeds import SHORT_AND_LONG
 from tests.support.tables import COW, MOR, create
 
 ENABLED = {"hoodie.metadata.index.column.stats.enable": "true"}
@@ -40,7 +41,7 @@ def play(table: drawstring.Table, seed: int, steps: int) -> None:
         check(table, taken)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize("name", ["v8_idx_record_level", "v9_mdt_cow", "v9_mdt_compacted"])
 def test_statistics_of_real_hudi_are_right_after_each_step_of_any_history(
     tmp_path: Path, name: str, seed: int
@@ -61,7 +62,7 @@ def with_statistics(table_type: str, **how: object) -> Table:
     return table
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize("version", [8, 9])
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_statistics_built_for_a_table_are_right_after_each_step_of_any_history(
