@@ -30,6 +30,8 @@ FOUND = [
     Plan(KINDS[0], 0, 4, restores=True, by_metadata=True),
     # A stalled savepoint completed after others had cleaned its files.
     Plan(KINDS[1], 42, 5, restores=True),
+    # A stalled planner of a clustering leased the requested time of a write, which then seemed to be dead.
+    Plan(KINDS[0], 9100, 8, follows=True),
 ]
 """Simulations that failed once."""
 

@@ -11,6 +11,7 @@ from drawstring.base.errors import ConflictError, DrawstringError, InvalidError,
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from drawstring.txn.locks.service_lease import service_lease
 from tests.support.faults import HOUR_MS, NEWER, START_MS, opened, prepared, settled_rows
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Interrupted, Preceded, Standing, on, upserting
@@ -154,6 +155,21 @@ def test_a_single_writer_is_refused_beside_a_live_one() -> None:
     assert held(table)[0] == ("a", "rome", 7, 7.0)
     table.upsert(rides(LATE))
     assert LATE in held(table)
+
+
+def test_a_lease_that_a_stalled_planner_took_at_the_time_of_a_write_does_not_tell_it_is_dead() -> None:
+    table = filled()
+
+    def lease_and_write(other: Table) -> None:
+        context = other._context
+        (pending,) = other.timeline.pending_writes()
+        with service_lease(context.storage, context.clock, context.ids, pending.requested) as lease:
+            assert lease is not None
+        other.upsert(rides(("new", "oslo", 9, 9.0)), options=OPTIMISTIC)
+        assert other.timeline.pending_writes() == (pending,)
+
+    on(Interrupted(table, lease_and_write)).upsert(rides(LATE), options=ONCE)
+    assert {LATE, ("new", "oslo", 9, 9.0)} <= set(held(table))
 
 
 def roll_back_as_hudi_rs(table: Table) -> None:

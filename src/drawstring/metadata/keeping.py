@@ -78,9 +78,14 @@ class MetadataKeeper:
     def take_back(self, instant: Instant) -> None:
         """Take back the delta commit of an instant that is about to leave the timeline of the table.
 
+        One of its time that is another action's stays (`Timeline.shares_time`).
+
         Raises:
             MetadataTableError: the metadata table is damaged.
         """
+        timeline = TimelineStore(self.storage, load_config(self.storage), self.clock).load()
+        if timeline.shares_time(instant):
+            return
         with about_metadata(self._own):
             self._writer().roll_back(instant.requested)
 

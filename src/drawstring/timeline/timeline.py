@@ -89,6 +89,20 @@ class Timeline:
         """Return the pending instants of some actions."""
         return tuple(instant for instant in self.pending() if instant.action in actions)
 
+    def shares_time(self, instant: Instant) -> bool:
+        """Return whether another action has the requested time of a pending instant; savepoints do by design.
+
+        A process that lost the table lock put one of them on the timeline. The metadata table knows one
+        action of each time, as its delta commits have the times of the data table's instants.
+        """
+        mine = instant.action.completed_action
+        return any(
+            other.requested == instant.requested
+            and other.action is not Action.SAVEPOINT
+            and other.action.completed_action is not mine
+            for other in self.instants
+        )
+
     def completed_of(self, *actions: Action) -> tuple[Instant, ...]:
         """Return the completed instants of some actions, given as they are called when completed."""
         return tuple(

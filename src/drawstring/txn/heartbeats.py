@@ -107,7 +107,7 @@ def alive_elsewhere(
         return []
     beats, now_ms = _beats(storage), clock.now_ms()
     young = [each for each in pending if now_ms - beats.get(each.requested, 0) < failed.alive_ms]
-    return [each for each in young if not _held_lock(storage, each) and not _has_died(storage, each)]
+    return [each for each in young if not _held_lock(storage, each) and not has_died(storage, each)]
 
 
 def expired(
@@ -220,10 +220,12 @@ def _beats(storage: Storage) -> Mapping[str, int]:
     return {status.name: status.modified_ms for status in storage.list_files(HEARTBEAT_FOLDER)}
 
 
-def _has_died(storage: Storage, write: Instant) -> bool:
+def has_died(storage: Storage, write: Instant) -> bool:
     """Return whether the lock that the process of a write holds while it lives is free.
 
-    The lease of a plan tells nothing: its process may have died, and another engine runs the plan.
+    The lease of a plan tells nothing: its process may have died, and another engine runs the plan. In object
+    stores no file does, whatever its name: a process that lost the table lock may have leased the requested
+    time of a write for a plan that it could not schedule.
     """
     path = LEASE_FILE.format(write.requested)
     local = storage.local_path(path)

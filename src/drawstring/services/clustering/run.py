@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 
-from drawstring.base.errors import MissingFileError
+from drawstring.base.errors import ConflictError, MissingFileError
 from drawstring.config.keys.clustering import BASE_FILES, bare
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
@@ -137,7 +137,12 @@ def cluster_at_once(
             lease = exit_stack.enter_context(service_lease(context.storage, context.clock, context.ids, time))
             leases.extend([lease] if lease else [])
 
-        scheduled = schedule_clustering(context, options, planner, hold)
+        try:
+            scheduled = schedule_clustering(context, options, planner, hold)
+        except ConflictError:  # the plan is not on the timeline, or not any more
+            for lease in leases:
+                lease.forget()
+            raise
         if scheduled is None or not leases:
             return None
         return _runner(context, options, progress).run_listed(scheduled, leases[0], is_own=True)

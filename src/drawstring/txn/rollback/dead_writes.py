@@ -24,11 +24,13 @@ from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant
 from drawstring.model.table_version import VersionRules
 from drawstring.storage.paths import folders_above
+from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import (
     alive_elsewhere,
     expired,
     forget_heartbeats,
+    has_died,
     refuse_live_writers,
 )
 from drawstring.txn.locks.service_lease import LEASE_SUFFIX, is_runner_dead, sweep_leases
@@ -69,12 +71,17 @@ def rollback_pending(
     """
     timeline = timeline or context.store.load()
     _refuse_restore(timeline)
+    done = _drop_shared(context, timeline)
+    if done:
+        timeline = context.store.load()
     if (writes := timeline.pending_writes()) and not failed.spares_writers:
         refuse_live_writers(context.storage, context.clock, writes, failed, _BESIDE)
     # Nobody else knows of a savepoint before it is completed, so none completes behind a clean.
     saved = [each for each in timeline.pending_of(Action.SAVEPOINT) if context.store.prevent_completion(each)]
     unfinished = timeline.pending_of(Action.ROLLBACK)
-    done = [target for each in unfinished if (target := resume_rollback(context, timeline, each)) is not None]
+    done += [
+        target for each in unfinished if (target := resume_rollback(context, timeline, each)) is not None
+    ]
     done += [each.requested for each in saved]
     if done or unfinished:
         timeline = context.store.load()
@@ -92,6 +99,26 @@ def rollback_pending(
     return done
 
 
+def _drop_shared(context: RollbackContext, timeline: Timeline) -> list[str]:
+    """Drop the pending cleans and rollbacks whose time another action has, and return these times.
+
+    The next ones do their work.
+
+    They are those of processes that lost the table lock before they put them on the timeline. Completed, they
+    would replace in the metadata table what it knows of the other action.
+    """
+    shared = [
+        each
+        for each in timeline.pending_of(Action.CLEAN, Action.ROLLBACK)
+        if timeline.shares_time(each) and isinstance(context.store.fence(each), Fence)
+    ]
+    for each in shared:
+        _log.warning("Dropping the pending %s %s: another action has its time.", each.action, each.requested)
+        context.check()
+        context.store.remove_pending(each)
+    return [each.requested for each in shared]
+
+
 def _dead_writes(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> Sequence[Instant]:
     """Return the failed writes that this process rolls back before it goes on."""
     pending = timeline.pending_writes()
@@ -100,18 +127,13 @@ def _dead_writes(context: RollbackContext, timeline: Timeline, failed: FailedWri
     if failed.policy == FailedWritesPolicy.NEVER or not failed.spares_writers:
         return ()
     late = _expired(context, pending, failed)
-    return [each for each in pending if each in late or _has_died(context, each)]
+    return [each for each in pending if each in late or has_died(context.storage, each)]
 
 
 def _expired(context: RollbackContext, pending: Sequence[Instant], failed: FailedWrites) -> list[Instant]:
     late = expired(context.storage, context.clock, pending, failed)
     context.check()  # a write that completed since the timeline was read has no heartbeat either
     return late
-
-
-def _has_died(context: RollbackContext, instant: Instant) -> bool:
-    """Return whether the process of a write or service is known to be dead, by the lease that it held."""
-    return is_runner_dead(context.storage, context.clock, context.ids, instant.requested)
 
 
 def _settle_others(
@@ -155,7 +177,7 @@ def _clusterings_of_dead_runners(
     return [
         instant
         for instant in timeline.pending_of(Action.CLUSTERING)
-        if _has_died(context, instant)
+        if is_runner_dead(context.storage, context.clock, context.ids, instant.requested)
         and not alive_elsewhere(context.storage, context.clock, (instant,), failed)
     ]
 

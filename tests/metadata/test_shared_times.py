@@ -1,0 +1,37 @@
+"""Two actions with one requested time, as a process that lost the table lock leaves them."""
+
+from __future__ import annotations
+
+import pytest
+
+from drawstring.formats.metadata.clean import encode_clean_plan
+from drawstring.model.clean import CleanPlan, CleanPolicy
+from drawstring.model.instant import Action
+from drawstring.table import Table
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
+from drawstring.txn.table_context import TableContext
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, create
+
+ROWS = [("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)]
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("is_begun", [False, True], ids=["requested", "inflight"])
+def test_a_clean_at_the_time_of_a_commit_takes_nothing_of_it_out_of_the_metadata_table(
+    table_type: str, is_begun: bool
+) -> None:
+    storage = create(table_type=table_type)._context.storage
+    table = Table(TableContext(storage, uses_metadata=True))
+    table.upsert(rides(*ROWS))
+    written = table.upsert(rides(("c", "bern", 1, 1.0)))
+    store = TimelineStore(storage, load_config(storage), table._context.clock)
+    plan = CleanPlan(CleanPolicy.COMMITS, None, written.instant)
+    clean = store.request(Action.CLEAN, written.instant, encode_clean_plan(plan, storage.full_uri("")))
+    if is_begun:
+        store.start(clean)
+    table.upsert(rides(("d", "rome", 1, 1.0)))
+    assert [row[0] for row in held(table)] == ["a", "b", "c", "d"]
+    assert table.timeline.pending() == ()
+    assert table.validate().findings == ()
