@@ -48,15 +48,15 @@ _NO_KEYS: Final = pa.array([], pa.string())
 _log = logging.getLogger("drawstring")
 
 
-def can_build(config: TableConfig, timeline: Timeline) -> bool:
+def can_build(config: TableConfig, timeline: Callable[[], Timeline]) -> bool:
     """Return whether a metadata table can be built for a table now.
 
     Args:
         config: the table's settings.
-        timeline: the table's timeline. While buckets are resized, log files with committed blocks have the
-            name of the pending clustering.
+        timeline: loads the table's timeline. While buckets are resized, log files with committed blocks have
+            the name of the pending clustering.
     """
-    return config.layout.has_completion_times and not timeline.pending_of(Action.CLUSTERING)
+    return config.layout.has_completion_times and not timeline().pending_of(Action.CLUSTERING)
 
 
 def build(storage: Storage, config: TableConfig, clock: Clock, ids: Ids) -> TableConfig:

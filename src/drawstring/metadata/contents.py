@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 import pyarrow as pa
@@ -119,7 +119,12 @@ def looked_up(table: MetadataTable, partition: str, lookup: Lookup | None) -> pa
     with about_metadata(table.storage):
         chosen = ((each, None) for each in slices) if lookup is None else lookup.by_group(slices)
         groups = [merge(read_rows(table, each, kind, wanted)) for each, wanted in chosen]
-        return pa.concat_tables([merge(no_rows(kind)), *groups])
+        return pa.concat_tables([_nothing(kind), *groups])
+
+
+@cache
+def _nothing(kind: Kind) -> pa.Table:
+    return _MERGE.get(kind, newest)(no_rows(kind))
 
 
 def contents(

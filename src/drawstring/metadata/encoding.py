@@ -81,10 +81,15 @@ def _info() -> dict[bytes, bytes]:
     return {b"schema": stored_schema().encode()}
 
 
+@cache
+def _stored_columns() -> pa.Schema:
+    return avro_to_arrow(stored_schema(), with_unions=True)
+
+
 def _values(rows: pa.Table) -> pa.BinaryArray:
     """Return the Avro datum of each record."""
     avro = _parsed_schema()
-    columns = [_column(rows, field) for field in avro_to_arrow(stored_schema(), with_unions=True)]
+    columns = [_column(rows, field) for field in _stored_columns()]
     names = [field["name"] for field in avro["fields"]]
     return encode_rows(pa.StructArray.from_arrays(columns, names), avro)
 
@@ -95,4 +100,4 @@ def _column(rows: pa.Table, field: pa.Field) -> pa.Array:
     if field.name in rows.column_names:
         values = flat(rows.column(field.name))
         return values if values.type == field.type else values.cast(field.type)
-    return pa.nulls(rows.num_rows, field.type)
+    return pa.nulls(rows.num_rows)  # of no type: those of the schema take long to make

@@ -12,6 +12,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import DrawstringError, MetadataTableError
@@ -22,6 +24,7 @@ from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.metadata.building import add_partition, build, can_build
 from drawstring.metadata.compaction import compact, is_due
 from drawstring.metadata.definitions import undefine
+from drawstring.metadata.maintained.files import forgotten_files
 from drawstring.metadata.maintained.kinds import can_keep, maintainers_of
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
 from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
@@ -35,10 +38,13 @@ from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
 
+_RESIZING: Final = (Action.CLUSTERING, Action.REPLACE_COMMIT)
+"""Actions of an instant that resizes buckets."""
+
 _log = logging.getLogger("drawstring")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MetadataKeeper:
     """Maintains the metadata table of a table, whose lock the caller holds.
 
@@ -68,12 +74,12 @@ class MetadataKeeper:
         kept = self._drop_other_partitions(change)
         with about_metadata(self._own):
             if instant.action is Action.ROLLBACK:
-                self._writer().roll_back(decode_rollback(content, "").instant, by=instant.requested)
+                self._roll_back(instant, content)
                 return
             if change is not None:
                 maintainers = maintainers_of(kept).values()
                 changes = (each for maintainer in maintainers for each in maintainer.changes(change))
-                self._writer().commit(instant, content, changes)
+                self._writer.commit(instant, content, changes)
 
     def take_back(self, instant: Instant) -> None:
         """Take back the delta commit of an instant that is about to leave the timeline of the table.
@@ -87,7 +93,7 @@ class MetadataKeeper:
         if timeline.shares_time(instant):
             return
         with about_metadata(self._own):
-            self._writer().roll_back(instant.requested)
+            self._writer.roll_back(instant.requested)
 
     def build(self, config: TableConfig) -> bool:
         """Build the metadata table of a table that has none; False if that has to wait.
@@ -95,8 +101,7 @@ class MetadataKeeper:
         Args:
             config: the table's settings.
         """
-        timeline = TimelineStore(self.storage, config, self.clock).load()
-        if not can_build(config, timeline):
+        if not can_build(config, TimelineStore(self.storage, config, self.clock).load):
             return False
         build(self.storage, config, self.clock, self.ids)
         return True
@@ -155,7 +160,7 @@ class MetadataKeeper:
         """
         config = load_config(self.storage)
         try:
-            writer = self._writer()
+            writer = self._writer
             if not is_due(writer.store.load()):
                 return
             timeline = TimelineStore(self.storage, config, self.clock).load()
@@ -166,6 +171,19 @@ class MetadataKeeper:
             raise
         except (DrawstringError, OSError) as error:
             _log.warning("The metadata table of %s could not be compacted now: %s", config.name, error)
+
+    def _roll_back(self, instant: Instant, content: bytes) -> None:
+        """Take back the delta commit of an instant that is rolled back, and the names of its files.
+
+        Others have named files of a resizing: log files that writes put into its new buckets.
+        """
+        undone = decode_rollback(content, "")
+        self._writer.roll_back(undone.instant, by=instant.requested)
+        if undone.action in _RESIZING:
+            config = load_config(self.storage)
+            change = TableChange(self.storage, config, self.clock, instant)
+            if forgotten := forgotten_files(change.metadata, undone.instant):
+                self._writer.commit(instant, content, [forgotten])
 
     def _change_of(self, instant: Instant, content: bytes, held: Mapping[str, Held]) -> TableChange | None:
         """Return what an instant changes in the table, None if it changes no files."""
@@ -178,6 +196,7 @@ class MetadataKeeper:
             return TableChange(self.storage, config, self.clock, instant, clean=decode_clean(content))
         return None
 
+    @cached_property
     def _writer(self) -> MetadataWriter:
         return MetadataWriter.of(self.storage, self.clock, self.ids)
 

@@ -26,15 +26,12 @@ from drawstring.filegroups.view.listing import Listing
 from drawstring.merge.versions import flat
 from drawstring.metadata.contents import path_of, records
 from drawstring.metadata.metadata_table import MetadataTable, damaged, open_metadata_table
-from drawstring.metadata.partitions import ALL_PARTITIONS, FILES, KEY, NAME, ROOT_PARTITION, SIZE
+from drawstring.metadata.partitions import ALL_PARTITIONS, BUILDS, FILES, KEY, NAME, ROOT_PARTITION, SIZE
 from drawstring.model.files import FileStatus, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline
-
-_BUILDS = "00000000000000"
-"""How the requested times of delta commits begin that build a partition, rather than belong to a write."""
 
 _ATTEMPTS = 2
 """Its own services may delete files of the metadata table while it is read."""
@@ -234,7 +231,7 @@ def knows_later_writes(table: MetadataTable, timeline: Timeline) -> bool:
     return any(
         instant.requested not in known and not timeline.is_archived(instant.requested)
         for instant in table.timeline.completed_of(Action.DELTA_COMMIT)
-        if not instant.requested.startswith(_BUILDS)
+        if not instant.requested.startswith(BUILDS)
     )
 
 

@@ -30,7 +30,8 @@ from drawstring.base.errors import (
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
-from drawstring.metadata.partitions import BUILDING_KEY, METADATA_FOLDER
+from drawstring.filegroups.view.listing import FixedListing
+from drawstring.metadata.partitions import BUILDING_KEY, BUILDS, FILES, METADATA_FOLDER
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
@@ -51,6 +52,7 @@ class MetadataTable:
         config: its settings.
         own_timeline: its timeline as stored.
         timeline: its timeline, where delta commits that do not count are pending.
+        store: the files of its timeline.
         view: its file groups.
         ready: the partitions that are complete.
         building: the partitions that are being built.
@@ -60,9 +62,14 @@ class MetadataTable:
     config: TableConfig
     own_timeline: Timeline
     timeline: Timeline
+    store: TimelineStore
     view: FileGroupView
     ready: tuple[str, ...]
     building: tuple[str, ...]
+
+    @cached_property
+    def _slices(self) -> dict[str, list[FileSlice]]:
+        return {}
 
     @cached_property
     def instants(self) -> InstantRange:
@@ -77,8 +84,35 @@ class MetadataTable:
             InvalidError: the metadata table does not have the partition.
         """
         self.check_has(partition)
-        with about_metadata(self.storage):
-            return self.view.slices(partition)
+        if partition not in self._slices:
+            with about_metadata(self.storage):
+                named = self._named_slices() if partition == FILES else None
+                self._slices[partition] = named or self.view.slices(partition)
+        return self._slices[partition]
+
+    def _named_slices(self) -> list[FileSlice] | None:
+        """Return the slices of `files` if the names of its files show that none is missing, else None.
+
+        Nearly every delta commit writes a log file of its time. So the metadata of the newest delta commits,
+        by which a missing file is found, need not be read: for a query these are most of the requests.
+        """
+        listing = FixedListing(self.view.listing.files(FILES))
+        slices = table_view(self.storage, self.config, self.timeline, self.store, listing).slices(FILES)
+        compacted = max((each.requested for each in self.timeline.completed_of(Action.COMMIT)), default="")
+        later = (
+            each.requested
+            for each in self.timeline.completed_of(Action.DELTA_COMMIT)
+            if (each.completed or "") > compacted and not each.requested.startswith(BUILDS)
+        )
+        found = {log.instant for each in slices for log in each.logs}
+        return slices if self._is_based(slices, compacted) and found.issuperset(later) else None
+
+    def _is_based(self, slices: list[FileSlice], compacted: str) -> bool:
+        """Return whether the list has the base file that it was given last; a new table's begins without."""
+        bases = [each.base.instant for each in slices if each.base]
+        if bases or compacted:
+            return not compacted or compacted in bases
+        return bool(slices) and not self.store.commit_metadata(self.own_timeline.writes()[0]).stats
 
     def check_has(self, partition: str) -> None:
         """Check that a partition of the metadata table is complete.
@@ -131,7 +165,7 @@ def open_metadata_table(
     counted = _counted(own_timeline, timeline)
     view = table_view(own_storage, own_config, counted, store)
     ready = tuple(sorted(config.metadata_partitions))
-    return MetadataTable(own_storage, own_config, own_timeline, counted, view, ready, building)
+    return MetadataTable(own_storage, own_config, own_timeline, counted, store, view, ready, building)
 
 
 @contextmanager

@@ -156,7 +156,7 @@ class MetadataWriter:
 
     def _begin(self, requested: str, digest: str) -> tuple[Instant, Fence | None] | None:
         """Put the delta commit on the timeline, or take it over; None if it is complete."""
-        known = self.store.load().find(requested)
+        known = _find(self.store.load(), Action.DELTA_COMMIT, requested)
         if known is not None and known.is_completed:
             if self.store.commit_metadata(known).extra.get(_CONTENT) == digest:
                 return None
@@ -166,7 +166,7 @@ class MetadataWriter:
             try:
                 return self.begin(Action.DELTA_COMMIT, requested), None
             except ConflictError:  # another process has just begun it
-                if self.store.load().find(requested) is None:
+                if _find(self.store.load(), Action.DELTA_COMMIT, requested) is None:
                     raise
                 return self._begin(requested, digest)
         fence = self.store.fence(known)
@@ -185,8 +185,8 @@ class MetadataWriter:
             by: requested time of the rollback of the table; None for a time of its own.
         """
         timeline = self.store.load()
-        known = timeline.find(requested)
-        pending = timeline.find(by) if by else None
+        known = _find(timeline, Action.DELTA_COMMIT, requested)
+        pending = _find(timeline, Action.ROLLBACK, by) if by else None
         if known is None:
             if pending is not None and not pending.is_completed:
                 self._complete_rollback(pending, requested, ())
@@ -251,3 +251,9 @@ class MetadataWriter:
     def root(self) -> str:
         """Address of the metadata table, as its plans put it before the paths of files."""
         return self.storage.local_path("") or self.storage.full_uri("")
+
+
+def _find(timeline: Timeline, action: Action, requested: str) -> Instant | None:
+    """Return the instant of an action: a rollback may have a delta commit of the same time."""
+    same = (each for each in timeline.instants if each.requested == requested)
+    return next((each for each in same if each.action is action), None)

@@ -20,16 +20,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids, SystemIds
-from drawstring.base.errors import DrawstringError, MetadataTableError, UnsupportedError
+from drawstring.base.errors import CorruptTableError, DrawstringError, MetadataTableError, UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
 from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
-from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
+from drawstring.metadata.partitions import BUILDING_KEY, BUILDS, FILES, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.model.commit import Held, WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.protocol import Storage
@@ -37,9 +38,6 @@ from drawstring.timeline.properties_store import load_config, save_properties
 
 SCHEMA_HISTORY: Final = ".hoodie/.schema"
 _TIMELINES: Final = (f"{METADATA_FOLDER}/.hoodie", f"{METADATA_FOLDER}/.hoodie/timeline")
-_INITIAL: Final = "00000000000000"
-"""Prefix of the instant times that initialised a metadata table."""
-
 _KEYS: Final = (PARTITIONS_KEY, BUILDING_KEY)
 _log = logging.getLogger("drawstring")
 
@@ -222,7 +220,7 @@ class MetadataTableGuard:
                 error,
             )
 
-    @property
+    @cached_property
     def _keeper(self) -> MetadataKeeper:
         return MetadataKeeper(self._storage, self._clock, self._ids or SystemIds())
 
@@ -234,7 +232,7 @@ class MetadataTableGuard:
         if config is None:
             return False
         if self._builds and not _is_registered(config):
-            self._is_kept = self._is_registered = self._keeper.build(config)
+            self._is_kept = self._is_registered = self._build(config)
         elif self._is_kept:
             self._is_kept = _is_kept(config)  # a restore switches it off
         if not self._is_kept:
@@ -245,6 +243,14 @@ class MetadataTableGuard:
         except MetadataTableError as error:
             self._give_up(error)
         return self._is_kept
+
+    def _build(self, config: TableConfig) -> bool:
+        """Build the metadata table; False if that has to wait, or data files are missing."""
+        try:
+            return self._keeper.build(config)
+        except CorruptTableError as error:
+            _log.warning("The metadata table of %s cannot be built: %s", config.name, error)
+            return False
 
     def _compact(self) -> None:
         try:
@@ -268,7 +274,7 @@ class MetadataTableGuard:
         if requested in self._own:
             return False
         names = [status.name for folder in _TIMELINES for status in self._storage.list_files(folder)]
-        times = [name for name in names if name[:14].isdecimal() and not name.startswith(_INITIAL)]
+        times = [name for name in names if name[:14].isdecimal() and not name.startswith(BUILDS)]
         return any(name.startswith(requested) for name in times) or requested < min(times, default="")
 
 

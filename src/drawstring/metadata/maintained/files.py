@@ -6,7 +6,9 @@ clean                                a tombstone for each file that it deleted
                                      a tombstone in `__all_partitions__`
 
 Files that a write replaces stay listed until they are cleaned. Savepoints change no files. Rollbacks take
-back the delta commit of the instant that they roll back (`metadata.writer`).
+back the delta commit of the instant that they roll back (`metadata.writer`). That of a resizing also deletes
+log files that other instants wrote into its new buckets: the list forgets them by a delta commit of the
+rollback's time, as with version 6 in Hudi.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ import pyarrow.compute as pc
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.listing import Listing
 from drawstring.merge.versions import flat
+from drawstring.metadata.contents import path_of, records
 from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
+from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import (
     ALL_PARTITIONS,
     FILE_INFOS,
@@ -130,6 +134,8 @@ class FilesMaintainer:
 
     def initial(self, facts: TableFacts) -> InitialPartition:
         """Return the files of the completed writes of a table."""
+        for partition in facts.view.partitions():
+            facts.view.slices(partition)  # a list without a file that is missing would hide that
         changes = committed_files(facts.view.listing, facts.timeline)
         groups = [_group_change(changes)] if changes.files else []
         return InitialPartition((FILES_GROUP,), iter(groups))
@@ -154,6 +160,21 @@ def committed_files(listing: Listing, timeline: Timeline) -> FileChanges:
             if file is not None and timeline.completion_of(file.instant) is not None:
                 sizes[status.name] = status.size_bytes
     return FileChanges(files)
+
+
+def forgotten_files(table: MetadataTable, instant: str) -> GroupChange | None:
+    """Return the change by which the list forgets the files named after an instant, None without any.
+
+    Args:
+        table: the metadata table.
+        instant: requested time of an instant that was rolled back.
+    """
+    listed = records(table, FILES)
+    listed = listed.filter(pc.match_substring(listed.column(NAME), f"_{instant}."))
+    files: dict[str, dict[str, int | None]] = {}
+    for key, name in zip(listed.column(KEY).to_pylist(), listed.column(NAME).to_pylist(), strict=True):
+        files.setdefault(path_of(key), {})[name] = None
+    return _group_change(FileChanges(files)) if files else None
 
 
 def _of_write(commit: CommitMetadata) -> FileChanges:

@@ -17,6 +17,7 @@ from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 
 
@@ -37,10 +38,32 @@ def archive_metadata_table(
         own = writer.store.load()
     except DrawstringError:
         return list(chosen)  # it is damaged: the next write switches it off
-    last = max((each.requested for each in own.completed_of(Action.COMMIT)), default="")
+    last = _last_compaction(own)
     if old := _old_instants(own, timeline, archiving, last):
         locked.lock.check()
         archive_instants(writer.storage, writer.config, archiving, old, locked.lock.check)
+    return _before(last, chosen)
+
+
+def archivable(context: TableContext, chosen: Sequence[Instant]) -> list[Instant]:
+    """Return the instants among some that the metadata table of their table lets go, oldest first.
+
+    Args:
+        context: the table, which has a metadata table.
+        chosen: instants that could be archived without a metadata table, oldest first.
+    """
+    try:
+        own = MetadataWriter.of(context.storage, context.clock, context.ids).store.load()
+    except DrawstringError:
+        return list(chosen)
+    return _before(_last_compaction(own), chosen)
+
+
+def _last_compaction(own: Timeline) -> str:
+    return max((each.requested for each in own.completed_of(Action.COMMIT)), default="")
+
+
+def _before(last: str, chosen: Sequence[Instant]) -> list[Instant]:
     return list(takewhile(lambda each: time_of(each) <= last, chosen))
 
 

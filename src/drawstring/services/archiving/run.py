@@ -16,7 +16,7 @@ from drawstring.metadata.partitions import FILES
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.result import ArchiveResult
-from drawstring.services.archiving.metadata_table import archive_metadata_table
+from drawstring.services.archiving.metadata_table import archivable, archive_metadata_table
 from drawstring.services.archiving.plan import (
     ArchiveFacts,
     cleans_and_rollbacks_before,
@@ -60,7 +60,8 @@ def planned_instants(context: TableContext, options: WriteOptions) -> list[Insta
     """Return the instants that `archive` would move now, oldest first; the table is not changed."""
     config = load_config(context.storage)
     store = TimelineStore(context.storage, config, context.clock)
-    return _chosen(_Table(context, config, store), options, store.load())
+    chosen = _chosen(_Table(context, config, store), options, store.load())
+    return archivable(context, chosen) if FILES in config.metadata_partitions else chosen
 
 
 def archive_table(locked: LockedTable, options: WriteOptions, timeline: Timeline) -> ArchiveResult | None:

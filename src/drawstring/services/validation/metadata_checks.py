@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError
@@ -16,18 +16,22 @@ from drawstring.services.validation.inventory import Inventory
 _REPAIR = "Run `drawstring repair`, which builds the metadata table again or switches it off."
 
 
-def metadata_findings(inventory: Inventory, clock: Clock) -> list[Finding]:
+def metadata_findings(inventory: Inventory, clock: Clock, found: Collection[Finding]) -> list[Finding]:
     """Check that the metadata table names the files that are stored, with their sizes.
 
     Args:
         inventory: the table as it is on storage.
         clock: for the timeline of the metadata table.
+        found: what other checks found. A file of a commit that is missing is no fault of the metadata table:
+            built again, it would hide that rows are lost.
     """
     if FILES not in inventory.config.metadata_partitions:
         return []
     try:
         named = named_files(inventory.storage, inventory.config, inventory.timeline, clock)
-        return [*_unnamed(inventory, named), *_gone(inventory, named)]
+        known = {each.path for each in found if each.check == "missing"}
+        own = (*_unnamed(inventory, named), *_gone(inventory, named))
+        return [each for each in own if each.path not in known]
     except DrawstringError as error:
         return [_finding(error.message, error.path, error.instant)]
 

@@ -12,14 +12,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from dataclasses import replace
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.metadata.keeping import MetadataKeeper
+from drawstring.metadata.partitions import METADATA_FOLDER
 from drawstring.model.files import parse_data_file
 from drawstring.model.instant import FILE_ACTIONS
 from drawstring.model.validation import Finding, Remedy
@@ -35,6 +37,7 @@ from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 
 EVERYTHING = frozenset(Remedy)
+_log = logging.getLogger("drawstring")
 
 
 def repair(
@@ -85,7 +88,7 @@ def _repairable(locked: LockedTable, remedies: Collection[Remedy], live: frozens
     for check in table_checks.ALL:
         findings += check(inventory)
     findings += leftover_findings(locked.context, inventory)
-    findings += metadata_findings(inventory, locked.context.clock)
+    findings += metadata_findings(inventory, locked.context.clock, findings)
     return [each for each in findings if each.remedy in remedies]
 
 
@@ -124,7 +127,11 @@ def _rebuild_metadata_table(locked: LockedTable) -> None:
     """Switch the metadata table off, and build it again where this release can."""
     storage, clock, ids = locked.context.storage, locked.context.clock, locked.context.ids
     switch_off_metadata_table(storage, load_config(storage), clock)
-    MetadataKeeper(storage, clock, ids).build(load_config(storage))
+    try:
+        MetadataKeeper(storage, clock, ids).build(load_config(storage))
+    except CorruptTableError as error:
+        storage.delete_tree(METADATA_FOLDER)
+        _log.warning("The metadata table stays off until nothing is missing: %s", error)
 
 
 def _mark_partition(inventory: Inventory, partition: str) -> None:

@@ -92,7 +92,7 @@ def _validate(
     for check in table_checks.ALL:
         findings += check(inventory)
     findings += leftover_findings(context, inventory)
-    findings += metadata_findings(inventory, context.clock)
+    findings += metadata_findings(inventory, context.clock, findings)
     slices: Sequence[FileSlice] = ()
     records = None
     try:

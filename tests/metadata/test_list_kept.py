@@ -1,0 +1,106 @@
+"""The list of files: what it forgets, what reading it costs, and what is no fault of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from drawstring.model.files import BaseFile
+from drawstring.storage.memory import MemoryStorage
+from drawstring.table import Table
+from tests.support.consistent_buckets import ALLOW, MORE, resizable_table, row, rows_of
+from tests.support.rows import held, rides
+from tests.support.tables import COW, WITHOUT_SERVICES, create
+from tests.support.validation import problems
+
+ROWS = [("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)]
+TIMELINE = ".hoodie/metadata/.hoodie/timeline/"
+
+
+def kept(table: Table) -> Table:
+    return Table(replace(table._context, uses_metadata=True))
+
+
+def written(times: int) -> Table:
+    table = kept(create(table_type=COW))
+    for ts in range(times):
+        table.upsert(rides(*((key, city, ts, fare) for key, city, _, fare in ROWS)), options=WITHOUT_SERVICES)
+    return table
+
+
+def test_files_in_the_new_buckets_of_a_resizing_that_was_given_up_are_forgotten() -> None:
+    table = kept(resizable_table())
+    table.upsert(rides(row(1, 400)))
+    assert table.config.metadata_partitions == ("files",)
+    assert table.schedule_clustering(options=MORE) is not None
+    table.upsert(rides(row(3, 500), row(90, 500)))
+    table.upsert(rides(row(4, 600)), options=ALLOW)
+    rows = rows_of(table)
+    assert table.config.metadata_partitions == ("files",)
+    assert (problems(table), table.timeline.pending()) == ([], ())
+    table.cluster(options=MORE)
+    assert (rows_of(table), problems(table)) == (rows, [])
+
+
+@pytest.mark.parametrize("writes", [5, 14])
+def test_a_query_reads_no_commit_of_the_metadata_table_but_the_first(
+    writes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = written(writes)
+    paths: list[str] = []
+    read = MemoryStorage.read
+
+    def noted(self: MemoryStorage, path: str) -> bytes:
+        paths.append(path)
+        return read(self, path)
+
+    monkeypatch.setattr(MemoryStorage, "read", noted)
+    assert table.scan().to_arrow().num_rows == 2
+    assert sum(path.startswith(TIMELINE) for path in paths) <= 1
+
+
+@pytest.mark.parametrize("writes", [5, 14])
+@pytest.mark.parametrize("extension", [".log.", ".hfile"])
+def test_a_list_that_lost_a_file_is_not_used(
+    writes: int, extension: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = written(writes)
+    storage = table._context.storage
+    files = [each.path for each in storage.list_files(".hoodie/metadata/files") if extension in each.name]
+    newest = max(files, key=lambda path: path.rpartition("_")[2] if extension == ".hfile" else path)
+    rows = held(table)
+    storage.delete([newest])
+    caplog.clear()
+    assert held(table) == rows
+    assert "The storage is listed instead of the metadata table" in caplog.text
+
+
+def test_lost_files_are_no_fault_of_the_metadata_table() -> None:
+    table = written(1)
+    storage = table._context.storage
+    base = next(found for each in storage.list_files("rome") if (found := BaseFile.parse(each)))
+    storage.delete([base.status.path])
+    assert {each.check for each in problems(table) if each.path == base.status.path} == {"missing"}
+    assert table.repair() == ()
+
+
+def test_the_list_is_not_built_while_a_file_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+    table = create(table_type=COW)
+    table.upsert(rides(*ROWS))
+    storage = table._context.storage
+    storage.delete([each.path for each in storage.list_files("rome") if BaseFile.parse(each)])
+    kept(table).upsert(rides(("c", "oslo", 2, 2.0)))
+    assert table.config.metadata_partitions == ()
+    assert "cannot be built" in caplog.text
+
+
+def test_what_archiving_would_move_is_what_it_moves() -> None:
+    table = written(7)
+    short = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4", **WITHOUT_SERVICES}
+    short["hoodie.clean.commits.retained"] = "1"
+    assert (table.plan_archive(options=short), bool(table.archive(options=short))) == ([], False)
+    for ts in range(7, 14):
+        table.upsert(rides(("a", "rome", ts, 1.0)), options=WITHOUT_SERVICES)
+    planned = table.plan_archive(options=short)
+    assert table.archive(options=short).instants == len(planned) > 0
