@@ -10,7 +10,7 @@ import pytest
 
 from tests.docs.blocks import FOLDER, RUN, S3, Block, blocks_of, run_block
 from tests.support.s3_server import s3_server
-from tests.support.spark import spark_session
+from tests.support.spark import settings_kept, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,9 +76,10 @@ def test_blocks_of_a_page_work(page: Path, places: dict[str, str]) -> None:
 def test_blocks_of_a_page_work_with_spark(page: Path, places: dict[str, str], session: SparkSession) -> None:
     names: dict[str, Any] = {"__name__": "__main__", "spark": session}
     try:
-        for block in BLOCKS[page]:
-            if block.is_run:
-                run_block(block, names, places)
+        with settings_kept(session):
+            for block in BLOCKS[page]:
+                if block.is_run:
+                    run_block(block, names, places)
     finally:
         # Other tests share the session.
         for query in session.streams.active:

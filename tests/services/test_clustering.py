@@ -276,7 +276,7 @@ def test_a_clustering_whose_file_groups_are_written_to_while_it_runs_gives_up() 
         if done == total:
             table.upsert(rides(("a1", "oslo", 50, 50.0)), options=ALLOW)
 
-    with pytest.raises(ConflictError, match="written to while it ran"):
+    with pytest.raises(ConflictError, match="wrote to file groups of this clustering"):
         table.cluster(progress=meanwhile)
     assert ("a1", "oslo", 50, 50.0) in held(table)
     assert file_groups(table) == 9

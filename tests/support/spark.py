@@ -6,7 +6,8 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,3 +54,17 @@ def spark_session(master: str = "local[2]", settings: Mapping[str, str] = QUICK)
         for key, value in {**SMALL, "spark.sql.warehouse.dir": warehouse, **settings}.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
+
+
+@contextmanager
+def settings_kept(session: SparkSession) -> Iterator[None]:
+    """Take back, at the end of a block of code, what it set in the session that all tests share."""
+    before = {row.key: row.value for row in session.sql("SET").collect()}
+    try:
+        yield
+    finally:
+        for row in session.sql("SET").collect():
+            if row.key not in before:
+                session.conf.unset(row.key)
+            elif row.value != before[row.key]:
+                session.conf.set(row.key, before[row.key])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.spark import settings_kept
 from tests.support.sql import Ask
 
 
@@ -21,10 +22,7 @@ def sql(session: SparkSession, tmp_path: Path) -> Iterator[Ask]:
 
     session.sql(f"CREATE DATABASE lake LOCATION '{tmp_path}/lake'")
     session.sql("USE lake")
-    before = {row.key for row in session.sql("SET").collect()}
-    yield ask
-    for row in session.sql("SET").collect():
-        if row.key not in before:
-            session.conf.unset(row.key)
+    with settings_kept(session):
+        yield ask
     session.sql("USE default")
     session.sql("DROP DATABASE lake CASCADE")
