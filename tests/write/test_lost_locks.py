@@ -10,7 +10,7 @@ import pytest
 
 from drawstring.base.errors import ConflictError
 from drawstring.model.files import FileStatus
-from drawstring.model.instant import State
+from drawstring.model.instant import Action, State
 from drawstring.model.table_version import LAYOUT_1, LAYOUT_2
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
@@ -28,6 +28,7 @@ from tests.support.storages import WatchedPuts
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_COMPACTION, create, new_address
 from tests.support.validation import errors
 
+RETRIES = "hoodie.write.num.retries.on.conflict.failures"
 LOST_SECONDS = 90.0
 """Longer than a lease is good, shorter than a heartbeat."""
 
@@ -308,3 +309,23 @@ def test_a_write_that_took_the_time_of_another_one_after_it_lost_the_lock_leaves
     times = [instant.requested for instant in table.timeline.instants]
     assert len(times) == len(set(times))  # files are named by them
     assert ("new", "rome", 2, 2.0) in held(table)
+
+
+@kinds
+def test_a_write_that_took_the_time_of_a_live_one_leaves_its_heartbeat(table_type: str, version: int) -> None:
+    storage, clock = shared(table_type, version)
+    stalled: StallsAtItsRequest
+
+    def begin_at_the_same_time(table: Table) -> None:
+        table.upsert(rides(("n", "oslo", 2, 2.0)), options=OPTIMISTIC)  # takes the lock over
+        store = TimelineStore(storage, table.config, clock)
+        store.request(Action.REPLACE_COMMIT, stalled.requested)
+        storage.put(f"{HEARTBEAT_FOLDER}/{stalled.requested}", b"")
+
+    stalled = StallsAtItsRequest(storage, clock, begin_at_the_same_time)
+    with pytest.raises(ConflictError):
+        table = opened(stalled, clock)
+        table.upsert(rides(("late", "oslo", 9, 9.0)), options={**OPTIMISTIC, RETRIES: "0"})
+    assert stalled.has_stood
+    assert storage.exists(f"{HEARTBEAT_FOLDER}/{stalled.requested}")
+    check(storage, clock)

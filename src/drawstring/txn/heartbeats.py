@@ -146,6 +146,7 @@ class Heartbeat:
         self._requested = requested
         self._failed = failed
         self._last_ms = 0
+        self._is_anothers = False
         self._lock_path = LEASE_FILE.format(requested)
         local = storage.local_path(self._lock_path)
         self._tells_all = failed.spares_writers and not is_leased
@@ -186,9 +187,17 @@ class Heartbeat:
                 instant=self._requested,
             )
 
+    def leave(self) -> None:
+        """Let the file expire when this heartbeat stops: another write of the same time may beat there."""
+        self._is_anothers = True
+
     def stop(self) -> None:
         """Stop beating and delete the files; a heartbeat that cannot be deleted expires."""
         self._renewal.stop()
+        if self._is_anothers:
+            if self._lock is not None:
+                self._lock.release()
+            return
         try:
             self._storage.delete([self._path, *([] if self._lock is None else [self._lock_path])])
         except (DrawstringError, OSError) as error:

@@ -282,7 +282,7 @@ def begin(
     context = locked.context
     heartbeat = Heartbeat(context.storage, context.clock, time, failed) if has_heartbeat else None
     with nullcontext() if heartbeat is None else heartbeat.beating(locked.lock.afterwards):
-        instant = _requested(locked, action, time, content)
+        instant = _requested(locked, action, time, content, heartbeat)
         try:
             with conflict_if_lost(locked.lock):  # before the lock is taken again to undo the write
                 started = locked.store.start(instant, is_flushed=is_flushed)
@@ -292,21 +292,27 @@ def begin(
             raise
 
 
-def _requested(locked: LockedTable, action: Action, time: str, content: bytes) -> Instant:
+def _requested(
+    locked: LockedTable, action: Action, time: str, content: bytes, heartbeat: Heartbeat | None
+) -> Instant:
     """Put a write on the timeline; the timeline and whatever else was read so far are of one moment then.
 
     If the lock was lost before that, another process may have begun a write of another action at the same
     time. Files are named by the time, so this process must not undo its own write: it takes only the
-    requested file back.
+    requested file back, and leaves the heartbeat, which may be the other one's by now.
 
     Raises:
         ConflictError: the lock was lost, or another writer has the instant.
     """
-    instant = locked.store.request(action, time, content)
+    instant = None
     try:
+        instant = locked.store.request(action, time, content)
         locked.lock.check()
-    except BaseException:
-        locked.store.withdraw(instant)
+    except BaseException as error:
+        if heartbeat is not None and (instant is not None or isinstance(error, ConflictError)):
+            heartbeat.leave()
+        if instant is not None:
+            locked.store.withdraw(instant)
         raise
     return instant
 

@@ -89,7 +89,7 @@ class History:
         self._table = table
         config = table().config
         self._folder, self._layout = config.timeline_folder, config.layout
-        self._owners: dict[str, Operation] = {}
+        self._owners: dict[tuple[str, Action], Operation] = {}
         self._times = {each.requested: time_of(each) for each in table().timeline.writes()}
         self._effects: list[_Effect] = []
         self._undone: set[str] = set()
@@ -123,7 +123,7 @@ class History:
         if instant is None:
             return
         if instant.state is State.REQUESTED and operation is not None:
-            self._owners[instant.requested] = operation
+            self._owners[_owned(instant)] = operation
             operation.instants.append(instant.requested)
         if instant.action is Action.RESTORE:
             self._note_restore(instant, data)
@@ -131,7 +131,7 @@ class History:
             assert instant.requested not in self._undone, f"{path} is back, which a restore had undone"
             if instant.requested not in self._times:
                 self._times[instant.requested] = time_of(instant)
-                self._complete(instant.requested, data)
+                self._complete(instant, data)
         elif instant.is_completed and instant.action is Action.SAVEPOINT:
             self._saved[instant.requested] = self.rows_at(self._times[instant.requested])
         elif instant.is_completed and instant.action is Action.CLEAN:
@@ -180,11 +180,12 @@ class History:
         assert not early, f"the restore to {plan.savepoint} undid {early}"
         self.check(f"after the restore {restore.requested}")
 
-    def _complete(self, requested: str, data: bytes) -> None:
+    def _complete(self, instant: Instant, data: bytes) -> None:
+        requested = instant.requested
         if decode_commit(data).operation in SERVICES:
             self.check(f"after the service {requested}")
             return
-        owner = self._owners[requested]
+        owner = self._owners[_owned(instant)]
         held, before = self.look(), self.states[owner.began :]
         late = {at for at in owner.missed & held.keys() if any(at not in rows for rows in before)}
 
@@ -228,6 +229,11 @@ class History:
     def judge_reading(self, found: Rows, began: int) -> None:
         """Check rows that a reader found, who began at a state."""
         assert found in self.states[began:], f"a reader found {found}, none of {self.states[began:]}"
+
+
+def _owned(instant: Instant) -> tuple[str, Action]:
+    """Return what tells two instants apart whose writers lost the lock and chose the same time."""
+    return instant.requested, instant.action.completed_action
 
 
 def rows_of(found: pa.Table) -> Rows:

@@ -218,6 +218,7 @@ class Simulation:
         is_young = now_ms - beat_ms < ALIVE_MS and process.skew_ms <= 0
         is_beating = is_young and self._storage.exists(f"{HEARTBEAT_FOLDER}/{time}")
         assert not is_beating, f"{process.name} rolls a write of {writer.name} back: {path}"
+        self._beats[time] = (process, 0)  # whoever finds the rollback begun may finish it
 
     def end(self, operation: Operation) -> None:
         """Check an operation that is over."""
