@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError
 from drawstring.merge.versions import flat
 from drawstring.metadata.keys import NAME_HASH_CHARS, decode_secondary_key, file_hash, partition_hash

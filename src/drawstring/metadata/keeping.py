@@ -12,9 +12,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
+from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import DrawstringError, MetadataTableError
 from drawstring.config.table.config import TableConfig

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
 
+from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock
 from drawstring.base.errors import (
     REPAIR,

@@ -20,13 +20,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError, MetadataTableError, UnsupportedError
 from drawstring.config.table.config import MergeMode, TableConfig
 from drawstring.formats.condition_regions import Axis, ConditionRegions, Spread

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from functools import cached_property
 
+from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock, Ids, SystemIds
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, MissingFileError
 from drawstring.config.table.config import TableConfig

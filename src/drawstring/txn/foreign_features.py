@@ -20,9 +20,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Final
 
+from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock, Ids, SystemIds
 from drawstring.base.errors import CorruptTableError, DrawstringError, MetadataTableError, UnsupportedError
 from drawstring.config.table.config import TableConfig

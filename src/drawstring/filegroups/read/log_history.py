@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 from weakref import ref
@@ -22,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.cached import cached_property
 from drawstring.filegroups.read.log_blocks import PlacedBlock, blocks_to_merge
 from drawstring.filegroups.read.log_records import LogPiece, LogReading, merged_records, open_logs
 from drawstring.filegroups.read.slice_reader import base_rows, base_schema, log_reading, merge_base_rows

@@ -10,12 +10,14 @@ records compare the cursors with the ends of the records.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from drawstring.base.cached import cached_property
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
 Array: TypeAlias = "npt.NDArray[Any]"

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import pyarrow as pa
 
+from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view

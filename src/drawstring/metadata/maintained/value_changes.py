@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.cached import cached_property
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import SliceMerge, read_slice

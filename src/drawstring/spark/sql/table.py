@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
+from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError, NoTableError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
