@@ -33,11 +33,11 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.heartbeats import Heartbeat, alive_elsewhere
 from drawstring.txn.locks.service_lease import ServiceLease, runner_of, service_lease
+from drawstring.txn.locks.table_lock import conflict_if_lost
 from drawstring.txn.missing_plans import NoPlanError, check_archived
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import (
     LockedTable,
-    conflict_if_lost,
     flush_files,
     lock_table,
     recover_and_load,

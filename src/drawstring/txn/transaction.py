@@ -20,7 +20,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
-from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
+from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.config.keys.locks import LockSettings
 from drawstring.config.table.config import TableConfig
@@ -38,8 +38,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
 from drawstring.txn.heartbeats import Heartbeat, told_pending
-from drawstring.txn.locks.protocol import Held
-from drawstring.txn.locks.table_lock import HeldLock, table_lock
+from drawstring.txn.locks.table_lock import HeldLock, conflict_if_lost, table_lock
 from drawstring.txn.rollback.dead_writes import delete_late_files, rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext, rollback_failed_write
@@ -177,26 +176,6 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
         locked = _locked_table(context, config, lock)
         with lost_to_archiving(locked.store, config.timeline_folder):
             yield locked
-
-
-@contextmanager
-def conflict_if_lost(lock: Held) -> Iterator[None]:
-    """Blame a damaged table on others if a lock or lease was lost: they may have written and cleaned since.
-
-    Args:
-        lock: held at the begin of the block.
-
-    Raises:
-        ConflictError: the table seemed to be damaged, and the lock is lost.
-    """
-    try:
-        yield
-    except (CorruptTableError, FileNotFoundError) as error:
-        try:
-            lock.check()
-        except ConflictError as lost:
-            raise lost from error
-        raise
 
 
 def recover(

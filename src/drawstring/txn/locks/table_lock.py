@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
 from drawstring.base.clock import Clock, Ids, jitter
-from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
+from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, UnavailableError
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import FileLock
@@ -198,6 +198,26 @@ def release_lock(lock: Lock) -> None:
         lock.release()
     except Exception as error:
         _log.warning("A lock could not be released; it expires by itself: %s", error)
+
+
+@contextmanager
+def conflict_if_lost(lock: Held) -> Iterator[None]:
+    """Blame a damaged table on others if a lock or lease was lost: they may have written and cleaned since.
+
+    Args:
+        lock: held at the begin of the block.
+
+    Raises:
+        ConflictError: the table seemed to be damaged, and the lock is lost.
+    """
+    try:
+        yield
+    except (CorruptTableError, FileNotFoundError) as error:
+        try:
+            lock.check()
+        except ConflictError as lost:
+            raise lost from error
+        raise
 
 
 class HeldLock:
