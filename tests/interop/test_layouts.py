@@ -139,6 +139,6 @@ def die_before_completion(history: History) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
         patch.setattr(TimelineStore, "complete", die)
         # A killed process does not roll itself back either.
-        patch.setattr(transaction, "_undo", die)
+        patch.setattr(transaction, "abort_write", die)
         history.table.upsert(lost, options=history.case.write_options)
     assert history.table.timeline.pending()

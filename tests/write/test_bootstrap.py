@@ -239,7 +239,7 @@ def test_a_bootstrap_that_died_is_taken_back_by_the_next_one(
 ) -> None:
     with monkeypatch.context() as dying:
         dying.setattr(transaction.Transaction, "commit", lambda *_: 1 / 0)
-        dying.setattr(transaction, "_undo", lambda *_, **__: None)
+        dying.setattr(transaction, "abort_write", lambda *_, **__: None)
         dying.setattr(LocalStorage, "delete_tree", lambda *_: None)
         with pytest.raises(ZeroDivisionError):
             drawstring.bootstrap(tmp_path / "table", source, **KEYS)

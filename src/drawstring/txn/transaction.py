@@ -39,9 +39,10 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
 from drawstring.txn.heartbeats import Heartbeat, told_pending
 from drawstring.txn.locks.table_lock import HeldLock, conflict_if_lost, table_lock
-from drawstring.txn.rollback.dead_writes import delete_late_files, rollback_pending
+from drawstring.txn.rollback.aborted_writes import abort_write
+from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
-from drawstring.txn.rollback.rollback import RollbackContext, rollback_failed_write
+from drawstring.txn.rollback.rollback import RollbackContext
 from drawstring.txn.table_context import TableContext
 
 _log = logging.getLogger("drawstring")
@@ -146,7 +147,12 @@ class Transaction:
 
     def abandon(self) -> None:
         """Remove the instant from the timeline: there is nothing to commit."""
-        _undo(self.locked, self.instant, beside_others=self.is_beside_others)
+        abort_write(
+            self.locked.rollback_context(),
+            self.locked.lock,
+            self.instant,
+            beside_others=self.is_beside_others,
+        )
 
 
 @contextmanager
@@ -267,7 +273,7 @@ def begin(
                 started = locked.store.start(instant, is_flushed=is_flushed)
                 yield Transaction(locked, started, heartbeat, failed.spares_writers)
         except BaseException:
-            _undo(locked, instant, beside_others=failed.spares_writers)
+            abort_write(locked.rollback_context(), locked.lock, instant, beside_others=failed.spares_writers)
             raise
 
 
@@ -338,48 +344,3 @@ def _locked_table(context: TableContext, config: TableConfig, lock: HeldLock) ->
     )
     store = TimelineStore(context.storage, config, context.clock, context.ids, guard)
     return LockedTable(context, config, store, lock, guard)
-
-
-def _undo(locked: LockedTable, instant: Instant, *, beside_others: bool) -> None:
-    """Roll this process's own instant back; if that fails, another writer does it.
-
-    Args:
-        locked: the table; the lock may be lost.
-        instant: begun by this process.
-        beside_others: whether others leave the instant alone until its heartbeat expires; then the lock is
-            taken again if it is lost.
-    """
-    try:
-        if not _holds_lock(locked):
-            if not beside_others:
-                _discard_rolled_back(locked, instant)
-                return
-            locked.lock.regain()
-        timeline = locked.store.load()
-        current = timeline.find(instant.requested)
-        if current is None and not timeline.is_archived(instant.requested):
-            delete_late_files(locked.rollback_context(), timeline, instant.requested)
-        elif current is not None and not current.is_completed:
-            rollback_failed_write(locked.rollback_context(), current)
-    except (DrawstringError, OSError) as error:
-        _log.warning(
-            "The failed write %s could not be rolled back; the next writer will do it: %s",
-            instant.requested,
-            error,
-        )
-
-
-def _holds_lock(locked: LockedTable) -> bool:
-    try:
-        locked.lock.check()
-    except ConflictError:
-        return False
-    return True
-
-
-def _discard_rolled_back(locked: LockedTable, instant: Instant) -> None:
-    """Delete the files that this process wrote after another one had rolled its write back."""
-    _log.warning("The write %s lost the table lock; the next writer will roll it back.", instant.requested)
-    timeline = locked.store.load()
-    if instant.requested in timeline.rolled_back:
-        delete_late_files(locked.rollback_context(), timeline, instant.requested)
