@@ -13,11 +13,14 @@ from tests.support.simulation.writers.plans import KINDS, Kind, Plan
 from tests.support.simulation.writers.simulation import simulate
 
 COW9, MOR9, MOR6, MOR9_BUCKETS, COW6_BUCKETS = KINDS
-SEEDS_MAX = 40
+SEEDS_MAX = 100
 """Of so many seeds one has to notice a bug."""
 
 LINGERS = {"stalled_writers_commit": "put_if_match .hoodie/.locks/2"}
 """The calls before which processes often stand still, for bugs that hardly anything else shows."""
+
+OPERATIONS = {"stalled_writers_commit": 15}
+"""How many operations each actor does, for a bug that shows in one of fifty short simulations only."""
 
 FOLLOWED, RESTORED = {"follows": True}, {"restores": True}
 WORLDS: dict[str, dict[str, bool]] = {
@@ -32,7 +35,7 @@ WORLDS: dict[str, dict[str, bool]] = {
 FOUND: dict[str, tuple[Kind, int, bool]] = {
     "candidates_by_time": (COW9, 0, True),
     "no_check": (COW9, 0, False),
-    "stalled_writers_commit": (MOR9, 60, True),
+    "stalled_writers_commit": (MOR9, 206, True),
     "live_writers_rolled_back": (COW9, 0, False),
     "inserts_unchecked": (MOR9, 1, True),
     "readers_unchecked": (COW6_BUCKETS, 0, False),
@@ -69,7 +72,14 @@ def is_noticed(bug: str, plan: Plan) -> bool:
 def test_a_bug_that_is_put_back_is_noticed(bug: str) -> None:
     kind, first, has_faults = FOUND[bug]
     plans = (
-        Plan(kind, seed, has_faults=has_faults, lingers_at=LINGERS.get(bug, ""), **WORLDS.get(bug, {}))
+        Plan(
+            kind,
+            seed,
+            OPERATIONS.get(bug, 5),
+            has_faults=has_faults,
+            lingers_at=LINGERS.get(bug, ""),
+            **WORLDS.get(bug, {}),
+        )
         for seed in range(first, first + SEEDS_MAX)
     )
     found = next((plan for plan in plans if is_noticed(bug, plan)), None)
