@@ -72,6 +72,7 @@ from drawstring.services.maintenance_tasks import TaskOutcome, after_commit, run
 from drawstring.services.progress import Progress
 from drawstring.services.savepoints import restore, savepoint
 from drawstring.services.service_options import check_direction, service_options
+from drawstring.services.streams import StreamWriter, stream_options
 from drawstring.services.validation import repair
 from drawstring.services.validation import run as validate
 from drawstring.services.versions import run as change_version
@@ -769,6 +770,40 @@ class Table:
             requested = Following(spec, start, poll_seconds, clock, hold, hold_hours)
             batches = follow_table(self._context, requested)
         return self._each(batches)
+
+    def stream(self, name: str, *, operation: str | None = None, options: Options = None) -> StreamWriter:
+        """Write batches of any source, each with the position behind it in the same commit.
+
+        A source that goes on at the position of the stream has each batch in the table exactly once, also
+        after a crash. Spark's `writeStream.format("hudi")` keeps its batch ids in the same place.
+
+        Args:
+            name: name of the stream in this table; one for each source.
+            operation: `upsert` (default), `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite` or
+                `insert_overwrite_table`.
+            options: further write options by Hudi's keys. Compaction that is due runs in the background; see
+                `wait_for_services`.
+
+        Returns:
+            The writer, with the `position` of the last batch.
+
+        Raises:
+            InvalidError: an option makes no sense, or a stream cannot do this operation.
+            CorruptTableError: a commit is damaged.
+
+        Example:
+            >>> stream = table.stream("rides-topic")
+            >>> stream.position is None
+            True
+            >>> more = pa.table({"id": [4], "city": ["oslo"], "fare": [40.0], "ts": [1]})
+            >>> stream.write(more, position="offset 1").inserts
+            1
+            >>> table.stream("rides-topic").position
+            'offset 1'
+        """
+        with self._errors():
+            parsed = stream_options(with_keywords("stream", options, {"operation": operation}), name)
+        return StreamWriter(self._context, self._rows_of, parsed, self._errors)
 
     def file_slices(self) -> list[FileSlice]:
         """Return the latest file slice of every file group: what a scan reads.

@@ -93,6 +93,10 @@ class PendingClusteringError(ConflictError):
     """A file group that a write would change waits for a clustering: write again when that is done."""
 
 
+class OvertakenError(ConflictError):
+    """Another process writes the same stream: stop one of the two."""
+
+
 class UnavailableError(DrawstringError):
     """The storage or a service did not answer: back off and try again."""
 

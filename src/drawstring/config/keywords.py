@@ -67,6 +67,7 @@ KEYWORDS: Final[Mapping[str, Mapping[str, Keyword]]] = MappingProxyType(
             "merge_small_files": Keyword("drawstring.append.merge"),
             "null_for_missing": _NULLS,
         },
+        "stream": {"operation": Keyword("hoodie.datasource.write.operation")},
         "insert_overwrite": {"null_for_missing": _NULLS},
         "insert_overwrite_table": {"null_for_missing": _NULLS},
         "compact": _COMPACTION,

@@ -1,9 +1,9 @@
 """The hook for `format("hudi")`: DataFrame reads and writes of registered sessions call drawstring.
 
 A Python data source cannot control how Spark distributes the rows that it writes, and Spark does not pass it
-the columns that a query needs. Therefore `spark.read` and `df.write` of a registered session return a reader
-and a writer that handle two more formats, `hudi` and `drawstring`, and delegate all other formats to PySpark.
-Other sessions get PySpark's own objects.
+the columns that a query needs. Therefore `spark.read`, `df.write` and `df.writeStream` of a registered
+session return a reader and writers that handle two more formats, `hudi` and `drawstring`, and delegate all
+other formats to PySpark. Other sessions get PySpark's own objects.
 
 A setting marks a registered session, not an attribute of the Python object, so that sessions that Spark
 clones from it, for example for each batch of a stream, are marked as well.
@@ -21,25 +21,29 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options.option import text_of
-from drawstring.config.options.registry import OPTION_OF_KEY
-from drawstring.config.table.kinds import split_list, typed_columns
 from drawstring.spark import functions
 from drawstring.spark.engine.failures import surface_in_actions
 from drawstring.spark.engine.spark_engine import classic
 from drawstring.spark.errors import analysed
+from drawstring.spark.format_options import (
+    as_text,
+    is_drawstring_format,
+    one_path,
+    with_partitions,
+    without_path,
+)
 from drawstring.spark.reading.data_source import DrawstringSource, HudiSource
 from drawstring.spark.reading.given_columns import with_columns
 from drawstring.spark.reading.views import follow_refreshes
 from drawstring.spark.sql.install import install
 from drawstring.spark.sql.saving import save_as_table
+from drawstring.spark.writing.streaming import TableStreamWriter
 
-FORMATS: Final = frozenset({"hudi", "org.apache.hudi", "drawstring"})
 _MARK: Final = "spark.drawstring.registered"
-_PARTITION_BY: Final = "hoodie.datasource.write.partitionpath.field"
 
 
 def register(spark: SparkSession) -> None:
@@ -125,7 +129,7 @@ class TableReader(DataFrameReader):
 
     def option(self, key: str, value: Any) -> TableReader:
         """Set an option."""
-        _record(self._options, key, value)
+        self._options |= as_text(key, value)
         super().option(key, value)
         return self
 
@@ -145,9 +149,9 @@ class TableReader(DataFrameReader):
         if schema is not None:
             self.schema(schema)
         self.options(**options)
-        if not _is_drawstring_format(self._source, self._spark):
+        if not is_drawstring_format(self._source, self._spark):
             return super().load(path)
-        df = functions.load(self._spark, _path(path, self._options), _without_path(self._options))
+        df = functions.load(self._spark, one_path(path, self._options), without_path(self._options))
         return df if self._columns is None else with_columns(df, self._columns)
 
 
@@ -177,7 +181,7 @@ class TableWriter(DataFrameWriter):
 
     def option(self, key: str, value: Any) -> TableWriter:
         """Set an option."""
-        _record(self._options, key, value)
+        self._options |= as_text(key, value)
         super().option(key, value)
         return self
 
@@ -217,12 +221,17 @@ class TableWriter(DataFrameWriter):
     ) -> None:
         """Save to a table with drawstring, or to another format with PySpark."""
         self._set(format, mode, partitionBy, options)
-        if not _is_drawstring_format(self._source, self._spark):
+        if not is_drawstring_format(self._source, self._spark):
             super().save(path)
             return
-        root = _path(path, self._options)
+        root = one_path(path, self._options)
         self._refuse_buckets(root)
-        functions.write(self._df, root, options=self._table_options(root), mode=self._mode)
+        functions.write(
+            self._df,
+            root,
+            options=with_partitions(without_path(self._options), self._partition_by, root),
+            mode=self._mode,
+        )
 
     @analysed()
     def saveAsTable(
@@ -235,7 +244,7 @@ class TableWriter(DataFrameWriter):
     ) -> None:
         """Save to a table of the catalog, which is created with the options if it does not exist."""
         self._set(format, mode, partitionBy, options)
-        if not _is_drawstring_format(self._source, self._spark):
+        if not is_drawstring_format(self._source, self._spark):
             super().saveAsTable(name)
             return
         self._refuse_buckets(name)
@@ -252,32 +261,13 @@ class TableWriter(DataFrameWriter):
         if source is not None:
             self.format(source)
 
-    def _table_options(self, path: str) -> dict[str, str]:
-        """Return the options; the columns of `partitionBy` are the default for the partition path option.
-
-        Raises:
-            InvalidError: `partitionBy` and the option name different columns.
-        """
-        options = _without_path(self._options)
-        if not self._partition_by:
-            return options
-        columns = _partition_columns(options)
-        if columns is None:
-            return {**options, _PARTITION_BY: ",".join(self._partition_by)}
-        if columns != self._partition_by:
-            raise InvalidError(
-                f"partitionBy names {', '.join(self._partition_by)} and {_PARTITION_BY}"
-                f" {', '.join(columns) or 'no column'}. Nothing was written. Leave one of them out.",
-                table=path,
-            )
-        return options
-
 
 def _install() -> None:
-    """Replace PySpark's reader, writer and refresh functions; once per process."""
+    """Replace PySpark's reader, writers and refresh functions; once per process."""
     if getattr(SparkSession.read.fget, "_drawstring", False):  # type: ignore[attr-defined]
         return
     own_read, own_write = SparkSession.read.fget, ClassicDataFrame.write.fget  # type: ignore[attr-defined]
+    own_stream = ClassicDataFrame.writeStream.fget  # type: ignore[attr-defined]
 
     def read(spark: SparkSession) -> DataFrameReader:
         reader: DataFrameReader = TableReader(spark) if is_registered(spark) else own_read(spark)
@@ -287,41 +277,15 @@ def _install() -> None:
         writer: DataFrameWriter = TableWriter(df) if is_registered(df.sparkSession) else own_write(df)
         return writer
 
+    def write_stream(df: DataFrame) -> DataStreamWriter:
+        is_ours = is_registered(df.sparkSession)
+        writer: DataStreamWriter = TableStreamWriter(df) if is_ours else own_stream(df)
+        return writer
+
     read.__doc__, write.__doc__ = own_read.__doc__, own_write.__doc__
+    write_stream.__doc__ = own_stream.__doc__
     read._drawstring = True  # type: ignore[attr-defined]
     follow_refreshes(is_registered)
     SparkSession.read = property(read)  # type: ignore[assignment]
     ClassicDataFrame.write = property(write)  # type: ignore[assignment]
-
-
-def _is_drawstring_format(source: str | None, spark: SparkSession) -> bool:
-    name = source or spark.conf.get("spark.sql.sources.default", "parquet") or ""
-    return name.lower() in FORMATS
-
-
-def _partition_columns(options: dict[str, str]) -> tuple[str, ...] | None:
-    """Return the partition columns that the options name, None without such an option."""
-    option = OPTION_OF_KEY[_PARTITION_BY]
-    values = [value for key, value in options.items() if key.lower() in option.keys]
-    return typed_columns(split_list(values[0]))[0] if values else None
-
-
-def _record(options: dict[str, str], key: str, value: Any) -> None:
-    text = text_of(value)
-    if text is not None:
-        options[key] = text
-
-
-def _path(path: Any, options: dict[str, str]) -> str:
-    paths = path if isinstance(path, list | tuple) else [path or _option_path(options)]
-    if len(paths) != 1 or not isinstance(paths[0], str):
-        raise InvalidError("A table has exactly one path. Pass it to load or save, or set option path.")
-    return str(paths[0])
-
-
-def _option_path(options: dict[str, str]) -> str | None:
-    return next((value for key, value in options.items() if key.lower() == "path"), None)
-
-
-def _without_path(options: dict[str, str]) -> dict[str, str]:
-    return {key: value for key, value in options.items() if key.lower() != "path"}
+    ClassicDataFrame.writeStream = property(write_stream)  # type: ignore[assignment]

@@ -54,6 +54,7 @@ from drawstring.write.placement.place import PlaceGroups, PlaceNew
 from drawstring.write.placement.sizing import Sizer
 from drawstring.write.plan import WritePlan, plan_write, setting_only
 from drawstring.write.replaced import replaced_by
+from drawstring.write.stream_positions import StreamStep
 from drawstring.write.verbs import Verb, verb_of
 from drawstring.write.write_outcome import WriteOutcome
 from drawstring.write.write_source import BoundSource, InputRows, WriteSource
@@ -65,6 +66,7 @@ def write(
     rows: Rows,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
+    step: StreamStep | None = None,
 ) -> WriteOutcome:
     """Run one write operation in one commit.
 
@@ -74,7 +76,8 @@ def write(
             `insert_overwrite_table`.
         rows: the rows, in the engine of the open table.
         options: options of the write.
-        extra: extra metadata of the commit (`extraMetadata`), for example the checkpoint of a stream.
+        extra: extra metadata of the commit (`extraMetadata`).
+        step: the step of the stream of which the rows are a batch.
 
     Raises:
         ConflictError: another writer holds the lock or committed first, or a clustering of file groups to be
@@ -85,7 +88,7 @@ def write(
     if operation.lower() == DELETE_PARTITION:
         return delete_partitions(context, rows, options, extra)
     source: WriteSource = PartialRows(rows) if options.partial_update else InputRows(rows)
-    return write_source(context, source, verb_of(operation), options, extra)
+    return write_source(context, source, verb_of(operation), options, extra, step)
 
 
 def write_source(
@@ -94,6 +97,7 @@ def write_source(
     requested: Verb,
     options: WriteOptions,
     extra: Mapping[str, str] | None = None,
+    step: StreamStep | None = None,
 ) -> WriteOutcome:
     """Run one write in one commit; see `write`.
 
@@ -103,8 +107,10 @@ def write_source(
         requested: rules of the requested operation.
         options: options of the write.
         extra: extra metadata of the commit.
+        step: the step of a stream.
     """
-    write = _Write(context, source, requested, options, extra or {}, Stopwatch())
+    entries = {**(extra or {}), **(step.entries if step else {})}
+    write = _Write(context, source, requested, options, entries, step, Stopwatch())
     is_beside_others = options.concurrency.mode != ConcurrencyMode.SINGLE_WRITER
     if is_beside_others and requested.keeps_apart and source.reads_once:
         # Hardly anything conflicts with new file groups: storing the rows for it would not pay.
@@ -124,6 +130,7 @@ class _Write:
         requested: rules of the requested operation.
         options: options of the write.
         extra: extra metadata of the commit.
+        step: the step of a stream, if the rows are a batch of one.
         watch: measures the write with all its attempts.
     """
 
@@ -132,6 +139,7 @@ class _Write:
     requested: Verb
     options: WriteOptions
     extra: Mapping[str, str]
+    step: StreamStep | None
     watch: Stopwatch
 
     def attempt(self, *, keeps_lock: bool) -> WriteOutcome:
@@ -148,11 +156,19 @@ class _Write:
             bound = self.source.bind(locked)
             verb = bound.acts_as(self.requested, locked.config)
             facts, plan = _planned(locked, bound, verb, options)
+            self._checked(facts)
             recovered = recover(locked, options.failed_writes, facts.timeline)
             if recovered is not locked:
                 bound = self.source.bind(recovered)
                 facts, plan = _planned(recovered, bound, verb, options)
             return self._committed(recovered, bound, verb, facts, plan, keeps_lock=keeps_lock)
+
+    def _checked(self, facts: WriteFacts, own: OwnChanges | None = None) -> Timeline:
+        """Check the write under the lock; with its changes, as it is about to commit beside others."""
+        timeline = facts.timeline if own is None else checked_timeline(facts, own)
+        if self.step is not None:
+            self.step.check_against(facts.locked, timeline)
+        return timeline
 
     def _committed(
         self,
@@ -186,7 +202,7 @@ class _Write:
             metadata = CommitMetadata(tuple(stats), verb.operation, extra, replaced)
             timeline = facts.timeline
             if not keeps_lock:
-                timeline = checked_timeline(facts, _own_changes(metadata, verb, bound, plan, options))
+                timeline = self._checked(facts, _own_changes(metadata, verb, bound, plan, options))
                 _refuse_other_plan(facts, timeline, plan, bound, verb, options)
                 extra["schema"] = schema_to_commit(facts, plan.schema_json, timeline, options)
             if not (metadata.touched or options.allow_empty_commit):

@@ -17,6 +17,7 @@ from drawstring.config.keys.index import INDEX_OPTIONS
 from drawstring.config.keys.locks import LOCK_OPTIONS
 from drawstring.config.keys.log_index import LOG_INDEX_OPTIONS
 from drawstring.config.keys.metadata import METADATA_OPTIONS
+from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS
 from drawstring.config.keys.sizing import SIZING_OPTIONS
 from drawstring.config.keys.ttl import TTL_OPTIONS
 from drawstring.config.options.option import Kind, Option
@@ -276,6 +277,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *CONCURRENCY_OPTIONS,
     *FAILED_WRITES_OPTIONS,
     *ARCHIVE_OPTIONS,
+    *STREAMING_OPTIONS,
     *TTL_OPTIONS,
     *METADATA_OPTIONS,
     *LOCK_OPTIONS,

@@ -20,6 +20,7 @@ from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS, FailedWr
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keys.locks import LOCK_OPTIONS, LockSettings
 from drawstring.config.keys.metadata import METADATA_OPTIONS, MetadataPartitions
+from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS, Streaming
 from drawstring.config.keys.sizing import SIZING_OPTIONS, Sizing
 from drawstring.config.keys.ttl import TTL_OPTIONS, PartitionTtl
 from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
@@ -50,6 +51,7 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "concurrency": (Concurrency, CONCURRENCY_OPTIONS),
     "failed_writes": (FailedWrites, FAILED_WRITES_OPTIONS),
     "archiving": (Archiving, ARCHIVE_OPTIONS),
+    "streaming": (Streaming, STREAMING_OPTIONS),
     "ttl": (PartitionTtl, TTL_OPTIONS),
     "metadata": (MetadataPartitions, METADATA_OPTIONS),
 }
@@ -88,6 +90,7 @@ class WriteOptions:
         bulk, bootstrap: settings of bulk_insert and of the bootstrap operation.
         clustering, appending: settings of clustering, and of the merging of small files after appends.
         cleaning, archiving, ttl: settings of cleaning, of archiving and of the partition TTL.
+        streaming: settings of the stream of which the rows are a batch.
         concurrency, failed_writes: settings of concurrency control, and of the rollback of failed writes.
         partial_update, partial_merges: whether upsert, and updates and merges, write only some columns.
         null_for_missing: whether incoming rows may lack columns, which become null.
@@ -141,6 +144,7 @@ class WriteOptions:
     failed_writes: FailedWrites
     archiving: Archiving
     bootstrap: Bootstrap
+    streaming: Streaming
     ttl: PartitionTtl
     partial_update: bool
     null_for_missing: bool

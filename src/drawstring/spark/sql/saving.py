@@ -51,11 +51,21 @@ def save_as_table(
         functions.write(df, location, options={**by, **given}, mode="overwrite")
         df.sparkSession.catalog.refreshTable(name)
         return
-    writer = df.writeTo(name)
     if location is not None and save_mode == "append":
-        writer.options(**{key: value for key, value in options.items() if key.lower() != _PATH}).append()
+        df.writeTo(name).options(
+            **{key: value for key, value in options.items() if key.lower() != _PATH}
+        ).append()
         return
-    writer = writer.using("hudi")
+    _create(df, name, options, partition_by)
+
+
+def create_empty(df: DataFrame, name: str, options: Mapping[str, str], partition_by: Sequence[str]) -> None:
+    """Create a table of the catalog with the columns of a streaming DataFrame; see `save_as_table`."""
+    _create(df.sparkSession.createDataFrame([], df.schema), name, options, partition_by)
+
+
+def _create(df: DataFrame, name: str, options: Mapping[str, str], partition_by: Sequence[str]) -> None:
+    writer = df.writeTo(name).using("hudi")
     for key, value in options.items():
         writer = writer.tableProperty(_LOCATION if key.lower() == _PATH else key, value)
     if partition_by:

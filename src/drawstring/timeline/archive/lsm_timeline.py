@@ -85,6 +85,16 @@ class LsmTimeline:
                         return decode_commit(row["metadata"] or b"")
         raise lacking(instant)
 
+    def writes(self) -> Iterator[tuple[Instant, CommitMetadata]]:
+        """Yield the archived writes with their metadata, file by file, the newest first."""
+        for name in sorted(self._names(), key=lambda name: HistoryFile(name, 0).span[:2][::-1], reverse=True):
+            for row in reversed(decode_history(self._storage.read(join_path(self._folder, name)))):
+                if row.action not in _ACTIONS:
+                    continue
+                instant = Instant(row.requested, Action(row.action), State.COMPLETED, row.completed)
+                if instant.is_write:
+                    yield instant, decode_commit(row.metadata)
+
     def rows(self) -> Iterator[list[HistoryRow]]:
         """Yield all archived instants with their metadata, by file, oldest first."""
         for name in sorted(self._names()):

@@ -53,6 +53,10 @@ class Archive(Protocol):
         """Return the commit metadata of an archived write."""
         ...
 
+    def writes(self) -> Iterator[tuple[Instant, CommitMetadata]]:
+        """Yield the archived writes with their metadata, newest first as far as files tell."""
+        ...
+
 
 def open_archive(storage: Storage, config: TableConfig) -> Archive:
     """Return the archive of a table, not yet read."""
@@ -92,6 +96,11 @@ class LogArchive:
         if commit is None:
             raise lacking(instant)
         return commit
+
+    def writes(self) -> Iterator[tuple[Instant, CommitMetadata]]:
+        for instant, commit in sorted(self._entries().items(), key=lambda each: each[0], reverse=True):
+            if commit is not None and instant.is_write:
+                yield instant, commit
 
     def newest(self) -> list[Instant]:
         """Return the instants of the newest file."""

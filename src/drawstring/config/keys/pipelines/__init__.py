@@ -1,0 +1,1 @@
+"""Options of streams, and of what follows their commits."""

@@ -1,0 +1,219 @@
+"""The streaming sink: `df.writeStream.format("hudi")` writes each micro-batch once.
+
+    micro-batch ── foreachBatch ── position (batch id) in the table? ──> one commit with rows and batch id
+
+Spark repeats a micro-batch that may not have been finished, with the same id and the same rows. The commit of
+a batch has its id (`write.stream_positions`), so that a repeated one is left out. A batch id counts for the
+checkpoint folder it comes from: Spark gives a query that starts with a new folder a new id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions
+from drawstring.services.streams import StreamBatch, stream_options, write_batch
+from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
+from drawstring.spark.errors import analysed, on_spark
+from drawstring.spark.format_options import (
+    as_text,
+    is_drawstring_format,
+    one_path,
+    with_partitions,
+    without_path,
+)
+from drawstring.spark.locations import storage_options
+from drawstring.spark.sql.saving import create_empty, location_of
+from drawstring.spark.writing.target import Target
+from drawstring.storage import open_storage
+from drawstring.write.stream_positions import CommittedPositions, PassedError, Stream, StreamStep
+
+_QUERY_ID: Final = "sql.streaming.queryId"
+_CHECKPOINT: Final = "checkpointlocation"
+_CHECKPOINT_SETTING: Final = "spark.sql.streaming.checkpointLocation"
+
+
+class TableStreamWriter(DataStreamWriter):
+    """PySpark's writer of streams, extended by drawstring's formats."""
+
+    def __init__(self, df: DataFrame) -> None:
+        super().__init__(df)
+        self._df = df
+        self._source: str | None = None
+        self._output_mode = "append"
+        self._partition_by: tuple[str, ...] = ()
+        self._options: dict[str, str] = {}
+
+    def format(self, source: str) -> TableStreamWriter:
+        """Set the format."""
+        self._source = source
+        super().format(source)
+        return self
+
+    def outputMode(self, outputMode: str) -> TableStreamWriter:
+        """Set which rows of a query's result a batch has."""
+        self._output_mode = outputMode.lower()
+        super().outputMode(outputMode)
+        return self
+
+    def option(self, key: str, value: Any) -> TableStreamWriter:
+        """Set an option."""
+        self._options |= as_text(key, value)
+        super().option(key, value)
+        return self
+
+    def options(self, **options: Any) -> TableStreamWriter:
+        """Set options."""
+        for key, value in options.items():
+            self.option(key, value)
+        return self
+
+    def partitionBy(self, *cols: Any) -> TableStreamWriter:
+        """Set the partition columns."""
+        names = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
+        self._partition_by = tuple(names)
+        return self
+
+    @analysed()
+    def start(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        outputMode: str | None = None,
+        partitionBy: Any = None,
+        queryName: str | None = None,
+        **options: Any,
+    ) -> StreamingQuery:
+        """Start a query that writes to a table with drawstring, or to another sink with PySpark."""
+        self._set(format, outputMode, partitionBy, queryName, options)
+        if not self._is_of_drawstring:
+            return self._with_partitions().start(path)
+        return self._start(one_path(path, self._options))
+
+    @analysed()
+    def toTable(
+        self,
+        tableName: str,
+        format: str | None = None,
+        outputMode: str | None = None,
+        partitionBy: Any = None,
+        queryName: str | None = None,
+        **options: Any,
+    ) -> StreamingQuery:
+        """Start a query that writes to a table of the catalog, which is created if it does not exist."""
+        self._set(format, outputMode, partitionBy, queryName, options)
+        location = location_of(self._df, tableName)
+        if location is None and not self._is_of_drawstring:
+            return self._with_partitions().toTable(tableName)
+        if location is None:
+            self._check_checkpoint(tableName)
+            create_empty(self._df, tableName, self._options, self._partition_by)
+            location = location_of(self._df, tableName)
+        if location is None:
+            raise InvalidError(f"{tableName} is no table of Hudi. Give the stream a name that is free.")
+        return self._start(location)
+
+    @property
+    def _is_of_drawstring(self) -> bool:
+        return is_drawstring_format(self._source, self._spark)
+
+    def _set(
+        self,
+        source: str | None,
+        output_mode: str | None,
+        partition_by: Any,
+        name: str | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        self.options(**options)
+        if output_mode is not None:
+            self.outputMode(output_mode)
+        if partition_by is not None:
+            self.partitionBy(partition_by)
+        if source is not None:
+            self.format(source)
+        if name is not None:
+            self.queryName(name)
+
+    def _with_partitions(self) -> DataStreamWriter:
+        """Return PySpark's own writer with everything that was set."""
+        own = DataStreamWriter(self._df)
+        own._jwrite = self._jwrite
+        return own.partitionBy(*self._partition_by) if self._partition_by else own
+
+    def _start(self, root: str) -> StreamingQuery:
+        self._check_checkpoint(root)
+        given = {key: value for key, value in self._options.items() if key.lower() != _CHECKPOINT}
+        options = with_partitions(without_path(given), self._partition_by, root)
+        if self._output_mode == "complete":
+            options[OPERATION_KEY] = "insert_overwrite_table"
+        sink = _Sink(root, options, stream_options(options), {})
+        super().foreachBatch(sink.add)
+        return super().start()
+
+    def _check_checkpoint(self, table: str) -> None:
+        """Check that the query has a checkpoint: Spark would make a new one with each start otherwise."""
+        named = any(key.lower() == _CHECKPOINT for key in self._options)
+        if not named and not self._spark.conf.get(_CHECKPOINT_SETTING, None):
+            raise InvalidError(
+                "A stream needs a folder for its progress. Set option checkpointLocation, or"
+                f" {_CHECKPOINT_SETTING} in the session.",
+                table=table,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sink:
+    """Writes the micro-batches of a query to a table.
+
+    Attributes:
+        path: the table's root.
+        given: options of the stream.
+        options: the same, parsed.
+        positions: committed positions by query; one entry.
+    """
+
+    path: str
+    given: Mapping[str, str]
+    options: WriteOptions
+    positions: dict[str, CommittedPositions]
+
+    def add(self, df: DataFrame, batch_id: int) -> None:
+        """Write a micro-batch unless the table has it."""
+        query = str(df.sparkSession.sparkContext.getLocalProperty(_QUERY_ID) or "")
+        stream = Stream(self.options.streaming.name, query)
+        positions = self.positions.setdefault(query, CommittedPositions(stream))
+
+        def check(last: str | None) -> None:
+            if last is not None and _batch_id(last, stream) >= batch_id:
+                raise PassedError
+
+        try:
+            self._write(df, StreamStep(positions, str(batch_id), check))
+        except DrawstringError as error:
+            raise on_spark(error.at(table=self.path)) from error.__cause__
+
+    def _write(self, df: DataFrame, step: StreamStep) -> None:
+        storage = storage_options(df.sparkSession, self.path, self.given)
+        target = Target(self.path, open_storage(self.path, storage), storage, SparkEngine(df.sparkSession))
+        rows = SparkRows.of(df)
+        exists = target.exists()
+        table = target.open() if exists else target.create(rows.schema, self.options, self.given)
+        write_batch(table._context, StreamBatch(rows, step), self.options)
+
+
+def _batch_id(position: str, stream: Stream) -> int:
+    try:
+        return int(position)
+    except ValueError:
+        raise InvalidError(
+            f"Stream {stream.name} of this table is at {position!r}, which is no batch of a Spark query. Give"
+            " this query another name (hoodie.datasource.write.streaming.checkpoint.identifier)."
+        ) from None
