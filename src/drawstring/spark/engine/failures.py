@@ -150,8 +150,9 @@ def surface_in_actions() -> None:
 
 def serialized(error: errors.DrawstringError) -> str:
     """Return an error as a text, which the driver finds in the text of a failure."""
+    kinds = (kind.__name__ for kind in type(error).__mro__)
     fields = {
-        "kind": type(error).__name__,
+        "kind": next(name for name in kinds if hasattr(errors, name)),
         "message": error.message,
         "table": error.table,
         "instant": error.instant,

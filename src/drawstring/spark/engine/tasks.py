@@ -104,11 +104,19 @@ class ReadSlices:
         schema: columns to yield.
         parts: pickled tasks by partition; None if the input rows contain the tasks.
         name: name of the function in Spark's plans.
+        read: reads a task.
     """
 
-    def __init__(self, schema: pa.Schema, parts: Sequence[bytes] | None = None, name: str = "read") -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        parts: Sequence[bytes] | None = None,
+        name: str = "read",
+        read: Callable[[Any], Iterator[pa.RecordBatch]] = read_task,
+    ) -> None:
         self._schema = schema
         self._parts = parts
+        self._read = read
         self.__name__ = name
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -116,7 +124,7 @@ class ReadSlices:
         with work():
             for part in (part for batch in batches for part in batch.column(0).to_pylist()):
                 for task in cloudpickle.loads(part if self._parts is None else self._parts[part]):
-                    for rows in read_task(task):
+                    for rows in self._read(task):
                         yield with_types(rows.select(self._schema.names), self._schema)
 
 

@@ -16,10 +16,11 @@ calls.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JError
 from pyspark import cloudpickle
@@ -30,7 +31,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.udf import UserDefinedFunction, _wrap_function
 from pyspark.util import PythonEvalType
 
-from drawstring.filegroups.read.cdc import task_bytes
+from drawstring.filegroups.read.cdc import read_task, task_bytes
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.query.narrowing import narrowed
 from drawstring.query.replanning import Task
@@ -57,12 +58,16 @@ class Slices:
         columns: columns of the result.
         name: name in Spark's plans.
         where: text of the predicates that the workers apply, shown in Spark's plans.
+        read: reads a task.
+        added: names of columns that `read` adds to those of the tasks.
     """
 
     tasks: tuple[Task, ...]
     columns: T.StructType
     name: str
     where: str = ""
+    read: Callable[[Any], Iterator[pa.RecordBatch]] = read_task
+    added: tuple[str, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -73,7 +78,8 @@ class Slices:
         """Return these slices with fewer columns and a condition on their rows."""
         columns = T.StructType([self.columns[name] for name in names])
         text = "" if where is None else str(where)
-        return replace(self, tasks=tuple(narrowed(self.tasks, names, where)), columns=columns, where=text)
+        stored = [name for name in names if name not in self.added]
+        return replace(self, tasks=tuple(narrowed(self.tasks, stored, where)), columns=columns, where=text)
 
 
 def relation(spark: SparkSession, slices: Slices) -> DataFrame:
@@ -267,7 +273,7 @@ class SliceScan(_Proxy):
         slices, parts = self._slices, self._parts()
         if not parts:
             return None
-        read = ReadSlices(arrow_schema(slices.columns), parts, self.description())
+        read = ReadSlices(arrow_schema(slices.columns), parts, self.description(), slices.read)
         function = UserDefinedFunction(read, slices.columns, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
         return planning.reading(self._jvm.spark, function._judf, len(parts), relation.output())
 
@@ -285,7 +291,8 @@ class SliceScan(_Proxy):
 
     def createReaderFactory(self) -> Any:
         columns = self._slices.columns
-        return self._jvm.reader_factory(ReadSlices(arrow_schema(columns)), columns)
+        read = ReadSlices(arrow_schema(columns), read=self._slices.read)
+        return self._jvm.reader_factory(read, columns)
 
     def columnarSupportMode(self) -> Any:
         return self._jvm.of(f"{_READ}Scan$ColumnarSupportMode").UNSUPPORTED

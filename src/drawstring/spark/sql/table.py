@@ -26,6 +26,7 @@ from drawstring.spark.spark_table import table as open_on_spark
 from drawstring.spark.sql.inserts import insert
 from drawstring.spark.sql.options import session_options, table_options
 from drawstring.spark.sql.peers import Peer
+from drawstring.spark.sql.row_changes import RECORD_JSON, can_drop, change, drop, records
 from drawstring.spark.sql.statement_rows import current_attempt
 from drawstring.table import Table
 from drawstring.timeline.change_detection import digest
@@ -60,8 +61,12 @@ class TablePeer(Peer):
         self.answers = {
             "facts": lambda _: json.dumps(self.facts),
             "rows": lambda _: plan_of(self._reread.shown(self.spark, self._scan_to_read())),
+            "records": lambda _: plan_of(records(self, self._scan_to_read())),
             "size": lambda _: str(sum(task_bytes(task) for task in self.scan.tasks())),
             "insert": lambda given: insert(self, json.loads(given[0]), given[1]),
+            "change": lambda given: change(self, json.loads(given[0]), given[1]),
+            "can_drop": lambda given: can_drop(self, json.loads(given)),
+            "drop": lambda given: drop(self, json.loads(given)),
         }
 
     def open(self) -> Table:
@@ -99,6 +104,7 @@ class TablePeer(Peer):
             "schema": schema.json(),
             "partitioned_by": [name for name in by if name in schema.names],
             "meta_columns": list(META_COLUMNS) if has_meta else [],
+            "record": RECORD_JSON,
             "properties": {**self.properties, "provider": "hudi", "location": self.path},
             "snapshot": f"{self.path} {digest(timeline)} {self._given['as_of'] or ''}",
         }

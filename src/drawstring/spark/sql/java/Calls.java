@@ -76,7 +76,7 @@ public class Calls {
                 tree.put("column", ((NamedReference) each).fieldNames());
             } else if (each instanceof Literal) {
                 Object value = ((Literal) each).value();
-                tree.put("type", ((Literal) each).dataType().json());
+                tree.put("type", ((Literal) each).dataType().simpleString());
                 tree.put("value", value == null ? null : value.toString());
             } else if (each instanceof Predicate) {
                 tree.put("name", ((Predicate) each).name());

@@ -13,8 +13,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Expressions;
@@ -26,6 +28,8 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
+import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.V1Write;
@@ -42,7 +46,11 @@ import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
 /** A table of the catalog, at the snapshot that it had when a statement was analyzed. */
-public class HudiTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns {
+public class HudiTable
+        implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsRowLevelOperations, SupportsDeleteV2 {
+    /** The hidden column that identifies the row of a statement which changes it. */
+    static final String RECORD = "_drawstring_record";
+
     final BiFunction peer;
     final Map facts;
 
@@ -96,10 +104,11 @@ public class HudiTable implements SupportsRead, SupportsWrite, SupportsMetadataC
 
     public MetadataColumn[] metadataColumns() {
         List names = (List) facts.get("meta_columns");
-        MetadataColumn[] columns = new MetadataColumn[names.size()];
-        for (int n = 0; n < columns.length; n++) {
-            columns[n] = new MetaColumn((String) names.get(n));
+        MetadataColumn[] columns = new MetadataColumn[names.size() + 1];
+        for (int n = 0; n < names.size(); n++) {
+            columns[n] = new MetaColumn((String) names.get(n), DataTypes.StringType);
         }
+        columns[names.size()] = new MetaColumn(RECORD, (DataType) DataType.fromJson((String) facts.get("record")));
         return columns;
     }
 
@@ -109,6 +118,18 @@ public class HudiTable implements SupportsRead, SupportsWrite, SupportsMetadataC
 
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
         return new Writing(this, info);
+    }
+
+    public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+        return new RowChanges.Builder(this, info);
+    }
+
+    public boolean canDeleteWhere(Predicate[] where) {
+        return Boolean.TRUE.equals(Calls.ask(peer, "can_drop", Calls.json(Calls.trees(where))));
+    }
+
+    public void deleteWhere(Predicate[] where) {
+        Calls.ask(peer, "drop", Calls.json(Calls.trees(where)));
     }
 
     /** Equal tables have the same rows, so that Spark caches and exchanges them once. */
@@ -126,9 +147,11 @@ public class HudiTable implements SupportsRead, SupportsWrite, SupportsMetadataC
 
     static class MetaColumn implements MetadataColumn {
         final String name;
+        final DataType type;
 
-        MetaColumn(String name) {
+        MetaColumn(String name, DataType type) {
             this.name = name;
+            this.type = type;
         }
 
         public String name() {
@@ -136,7 +159,11 @@ public class HudiTable implements SupportsRead, SupportsWrite, SupportsMetadataC
         }
 
         public DataType dataType() {
-            return DataTypes.StringType;
+            return type;
+        }
+
+        public boolean isNullable() {
+            return !name.equals(RECORD);
         }
     }
 
@@ -194,7 +221,8 @@ public class HudiTable implements SupportsRead, SupportsWrite, SupportsMetadataC
         }
 
         public Object apply(Object relation) {
-            LogicalPlan rows = (LogicalPlan) Calls.ask(table.peer, "rows", null);
+            boolean identifies = columns.getFieldIndex(RECORD).isDefined();
+            LogicalPlan rows = (LogicalPlan) Calls.ask(table.peer, identifies ? "records" : "rows", null);
             return Plans.narrowed(rows, (DataSourceV2ScanRelation) relation, conditions);
         }
 

@@ -4,7 +4,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -79,6 +82,29 @@ public class Plans {
             return (DataSourceV2Relation) plan;
         }
         return plan.children().length() == 1 ? relationOf((LogicalPlan) plan.children().head()) : null;
+    }
+
+    /** Returns the columns that each part of a conjunction sets equal to something; null for other parts. */
+    public static ArrayList equalled(Expression condition, Seq columns) {
+        ArrayList names = new ArrayList();
+        if (condition instanceof And) {
+            names.addAll(equalled((Expression) condition.children().apply(0), columns));
+            names.addAll(equalled((Expression) condition.children().apply(1), columns));
+            return names;
+        }
+        String name = null;
+        boolean isEquality = condition instanceof EqualTo || condition instanceof EqualNullSafe;
+        for (int n = 0; isEquality && n < 2; n++) {
+            Object side = condition.children().apply(n);
+            Expression other = (Expression) condition.children().apply(1 - n);
+            for (int c = 0; side instanceof Attribute && c < columns.length(); c++) {
+                Attribute column = (Attribute) columns.apply(c);
+                boolean isOfBoth = other.references().contains(column);
+                name = column.exprId().equals(((Attribute) side).exprId()) && !isOfBoth ? column.name() : name;
+            }
+        }
+        names.add(name);
+        return names;
     }
 
     /** Returns whether a plan, or a subquery in it, reads the table at a path. */

@@ -6,6 +6,7 @@ import java.util.Set;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.WriteDelta;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.connector.catalog.TruncatableTable;
 import org.apache.spark.sql.execution.SparkStrategy;
@@ -29,6 +30,11 @@ public class Statements extends SparkStrategy {
             if (write instanceof HudiTable.Writing) {
                 return new Insert((HudiTable.Writing) write, overwrite.query());
             }
+        }
+        if (plan instanceof WriteDelta) {
+            WriteDelta delta = (WriteDelta) plan;
+            Object write = delta.write().isEmpty() ? null : delta.write().get();
+            return write instanceof RowChanges.Write ? new Change((RowChanges.Write) write, delta) : null;
         }
         return null;
     }
@@ -60,6 +66,21 @@ public class Statements extends SparkStrategy {
 
         public void run() {
             writing.insert((Dataset) Dataset$.MODULE$.ofRows(Calls.session(), query), true);
+        }
+    }
+
+    static class Change implements Runnable {
+        final RowChanges.Write write;
+        final WriteDelta delta;
+
+        Change(RowChanges.Write write, WriteDelta delta) {
+            this.write = write;
+            this.delta = delta;
+        }
+
+        public void run() {
+            Dataset rows = (Dataset) Dataset$.MODULE$.ofRows(Calls.session(), delta.query());
+            write.run(rows, Plans.equalled(delta.condition(), ((LogicalPlan) delta.originalTable()).output()));
         }
     }
 

@@ -1,0 +1,202 @@
+"""`UPDATE`, `DELETE` and `MERGE INTO`: each one commit, by Spark's rules for rows and Hudi's for keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+
+import drawstring
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.write import run
+from tests.support.sql import Ask
+
+pytestmark = pytest.mark.spark
+
+OCC = {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
+TYPES = pytest.mark.parametrize("kind", ["cow", "mor"])
+
+
+def rides(sql: Ask, kind: str = "cow", more: str = "") -> None:
+    sql(
+        "CREATE TABLE rides (id INT, fare DOUBLE, ts BIGINT, city STRING) USING hudi PARTITIONED BY (city)"
+        f" TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts', type = '{kind}'{more})"
+    )
+    sql("INSERT INTO rides VALUES (1, 1.5, 1, 'oslo'), (2, 2.5, 1, 'lima'), (3, 3.5, 1, 'oslo')")
+
+
+def writes(tmp_path: Path) -> list[str]:
+    table = drawstring.open(f"{tmp_path}/lake/rides")
+    return [str(each.action) for each in table.timeline.writes()]
+
+
+@TYPES
+def test_an_update_sets_columns_of_the_rows_that_meet_a_condition(
+    sql: Ask, tmp_path: Path, kind: str
+) -> None:
+    rides(sql, kind)
+    sql("UPDATE rides SET fare = fare * 2, ts = ts + 1 WHERE city = 'oslo' AND fare > 2")
+    assert sql("SELECT id, fare, ts FROM rides") == [(1, 1.5, 1), (2, 2.5, 1), (3, 7.0, 2)]
+    sql("UPDATE rides r SET r.fare = 0 WHERE r.id IN (SELECT max(id) FROM rides)")
+    assert sql("SELECT id, fare FROM rides") == [(1, 1.5), (2, 2.5), (3, 0.0)]
+    assert len(writes(tmp_path)) == 3
+
+
+@TYPES
+def test_a_delete_removes_the_rows_that_meet_a_condition(sql: Ask, tmp_path: Path, kind: str) -> None:
+    rides(sql, kind)
+    sql("DELETE FROM rides WHERE fare < 2")
+    assert sql("SELECT id FROM rides") == [(2,), (3,)]
+    sql("DELETE FROM rides WHERE id IN (SELECT id FROM rides WHERE fare > 3) OR id IS NULL")
+    assert sql("SELECT id FROM rides") == [(2,)]
+    assert len(writes(tmp_path)) == 3
+
+
+@TYPES
+def test_a_merge_with_all_clauses_is_one_commit(sql: Ask, tmp_path: Path, kind: str) -> None:
+    rides(sql, kind)
+    sql("INSERT INTO rides VALUES (4, 4.5, 1, 'rome'), (5, 5.5, 1, 'rome')")
+    before = len(writes(tmp_path))
+    sql(
+        "MERGE INTO rides t USING (SELECT * FROM VALUES (1, 10.0D, 2L, 'oslo'), (2, 20.0D, 2L, 'lima'),"
+        " (7, 70.0D, 2L, 'oslo'), (8, 80.0D, 2L, 'bern') AS s(id, fare, ts, city)) s ON t.id = s.id"
+        " WHEN MATCHED AND s.fare > 15 THEN DELETE"
+        " WHEN MATCHED THEN UPDATE SET fare = s.fare + t.fare, ts = s.ts"
+        " WHEN NOT MATCHED AND s.id = 7 THEN INSERT (id, ts, city) VALUES (s.id, s.ts, s.city)"
+        " WHEN NOT MATCHED THEN INSERT *"
+        " WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE"
+        " WHEN NOT MATCHED BY SOURCE AND t.city = 'rome' THEN UPDATE SET fare = -1, ts = 2"
+    )
+    assert sql("SELECT id, fare, city FROM rides") == [
+        (1, 11.5, "oslo"),
+        (4, -1.0, "rome"),
+        (5, -1.0, "rome"),
+        (7, None, "oslo"),
+        (8, 80.0, "bern"),
+    ]
+    assert len(writes(tmp_path)) == before + 1
+
+
+def test_a_merge_follows_sparks_rules(sql: Ask) -> None:
+    rides(sql)
+    source = "(SELECT 1 AS id, 9.5D AS fare, 2L AS ts, 'oslo' AS city)"
+    with pytest.raises(Exception, match="MERGE_CARDINALITY_VIOLATION"):
+        sql(
+            f"MERGE INTO rides t USING (SELECT * FROM {source} UNION ALL SELECT * FROM {source}) s"
+            " ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
+        )
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+        sql(f"MERGE INTO rides t USING {source} s ON t.id = s.nope WHEN MATCHED THEN DELETE")
+    sql(f"MERGE INTO rides t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *")
+    sql(
+        "MERGE INTO rides t USING (SELECT id + 10 AS id, fare, ts, city FROM rides) s ON t.id = s.id"
+        " WHEN NOT MATCHED AND s.fare > 3 THEN INSERT *"
+    )
+    assert sql("SELECT id, fare FROM rides") == [(1, 9.5), (11, 9.5), (13, 3.5), (2, 2.5), (3, 3.5)]
+
+
+def test_a_change_follows_hudis_rules_for_keys(sql: Ask) -> None:
+    rides(sql)
+    with pytest.raises(InvalidError, match="change the record key of a row from '1' to '7', but id cannot"):
+        sql("UPDATE rides SET id = 7 WHERE id = 1")
+    with pytest.raises(InvalidError, match="would change the partition path of a row"):
+        sql("UPDATE rides SET city = 'rome' WHERE id = 1")
+    sql("UPDATE rides SET fare = 9.5, ts = 0 WHERE id = 2")
+    assert sql("SELECT id, fare, ts FROM rides WHERE id < 3") == [(1, 1.5, 1), (2, 2.5, 1)]
+    sql(
+        "MERGE INTO rides t USING (SELECT 1 AS id, 9.5D AS fare, 0L AS ts, 'rome' AS city) s"
+        " ON t.id = s.id AND t.fare > 100 WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert sql("SELECT id, fare, city FROM rides WHERE id = 1") == [(1, 1.5, "oslo"), (1, 9.5, "rome")]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        ", primaryKey = 'id', 'hoodie.index.type' = 'BUCKET', 'hoodie.bucket.index.num.buckets' = '2'",
+        ", primaryKey = 'id', 'hoodie.index.type' = 'GLOBAL_SIMPLE'",
+        ", primaryKey = 'id', 'hoodie.populate.meta.fields' = 'false'",
+    ],
+)
+def test_rows_keep_their_place_with_every_index(sql: Ask, more: str) -> None:
+    sql(
+        "CREATE TABLE rides (id INT, fare DOUBLE, city STRING) USING hudi PARTITIONED BY (city)"
+        f" TBLPROPERTIES (type = 'mor'{more})"
+    )
+    sql("INSERT INTO rides VALUES (1, 1.5, 'oslo'), (2, 2.5, 'lima'), (3, 3.5, 'oslo')")
+    sql("UPDATE rides SET fare = fare + 1 WHERE id < 3")
+    sql("DELETE FROM rides WHERE id = 3")
+    merge = (
+        "MERGE INTO rides t USING (SELECT * FROM VALUES (1, 10.0D, 'oslo'), (4, 40.0D, 'lima'),"
+        " (5, 50.0D, 'rome') AS s(id, fare, city)) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET fare = s.fare WHEN NOT MATCHED THEN INSERT *"
+    )
+    sql(merge)
+    sql(merge)
+    assert sql("SELECT * FROM rides") == [
+        (1, 10.0, "oslo"),
+        (2, 3.5, "lima"),
+        (4, 40.0, "lima"),
+        (5, 50.0, "rome"),
+    ]
+
+
+def test_a_global_index_needs_a_match_by_key(sql: Ask) -> None:
+    rides(sql, more=", 'hoodie.index.type' = 'GLOBAL_SIMPLE'")
+    with pytest.raises(UnsupportedError, match="must match on the record key only"):
+        sql(
+            "MERGE INTO rides t USING (SELECT 1 AS id, 9.5D AS fare, 2L AS ts, 'rome' AS city) s"
+            " ON t.id = s.id AND t.city = s.city WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+        )
+
+
+def test_a_delete_of_whole_partitions_replaces_them(sql: Ask, tmp_path: Path) -> None:
+    rides(sql)
+    sql("DELETE FROM rides WHERE city IN ('oslo', 'nowhere')")
+    assert sql("SELECT id FROM rides") == [(2,)]
+    sql("DELETE FROM rides")
+    assert sql("SELECT id FROM rides") == []
+    assert writes(tmp_path) == ["commit", "replacecommit", "replacecommit"]
+    sql("DELETE FROM rides WHERE fare > 1")
+
+
+def test_a_change_beside_another_writer_runs_again(
+    sql: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rides(sql, more=", 'hoodie.write.concurrency.mode' = 'optimistic_concurrency_control'")
+    attempts = []
+    placed = run.placed
+
+    def interrupted(*arguments: Any) -> Any:
+        stats = placed(*arguments)
+        attempts.append(len(stats))
+        if len(attempts) == 1:
+            monkeypatch.setattr(run, "placed", placed)
+            other = drawstring.open(f"{tmp_path}/lake/rides")
+            other.update("id = 1", {"fare": "100.0", "ts": "5"}, options=OCC)
+            monkeypatch.setattr(run, "placed", interrupted)
+        return stats
+
+    monkeypatch.setattr(run, "placed", interrupted)
+    sql("UPDATE rides SET fare = fare + (SELECT max(fare) FROM rides), ts = 9 WHERE city = 'oslo'")
+    assert len(attempts) == 2
+    assert sql("SELECT id, fare FROM rides") == [(1, 200.0), (2, 2.5), (3, 103.5)]
+
+
+def test_a_table_with_formatted_folders_changes_by_other_means(sql: Ask, tmp_path: Path) -> None:
+    sql(
+        "CREATE TABLE rides (id INT, at BIGINT) USING hudi PARTITIONED BY (at)"
+        " TBLPROPERTIES (primaryKey = 'id',"
+        " 'hoodie.table.keygenerator.class' = 'org.apache.hudi.keygen.TimestampBasedKeyGenerator',"
+        " 'hoodie.keygen.timebased.timestamp.type' = 'EPOCHMILLISECONDS',"
+        " 'hoodie.keygen.timebased.output.dateformat' = 'yyyy')"
+    )
+    drawstring.open(f"{tmp_path}/lake/rides").insert(pa.table({"id": [1, 2], "at": [0, 0]}))
+    with pytest.raises(UnsupportedError, match=r"drawstring\.spark\.table"):
+        sql("UPDATE rides SET id = 2")
+    sql("DELETE FROM rides WHERE id = 1")
+    assert sql("SELECT id FROM rides") == [(2,)]
