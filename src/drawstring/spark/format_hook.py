@@ -41,6 +41,7 @@ from drawstring.spark.reading.given_columns import with_columns
 from drawstring.spark.reading.views import follow_refreshes
 from drawstring.spark.sql.install import install
 from drawstring.spark.sql.saving import save_as_table
+from drawstring.spark.sql.texts import follow_statements
 from drawstring.spark.writing.streaming import TableStreamWriter
 
 _MARK: Final = "spark.drawstring.registered"
@@ -286,6 +287,7 @@ def _install() -> None:
     write_stream.__doc__ = own_stream.__doc__
     read._drawstring = True  # type: ignore[attr-defined]
     follow_refreshes(is_registered)
+    follow_statements(is_registered)
     SparkSession.read = property(read)  # type: ignore[assignment]
     ClassicDataFrame.write = property(write)  # type: ignore[assignment]
     ClassicDataFrame.writeStream = property(write_stream)  # type: ignore[assignment]

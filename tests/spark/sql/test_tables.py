@@ -132,6 +132,12 @@ def test_conditions_and_columns_reach_the_files(sql: Ask, session: SparkSession)
     assert "ReadSchema: struct<id:int,fare:double>" in plan
 
 
+def test_fields_of_columns_are_found_by_name(sql: Ask) -> None:
+    sql("CREATE TABLE trips (id INT, tip STRUCT<amount: INT, currency: STRING>) USING hudi")
+    sql("INSERT INTO trips VALUES (1, named_struct('amount', 5, 'currency', 'EUR'))")
+    assert sql("SELECT tip.currency FROM trips WHERE tip.amount = 5") == [("EUR",)]
+
+
 def test_a_dataframe_keeps_its_snapshot_and_a_new_query_does_not(sql: Ask, session: SparkSession) -> None:
     sql(RIDES)
     sql("INSERT INTO rides VALUES (1, 'oslo', 2.5, 1)")

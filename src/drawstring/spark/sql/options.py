@@ -86,10 +86,10 @@ def write_options(
         given: options of the write itself.
     """
     options = {**table_options(properties), **session_options(spark), **table_options(given)}
-    return {key: value for key, value in options.items() if not _is_stored(key) and key not in _OF_STATEMENTS}
+    return {key: value for key, value in options.items() if not is_stored(key) and key not in _OF_STATEMENTS}
 
 
-def _is_stored(key: str) -> bool:
+def is_stored(key: str) -> bool:
     """Return whether an option describes the table, which has its own value of it."""
     option = OPTION_OF_KEY.get(key)
     return key in (RECORD_KEY, PARTITION_PATH, ORDERING, TABLE_TYPE) or (

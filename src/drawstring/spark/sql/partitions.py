@@ -9,7 +9,13 @@ import pyarrow as pa
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.write.base_writer import ensure_partition
+from drawstring.formats.partition_match import typed
 from drawstring.keygen.keys import KeyGenerator
+from drawstring.keygen.path_values import path_values
+from drawstring.query.facts import TableFacts
+from drawstring.table import Table
+from drawstring.timeline.instants import instant_time
 
 _EQUAL: Final = ("=", "<=>")
 _AND: Final = "AND"
@@ -93,3 +99,51 @@ def path_of_values(config: TableConfig, values: Mapping[str, pa.Scalar], schema:
     )
     whole = KeyGenerator(config).partition_paths(row)[0].as_py()
     return "/".join(str(whole).split("/")[: len(named)]) if len(named) < len(fields) else str(whole)
+
+
+def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[str | None]]:
+    """Return the partitions of a table that have rows or are empty folders, by their values.
+
+    Args:
+        table: the table.
+        wanted: values by column that partitions must have, as texts.
+
+    Returns:
+        The texts of the values of the partition columns, which Spark reads.
+    """
+    facts = table._facts()
+    fields = facts.config.partition_fields
+    paths = [path for path in facts.view.partitions() if _has_rows_or_nothing(facts, path)]
+    found = []
+    for path in paths:
+        values = typed(path_values(path, facts.config, facts.schema), facts.schema)
+        texts = {name: text_of(values[name]) if name in values else None for name in fields}
+        if all(texts[name] == text for name, text in wanted.items()):
+            found.append([texts[name] for name in fields])
+    return found
+
+
+def _has_rows_or_nothing(facts: TableFacts, path: str) -> bool:
+    """Return whether a partition has file groups, or has never had any."""
+    return bool(facts.view.slices(path)) or not facts.view.stored_groups(path)
+
+
+def text_of(value: pa.Scalar) -> str | None:
+    """Return a value as text that Spark reads; the inverse of `value_of`."""
+    if not value.is_valid:
+        return None
+    return str(value.cast(_STORED.get(value.type, value.type)).cast(pa.string()).as_py())
+
+
+def path_of_texts(table: Table, texts: Sequence[str | None]) -> str:
+    """Return the path of a partition by the texts of all its values."""
+    fields, schema = table.config.partition_fields, table.schema
+    values = {name: value_of(text, schema.field(name).type) for name, text in zip(fields, texts, strict=True)}
+    return path_of_values(table.config, values, schema)
+
+
+def add_partition(table: Table, texts: Sequence[str | None]) -> None:
+    """Create the folder of a partition that has no rows yet."""
+    context = table._context
+    instant = instant_time(context.clock.now_ms(), table.config.timezone)
+    ensure_partition(context.storage, path_of_texts(table, texts), instant)

@@ -35,6 +35,7 @@ from drawstring.spark.reading.dataframe import plan_name
 from drawstring.spark.reading.pushed_filters import conditions
 from drawstring.spark.reading.relation import Slices, relation
 from drawstring.spark.sql.options import write_options
+from drawstring.spark.sql.partitions import path_of_texts
 from drawstring.spark.sql.statement_rows import Attempt, attempting
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.merge.changed_rows import RECORD, RECORD_TYPE, BoundChanges, read_records
@@ -189,6 +190,16 @@ def drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> None:
         partitions = dropped(table, where)
         if partitions:
             after_commit(drop_partitions(target._context, partitions, options))
+
+
+def drop_partition(table: TablePeer, texts: Sequence[str | None]) -> bool:
+    """Delete the rows of a partition, given by the texts of its values; return whether there was any."""
+    target = table.for_writes()
+    with target._errors():
+        path, options = path_of_texts(target, texts), write_options(table.spark, table.properties, {})
+        outcome = drop_partitions(target._context, [path], options)
+        after_commit(outcome)
+    return bool(outcome.result.partitions_dropped)
 
 
 def truncate(table: TablePeer) -> None:

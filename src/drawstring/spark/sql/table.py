@@ -23,10 +23,13 @@ from drawstring.spark.reading.plan_marks import Reread, plan_of
 from drawstring.spark.reading.read_options import scan_at
 from drawstring.spark.spark_table import SparkTable
 from drawstring.spark.spark_table import table as open_on_spark
+from drawstring.spark.sql.altering import alter, check_alter
+from drawstring.spark.sql.indexes import create_index, drop_index, has_index
 from drawstring.spark.sql.inserts import insert
 from drawstring.spark.sql.options import session_options, table_options
+from drawstring.spark.sql.partitions import add_partition, partitions_of
 from drawstring.spark.sql.peers import Peer
-from drawstring.spark.sql.row_changes import RECORD_JSON, can_drop, change, drop, records
+from drawstring.spark.sql.row_changes import RECORD_JSON, can_drop, change, drop, drop_partition, records
 from drawstring.spark.sql.statement_rows import current_attempt
 from drawstring.table import Table
 from drawstring.timeline.change_detection import digest
@@ -65,6 +68,14 @@ class TablePeer(Peer):
             "size": lambda _: str(sum(task_bytes(task) for task in self.scan.tasks())),
             "insert": lambda given: insert(self, json.loads(given[0]), given[1]),
             "change": lambda given: change(self, json.loads(given[0]), given[1]),
+            "check_alter": lambda given: check_alter(self, json.loads(given)),
+            "alter": lambda given: alter(self, given),
+            "partitions": lambda given: json.dumps(partitions_of(self.open(), json.loads(given))),
+            "add_partition": lambda given: add_partition(self.open(), json.loads(given)),
+            "drop_partition": lambda given: drop_partition(self, json.loads(given)),
+            "create_index": lambda given: create_index(self, json.loads(given)),
+            "drop_index": lambda name: drop_index(self, name),
+            "has_index": lambda name: has_index(self, name),
             "can_drop": lambda given: can_drop(self, json.loads(given)),
             "drop": lambda given: drop(self, json.loads(given)),
         }

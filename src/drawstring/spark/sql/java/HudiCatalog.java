@@ -1,11 +1,13 @@
 package drawstring.sql;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiFunction;
+import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -81,6 +83,58 @@ public class HudiCatalog extends DelegatingCatalogExtension {
             catalog().dropTable(identifier(name), true, false);
             throw error;
         }
+    }
+
+    public Table alterTable(Identifier name, TableChange[] changes) throws NoSuchTableException {
+        CatalogTable entry = entry(name);
+        if (entry == null) {
+            return super.alterTable(name, changes);
+        }
+        HudiTable table = found(name, null);
+        ArrayList told = new ArrayList();
+        boolean isOfColumns = false;
+        for (int n = 0; n < changes.length; n++) {
+            isOfColumns = isOfColumns || changes[n] instanceof TableChange.ColumnChange;
+            told.add(told(changes[n]));
+        }
+        Calls.ask(table.peer, "check_alter", Calls.json(told));
+        if (!isOfColumns) {
+            return super.alterTable(name, changes);
+        }
+        StructType columns = CatalogV2Util.applySchemaChanges(
+            table.schema(), PythonUtils.toSeq(Arrays.asList(changes)), Option.apply("hudi"), "ALTER TABLE");
+        Calls.ask(table.peer, "alter", columns.json());
+        catalog().alterTableDataSchema(identifier(name), data(columns, table.partitionSchema()));
+        return found(name, null);
+    }
+
+    private static HashMap told(TableChange change) {
+        HashMap told = new HashMap();
+        told.put("kind", change.getClass().getSimpleName());
+        if (change instanceof TableChange.SetProperty) {
+            told.put("name", ((TableChange.SetProperty) change).property());
+            told.put("value", ((TableChange.SetProperty) change).value());
+        } else if (change instanceof TableChange.RemoveProperty) {
+            told.put("name", ((TableChange.RemoveProperty) change).property());
+        } else if (change instanceof TableChange.ColumnChange) {
+            told.put("name", String.join(".", ((TableChange.ColumnChange) change).fieldNames()));
+        }
+        if (change instanceof TableChange.AddColumn) {
+            TableChange.AddColumn added = (TableChange.AddColumn) change;
+            told.put("is_placed", Boolean.valueOf(added.position() != null));
+            told.put("has_default", Boolean.valueOf(added.defaultValue() != null));
+        }
+        return told;
+    }
+
+    private static StructType data(StructType columns, StructType partitions) {
+        StructType data = new StructType();
+        for (int n = 0; n < columns.length(); n++) {
+            if (partitions.getFieldIndex(columns.apply(n).name()).isEmpty()) {
+                data = data.add(columns.apply(n));
+            }
+        }
+        return data;
     }
 
     public boolean dropTable(Identifier name) {

@@ -9,17 +9,24 @@ import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.analysis.IndexAlreadyExistsException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchIndexException;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
+import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.index.SupportsIndex;
+import org.apache.spark.sql.connector.catalog.index.TableIndex;
 import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
@@ -40,14 +47,17 @@ import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
 import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
 /** A table of the catalog, at the snapshot that it had when a statement was analyzed. */
 public class HudiTable
-        implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsRowLevelOperations, SupportsDeleteV2 {
+        implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsRowLevelOperations, SupportsDeleteV2,
+        SupportsPartitionManagement, SupportsIndex {
     /** The hidden column that identifies the row of a statement which changes it. */
     static final String RECORD = "_drawstring_record";
 
@@ -132,6 +142,82 @@ public class HudiTable
         Calls.ask(peer, "drop", Calls.json(Calls.trees(where)));
     }
 
+    public StructType partitionSchema() {
+        StructType columns = new StructType();
+        List names = (List) facts.get("partitioned_by");
+        for (int n = 0; n < names.size(); n++) {
+            columns = columns.add(schema().apply((String) names.get(n)));
+        }
+        return columns;
+    }
+
+    public void createPartition(InternalRow values, Map properties) {
+        changePartition("add_partition", values);
+    }
+
+    public boolean dropPartition(InternalRow values) {
+        return changePartition("drop_partition", values);
+    }
+
+    public boolean purgePartition(InternalRow values) {
+        return dropPartition(values);
+    }
+
+    public boolean truncatePartition(InternalRow values) {
+        return dropPartition(values);
+    }
+
+    private boolean changePartition(String how, InternalRow values) {
+        return Boolean.TRUE.equals(Calls.ask(peer, how, Calls.json(Rows.texts(values, partitionSchema()))));
+    }
+
+    public void replacePartitionMetadata(InternalRow values, Map properties) {
+        throw new UnsupportedOperationException("Partitions of Hudi's tables have no properties.");
+    }
+
+    public Map loadPartitionMetadata(InternalRow values) {
+        return new HashMap();
+    }
+
+    public InternalRow[] listPartitionIdentifiers(String[] names, InternalRow values) {
+        StructType given = new StructType();
+        for (int n = 0; n < names.length; n++) {
+            given = given.add(schema().apply(names[n]));
+        }
+        HashMap wanted = new HashMap();
+        List texts = Rows.texts(values, given);
+        for (int n = 0; n < names.length; n++) {
+            wanted.put(names[n], texts.get(n));
+        }
+        return Rows.of(Calls.list(Calls.ask(peer, "partitions", Calls.json(wanted))), partitionSchema());
+    }
+
+    public void createIndex(String name, NamedReference[] columns, Map columnProperties, Map properties)
+            throws IndexAlreadyExistsException {
+        if (indexExists(name)) {
+            throw new IndexAlreadyExistsException(name, name(), Option.empty());
+        }
+        HashMap given = new HashMap(properties);
+        given.put("name", name);
+        given.put("columns", Calls.trees(columns));
+        Calls.ask(peer, "create_index", Calls.json(given));
+    }
+
+    public void dropIndex(String name) throws NoSuchIndexException {
+        if (!indexExists(name)) {
+            throw new NoSuchIndexException(name, name(), Option.empty());
+        }
+        Calls.ask(peer, "drop_index", name);
+    }
+
+    public boolean indexExists(String name) {
+        return Boolean.TRUE.equals(Calls.ask(peer, "has_index", name));
+    }
+
+    public TableIndex[] listIndexes() {
+        return new TableIndex[0];
+    }
+
     /** Equal tables have the same rows, so that Spark caches and exchanges them once. */
     public boolean equals(Object other) {
         return other instanceof HudiTable && facts.get("snapshot").equals(((HudiTable) other).facts.get("snapshot"));
@@ -178,8 +264,15 @@ public class HudiTable
             this.columns = table.schema();
         }
 
+        /** Keeps whole columns: the plan of the rows narrows them to fields by itself. */
         public void pruneColumns(StructType needed) {
-            this.columns = needed;
+            StructType whole = table.schema();
+            columns = new StructType();
+            for (int n = 0; n < needed.length(); n++) {
+                StructField field = needed.apply(n);
+                boolean isStored = whole.getFieldIndex(field.name()).isDefined();
+                columns = columns.add(isStored ? whole.apply(field.name()) : field);
+            }
         }
 
         public Seq pushFilters(Seq conditions) {

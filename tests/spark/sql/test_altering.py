@@ -1,0 +1,124 @@
+"""`TRUNCATE`, partitions, `ALTER TABLE`, indexes and time travel of tables of the catalog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import drawstring
+from drawstring.base.errors import InvalidError, UnsupportedError
+from tests.support.sql import Ask
+
+pytestmark = pytest.mark.spark
+
+RIDES = "CREATE TABLE rides (id INT, fare FLOAT, day DATE, hour INT) USING hudi PARTITIONED BY (day, hour)"
+KEYED = f"{RIDES} TBLPROPERTIES (primaryKey = 'id', type = 'mor')"
+THREE = (
+    "INSERT INTO rides VALUES (1, 1.5, DATE'2024-01-01', 7), (2, 2.5, DATE'2024-01-01', 8),"
+    " (3, 3.5, DATE'2024-01-02', 7)"
+)
+
+
+def test_partitions_are_shown_added_and_dropped(sql: Ask) -> None:
+    sql(RIDES)
+    sql(THREE)
+    sql("ALTER TABLE rides ADD PARTITION (day = DATE'2024-01-03', hour = 1)")
+    sql("ALTER TABLE rides DROP PARTITION (day = DATE'2024-01-01', hour = 7)")
+    assert sql("SHOW PARTITIONS rides") == [
+        ("day=2024-01-01/hour=8",),
+        ("day=2024-01-02/hour=7",),
+        ("day=2024-01-03/hour=1",),
+    ]
+    assert sql("SHOW PARTITIONS rides PARTITION (hour = 7)") == [("day=2024-01-02/hour=7",)]
+    sql("TRUNCATE TABLE rides PARTITION (day = DATE'2024-01-02', hour = 7)")
+    assert sql("SELECT id FROM rides") == [(2,)]
+    with pytest.raises(AnalysisException, match="PARTITIONS_NOT_FOUND"):
+        sql("ALTER TABLE rides DROP PARTITION (day = DATE'2024-01-01', hour = 99)")
+
+
+def test_a_truncated_table_has_no_rows_and_its_past(sql: Ask, tmp_path: Path) -> None:
+    sql(KEYED)
+    sql(THREE)
+    before = drawstring.open(f"{tmp_path}/lake/rides").timeline.writes()[-1].requested
+    sql("TRUNCATE TABLE rides")
+    assert sql("SELECT * FROM rides") == []
+    assert len(sql(f"SELECT * FROM rides VERSION AS OF '{before}'")) == 3
+    assert len(sql(f"SELECT * FROM rides TIMESTAMP AS OF '{before}'")) == 3
+    assert len(sql("SELECT * FROM rides TIMESTAMP AS OF current_timestamp()")) == 0
+
+
+def test_columns_are_added_and_widened(sql: Ask, tmp_path: Path) -> None:
+    sql(KEYED)
+    sql("ALTER TABLE rides ADD COLUMNS (early STRING)")
+    sql(THREE.replace("INTO rides", "INTO rides (id, fare, day, hour)"))
+    sql("ALTER TABLE rides ADD COLUMNS (tip STRUCT<amount: INT>, note STRING COMMENT 'of the driver')")
+    sql("ALTER TABLE rides ALTER COLUMN fare TYPE DOUBLE")
+    sql("ALTER TABLE rides ADD COLUMN tip.by STRING")
+    sql("UPDATE rides SET tip = named_struct('amount', 1, 'by', 'me') WHERE id = 1")
+    assert sql("SELECT id, fare, note, tip.by FROM rides") == [
+        (1, 1.5, None, "me"),
+        (2, 2.5, None, None),
+        (3, 3.5, None, None),
+    ]
+    names = drawstring.open(f"{tmp_path}/lake/rides").schema.names
+    assert names == ["id", "fare", "day", "hour", "early", "tip", "note"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("RENAME COLUMN fare TO price", r"Renaming columns \(fare\) needs Hudi's schema on read"),
+        ("DROP COLUMN fare", "Dropping columns"),
+        ("ADD COLUMN tip INT FIRST", "only be added at the end"),
+        ("ADD COLUMN tip INT DEFAULT 5", "only be added at the end"),
+        ("ALTER COLUMN fare TYPE INT", "NOT_SUPPORTED_CHANGE_COLUMN"),
+        ("SET TBLPROPERTIES (primaryKey = 'fare')", "Property primaryKey describes the table"),
+        ("SET TBLPROPERTIES ('hoodie.nonsense' = '1')", "no option 'hoodie.nonsense'"),
+    ],
+)
+def test_what_cannot_be_altered_says_why(sql: Ask, statement: str, why: str) -> None:
+    sql(RIDES)
+    with pytest.raises(AnalysisException, match=why):
+        sql(f"ALTER TABLE rides {statement}")
+    assert [name for name, *_ in sql("DESCRIBE rides")][:4] == [
+        "# Partition Information",
+        "# col_name",
+        "day",
+        "day",
+    ]
+
+
+def test_properties_are_options_of_later_writes(sql: Ask) -> None:
+    sql(RIDES)
+    key = "hoodie.spark.sql.insert.into.operation"
+    sql(f"ALTER TABLE rides SET TBLPROPERTIES (note = 'x', '{key}' = 'delete')")
+    assert ("note", "x") in sql("SHOW TBLPROPERTIES rides")
+    with pytest.raises(InvalidError, match="INSERT INTO does not do"):
+        sql(THREE)
+    sql(f"ALTER TABLE rides UNSET TBLPROPERTIES ('{key}')")
+    sql(THREE)
+
+
+def test_indexes_are_created_shown_and_dropped(sql: Ask, session: SparkSession) -> None:
+    sql(KEYED)
+    sql(THREE)
+    sql("CREATE INDEX record_index ON rides (id)")
+    sql("CREATE INDEX by_hour ON rides (hour)")
+    sql("CREATE INDEX IF NOT EXISTS by_hour ON rides USING secondary_index (hour)")
+    shown = session.sql("SHOW INDEXES FROM rides")
+    assert shown.columns == ["index_name", "col_name", "index_type", "col_options", "options"]
+    rows = {(row.index_name, row.col_name, row.index_type) for row in shown.collect()}
+    assert {
+        ("record_index", "", "record_index"),
+        ("secondary_index_by_hour", "hour", "secondary_index"),
+    } <= rows
+    with pytest.raises(AnalysisException, match="INDEX_ALREADY_EXISTS"):
+        sql("CREATE INDEX by_hour ON rides (hour)")
+    with pytest.raises(UnsupportedError, match="Indexes of expressions"):
+        sql("CREATE INDEX other ON rides USING column_stats (day) OPTIONS (expr = 'year')")
+    sql("DROP INDEX by_hour ON rides")
+    with pytest.raises(AnalysisException, match="INDEX_NOT_FOUND"):
+        sql("DROP INDEX by_hour ON rides")
