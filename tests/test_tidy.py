@@ -63,8 +63,10 @@ ONLY_IN = {
     "cyclopts": ("cli",),
     "rich": ("cli",),
     "kazoo": ("txn",),
-    "boto3": ("txn",),
-    "botocore": ("txn",),
+    "boto3": ("txn", "services"),
+    "botocore": ("txn", "services"),
+    "pymetastore": ("services",),
+    "thrift": ("services",),
 }
 """Modules that a room wraps for all others."""
 

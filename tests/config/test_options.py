@@ -239,18 +239,11 @@ def test_keys_of_hudi_that_are_left_aside_are_no_slips_of_each_other() -> None:
     WriteOptions.parse(dict.fromkeys({*keys} - {*OPTION_OF_KEY}, "1") | {"hoodie.write.lock.provider": "own"})
 
 
-@pytest.mark.parametrize("key", ["hoodie.datasource.hive_sync.enable", "hoodie.datasource.meta.sync.enable"])
-def test_a_write_that_asks_for_sync_goes_on_with_one_warning(
-    key: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    registry._warn.cache_clear()
-    with caplog.at_level(logging.WARNING):
-        for _ in range(2):
-            WriteOptions.parse({key: "true", "hoodie.datasource.hive_sync.mode": "hms"})
-            WriteOptions.parse({key: "false"})
-            ReadOptions.parse({key: "true"})
-    (warning,) = caplog.messages
-    assert warning.startswith(f"{key}=true") and "registers nothing" in warning
+def test_a_sync_of_catalogs_is_asked_for_by_either_key() -> None:
+    for key in ("hoodie.datasource.hive_sync.enable", "hoodie.datasource.meta.sync.enable"):
+        sync = WriteOptions.parse({key: "true", "hoodie.datasource.hive_sync.mode": "hms"}).sync
+        assert (sync.hive_enabled, sync.meta_enabled) == ("hive" in key, "meta" in key)
+        assert ReadOptions.parse({key: "true"}) == ReadOptions.parse({})
 
 
 def test_a_plugins_own_keys_are_left_aside() -> None:

@@ -21,6 +21,7 @@ from drawstring.model.clean import CleanPolicy
 from drawstring.model.instant import PLANNED_ACTIONS, Action
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
 from drawstring.services.archiving.run import archive
+from drawstring.services.catalogs.sync import sync
 from drawstring.services.cleaning.run import clean, clean_after_commit, cutoff_of
 from drawstring.services.clustering import run as clustering
 from drawstring.services.clustering.after_commit import cluster_after_commit, commits_since_clustering
@@ -116,6 +117,11 @@ def merge_of_small_files_is_due(written: WriteOutcome) -> bool:
 def expiry_is_due(written: WriteOutcome) -> bool:
     """Tell whether partitions expire after writes (`hoodie.partition.ttl.inline`)."""
     return written.options.ttl.inline
+
+
+def sync_is_due(written: WriteOutcome) -> bool:
+    """Tell whether catalogs are told about the commit (`hoodie.datasource.hive_sync.enable`)."""
+    return written.options.sync.hive_enabled or written.options.sync.meta_enabled
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +337,10 @@ def _archive_after_commit(written: WriteOutcome) -> None:
     archive(written.context, written.options)
 
 
+def _sync_after_commit(written: WriteOutcome) -> None:
+    sync(written.context, written.options.sync)
+
+
 def _compact_logs_after_commit(written: WriteOutcome) -> None:
     compaction.log_compact(written.context, written.options)
 
@@ -352,5 +362,6 @@ TASKS: Final[tuple[MaintenanceTask, ...]] = (
         "merge of small files", merge_of_small_files_is_due, merge_small_files, "A later append tries again."
     ),
     MaintenanceTask("expiry", expiry_is_due, _expire_after_commit, _NEXT_TRIES_AGAIN, _expire),
+    MaintenanceTask("sync of catalogs", sync_is_due, _sync_after_commit, _NEXT_TRIES_AGAIN),
 )
 """In the order in which they run after a commit, as in Hudi: cleaning and archiving come first."""

@@ -21,11 +21,6 @@ def _never(key: str, doc: str, *alternatives: str, scope: Scope = Scope.WRITE) -
     return Option(key, doc, scope, alternatives=alternatives, only=(NOTHING,))
 
 
-def _sync(key: str, doc: str) -> Option:
-    return Option(key, f"{doc} {_NOT_SYNCED}", kind=Kind.FLAG, only=("FALSE", "TRUE"), warning=_NOT_SYNCED)
-
-
-_NOT_SYNCED: Final = "This release registers nothing in catalogs: the write goes on, with a warning."
 _WRITE: Final = "hoodie.datasource.write."
 _READ: Final = "hoodie.datasource.read."
 
@@ -50,8 +45,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only("FALSE", "hoodie.schema.on.read.enable", "Whether columns may be renamed and dropped."),
     _only("FALSE", "hoodie.allow.operation.metadata.field", "Whether records store their operation."),
     _never("hoodie.partition.ttl.strategy.class", "Class that selects expired partitions."),
-    _sync("hoodie.datasource.hive_sync.enable", "Whether a write registers the table in Hive."),
-    _sync("hoodie.datasource.meta.sync.enable", "Whether a write registers the table in catalogs."),
     _only("FALSE", "hoodie.errortable.enable", "Whether bad records go to another table."),
     _only("FALSE", "hoodie.metaserver.enabled", "Whether a server stores the timeline."),
     _only("FALSE", "hoodie.write.commit.callback.on", "Whether a commit calls a web address."),

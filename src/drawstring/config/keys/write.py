@@ -18,6 +18,7 @@ from drawstring.config.keys.locks import LOCK_OPTIONS
 from drawstring.config.keys.log_index import LOG_INDEX_OPTIONS
 from drawstring.config.keys.metadata import METADATA_OPTIONS
 from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS
+from drawstring.config.keys.pipelines.sync import SYNC_OPTIONS
 from drawstring.config.keys.sizing import SIZING_OPTIONS
 from drawstring.config.keys.ttl import TTL_OPTIONS
 from drawstring.config.options.option import Kind, Option
@@ -278,6 +279,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *FAILED_WRITES_OPTIONS,
     *ARCHIVE_OPTIONS,
     *STREAMING_OPTIONS,
+    *SYNC_OPTIONS,
     *TTL_OPTIONS,
     *METADATA_OPTIONS,
     *LOCK_OPTIONS,

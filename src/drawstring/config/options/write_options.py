@@ -21,6 +21,7 @@ from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keys.locks import LOCK_OPTIONS, LockSettings
 from drawstring.config.keys.metadata import METADATA_OPTIONS, MetadataPartitions
 from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS, Streaming
+from drawstring.config.keys.pipelines.sync import SYNC_OPTIONS, CatalogSync
 from drawstring.config.keys.sizing import SIZING_OPTIONS, Sizing
 from drawstring.config.keys.ttl import TTL_OPTIONS, PartitionTtl
 from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
@@ -52,6 +53,7 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "failed_writes": (FailedWrites, FAILED_WRITES_OPTIONS),
     "archiving": (Archiving, ARCHIVE_OPTIONS),
     "streaming": (Streaming, STREAMING_OPTIONS),
+    "sync": (CatalogSync, SYNC_OPTIONS),
     "ttl": (PartitionTtl, TTL_OPTIONS),
     "metadata": (MetadataPartitions, METADATA_OPTIONS),
 }
@@ -90,6 +92,7 @@ class WriteOptions:
         bulk, bootstrap: settings of bulk_insert and of the bootstrap operation.
         clustering, appending: settings of clustering, and of the merging of small files after appends.
         cleaning, archiving, ttl: settings of cleaning, of archiving and of the partition TTL.
+        sync: settings of the sync with catalogs.
         streaming: settings of the stream of which the rows are a batch.
         concurrency, failed_writes: settings of concurrency control, and of the rollback of failed writes.
         partial_update, partial_merges: whether upsert, and updates and merges, write only some columns.
@@ -145,6 +148,7 @@ class WriteOptions:
     archiving: Archiving
     bootstrap: Bootstrap
     streaming: Streaming
+    sync: CatalogSync
     ttl: PartitionTtl
     partial_update: bool
     null_for_missing: bool

@@ -1,0 +1,1 @@
+"""What catalogs know of a table: a Hive metastore, AWS Glue."""

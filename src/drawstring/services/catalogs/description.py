@@ -1,0 +1,185 @@
+"""The description of a table for a catalog, as Hudi's sync writes it.
+
+name, name_ro, name_rt     a MERGE_ON_READ table is up to three tables in a catalog
+columns, partition keys    in Hive's types
+input format, serde        by which Hive reads it
+spark.sql.sources.*        by which Spark reads it
+last_commit_*_sync         how far the catalog knows the table
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from drawstring.base.errors import UnsupportedError
+from drawstring.config.keys.pipelines.sync import CatalogSync
+from drawstring.config.table.config import TableConfig
+from drawstring.services.catalogs.types import hive_type, spark_json
+from drawstring.timeline.timeline import Timeline
+
+COMMIT_SYNCED: Final = "last_commit_time_sync"
+COMPLETION_SYNCED: Final = "last_commit_completion_time_sync"
+SYNCED: Final = (COMMIT_SYNCED, COMPLETION_SYNCED)
+_SNAPSHOT_FORMAT: Final = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"
+_BASE_FORMAT: Final = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
+CREATED_BY: Final = "created by a sync of a Hudi table"
+OUTPUT_FORMAT: Final = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
+SERDE: Final = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
+_SPARK: Final = "spark.sql.sources."
+_DAYS: Final = "SlashEncodedDayPartitionValueExtractor"
+_NONE: Final = "NonPartitionedExtractor"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTable:
+    """A table as a catalog has it.
+
+    Attributes:
+        database, name: its name.
+        location: address of the table's root.
+        columns, partition_keys: names and Hive's types.
+        input_format: class by which Hive reads it.
+        serde_properties, properties: of the table.
+        owner_deletes: whether the catalog deletes the files of a table that is dropped.
+    """
+
+    database: str
+    name: str
+    location: str
+    columns: tuple[tuple[str, str], ...]
+    partition_keys: tuple[tuple[str, str], ...]
+    input_format: str
+    serde_properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    owner_deletes: bool = False
+
+    @property
+    def full_name(self) -> str:
+        """Name with the database."""
+        return f"{self.database}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogPartition:
+    """A partition as a catalog has it: its values and the address of its folder."""
+
+    values: tuple[str, ...]
+    location: str
+
+
+def tables_of(
+    config: TableConfig, schema: pa.Schema, location: str, timeline: Timeline, sync: CatalogSync
+) -> list[CatalogTable]:
+    """Return the tables that a catalog has of a table.
+
+    Args:
+        config: the table's settings.
+        schema: columns as queries show them.
+        location: address of the table's root.
+        timeline: says how far the catalog knows the table then.
+        sync: settings of the sync.
+    """
+    keys = partition_fields(config, sync)
+    types = {each.name: hive_type(each.type, sync.has_timestamps) for each in schema}
+    columns = tuple((name.lower(), kind) for name, kind in types.items() if name not in keys)
+    partition_keys = tuple((name.lower(), types.get(name, "string")) for name in keys)
+    properties = _lines(sync.table_properties) | _positions(timeline)
+    if not sync.managed:
+        properties["EXTERNAL"] = "TRUE"
+    if sync.as_data_source:
+        properties |= _spark_properties(schema, keys, sync.schema_part_length)
+    return [
+        CatalogTable(
+            sync.database or config.properties.get("hoodie.database.name") or "default",
+            name.lower(),
+            location,
+            columns,
+            partition_keys,
+            _BASE_FORMAT if is_base or not config.is_merge_on_read else _SNAPSHOT_FORMAT,
+            _serde_properties(sync, location, is_base=is_base),
+            properties,
+            sync.managed,
+        )
+        for name, is_base in _names(sync.table or config.name, config, sync)
+    ]
+
+
+def _names(name: str, config: TableConfig, sync: CatalogSync) -> Iterator[tuple[str, bool]]:
+    """Yield the names of the tables, and whether each is read-optimized."""
+    if not config.is_merge_on_read:
+        yield name, False
+    elif sync.strategy != "ALL":
+        yield name, sync.strategy == "RO"
+    else:
+        yield (name if sync.skips_ro_suffix else f"{name}_ro"), True
+        yield f"{name}_rt", False
+        if not sync.skips_ro_suffix:
+            yield name, False
+
+
+def _serde_properties(sync: CatalogSync, location: str, *, is_base: bool) -> dict[str, str]:
+    properties = _lines(sync.serde_properties) | {"serialization.format": "1"}
+    if sync.as_data_source:
+        properties |= {"path": location, "hoodie.query.as.ro.table": "true" if is_base else "false"}
+    return properties
+
+
+def _positions(timeline: Timeline) -> dict[str, str]:
+    latest = timeline.latest_write()
+    if latest is None:
+        return {}
+    completed = max(each.completed or each.requested for each in timeline.writes())
+    return {COMMIT_SYNCED: latest.requested, COMPLETION_SYNCED: completed}
+
+
+def _spark_properties(schema: pa.Schema, keys: Sequence[str], part_length: int) -> dict[str, str]:
+    """Return the schema as Spark keeps it in table properties, partition columns last."""
+    last = [schema.field(name) for name in keys if name in schema.names]
+    ordered = pa.schema([*(each for each in schema if each.name not in keys), *last])
+    text = json.dumps(spark_json(ordered), separators=(",", ":"))
+    parts = [text[start : start + part_length] for start in range(0, len(text), part_length)]
+    properties = {f"{_SPARK}provider": "hudi", f"{_SPARK}schema.numParts": str(len(parts))}
+    properties |= {f"{_SPARK}schema.part.{number}": part for number, part in enumerate(parts)}
+    if keys:
+        properties[f"{_SPARK}schema.numPartCols"] = str(len(keys))
+        properties |= {f"{_SPARK}schema.partCol.{number}": name for number, name in enumerate(keys)}
+    return properties
+
+
+def partition_fields(config: TableConfig, sync: CatalogSync) -> tuple[str, ...]:
+    """Return the partition columns that the catalog gets."""
+    if sync.extractor.endswith(_NONE):
+        return ()
+    return sync.partition_fields or tuple(config.partition_fields)
+
+
+def partition_of(path: str, location: str, config: TableConfig, sync: CatalogSync) -> CatalogPartition:
+    """Return a partition by its path.
+
+    Raises:
+        UnsupportedError: the path does not have a value for each partition column.
+    """
+    fields = partition_fields(config, sync)
+    parts = path.split("/") if len(fields) != 1 or sync.extractor.endswith(_DAYS) else [path]
+    values = [part.partition("=")[2] if "=" in part else part for part in parts]
+    if sync.extractor.endswith(_DAYS) and len(values) == 3:
+        values = ["-".join(values)]
+    if len(values) != len(fields):
+        raise UnsupportedError(
+            f"The path of partition {path!r} does not have a value for each of {', '.join(fields)}. Set"
+            " hoodie.datasource.hive_sync.partition_fields or partition_extractor_class."
+        )
+    if config.url_encode:
+        values = [unquote(value) for value in values]
+    return CatalogPartition(tuple(values), f"{location}/{path}")
+
+
+def _lines(text: str) -> dict[str, str]:
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {key.strip(): value.strip() for key, _, value in pairs}

@@ -1,0 +1,175 @@
+"""The Glue Data Catalog of AWS, by boto3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.services.catalogs.description import (
+    CREATED_BY,
+    OUTPUT_FORMAT,
+    SERDE,
+    CatalogPartition,
+    CatalogTable,
+)
+
+_ADDED_MAX: Final = 100
+_DROPPED_MAX: Final = 25
+"""Partitions in one request, as Glue limits them."""
+
+_MISSING: Final = "EntityNotFoundException"
+_THERE: Final = "AlreadyExistsException"
+_LISTING: Final = {"hudi.metadata-listing-enabled": "FALSE"}
+"""What Hudi's sync tells engines of AWS: that they list the table's folders themselves."""
+
+_KEPT: Final = ("Description", "Owner", "Retention", "ViewOriginalText", "ViewExpandedText", "TableType")
+
+
+class GlueCatalog:
+    """The Glue Data Catalog of an account and region.
+
+    Args:
+        client: of Glue, from boto3.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    @classmethod
+    def connect(cls) -> GlueCatalog:
+        """Return the catalog of the region and account of the environment, as boto3 finds them.
+
+        Raises:
+            InvalidError: boto3 is not installed, or finds no region.
+        """
+        try:
+            import boto3
+            from botocore.exceptions import BotoCoreError
+        except ImportError as error:
+            raise InvalidError(
+                "Sync to AWS Glue needs boto3. Install it with: pip install 'drawstring[glue]'"
+            ) from error
+        try:
+            return cls(boto3.client("glue"))
+        except BotoCoreError as error:
+            raise InvalidError(f"AWS Glue cannot be reached: {error}. Set AWS_REGION.") from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def properties(self, table: CatalogTable) -> dict[str, str] | None:
+        """Return the properties that a table has in Glue, None if it is not there."""
+        found = self._found(table)
+        return None if found is None else dict(found.get("Parameters") or {})
+
+    def create(self, table: CatalogTable, *, with_database: bool) -> None:
+        """Create a table, and its database if that is missing and wanted."""
+        if with_database:
+            with _answers(table, accepts=_THERE):
+                self._client.create_database(
+                    DatabaseInput={"Name": table.database, "Description": CREATED_BY}
+                )
+        with _answers(table, accepts=_THERE):
+            self._client.create_table(DatabaseName=table.database, TableInput=_input(table, {}))
+
+    def alter(self, table: CatalogTable) -> None:
+        """Give a table its columns and properties; others of its properties stay."""
+        found = self._found(table) or {}
+        with _answers(table):
+            self._client.update_table(DatabaseName=table.database, TableInput=_input(table, found))
+
+    def partitions(self, table: CatalogTable) -> set[tuple[str, ...]]:
+        """Return the values of all partitions."""
+        with _answers(table):
+            pages = self._client.get_paginator("get_partitions").paginate(
+                DatabaseName=table.database, TableName=table.name, ExcludeColumnSchema=True
+            )
+            return {tuple(each["Values"]) for page in pages for each in page["Partitions"]}
+
+    def add(self, table: CatalogTable, partitions: Iterable[CatalogPartition]) -> None:
+        """Add partitions; those that are there stay."""
+        inputs = [
+            {"Values": list(each.values), "StorageDescriptor": _storage(table, each.location)}
+            for each in partitions
+        ]
+        for start in range(0, len(inputs), _ADDED_MAX):
+            with _answers(table):
+                answer = self._client.batch_create_partition(
+                    DatabaseName=table.database,
+                    TableName=table.name,
+                    PartitionInputList=inputs[start : start + _ADDED_MAX],
+                )
+            _check(table, answer, accepts=_THERE)
+
+    def drop(self, table: CatalogTable, values: Iterable[tuple[str, ...]]) -> None:
+        """Drop partitions by their values; files stay."""
+        dropped = [{"Values": list(each)} for each in values]
+        for start in range(0, len(dropped), _DROPPED_MAX):
+            with _answers(table):
+                answer = self._client.batch_delete_partition(
+                    DatabaseName=table.database,
+                    TableName=table.name,
+                    PartitionsToDelete=dropped[start : start + _DROPPED_MAX],
+                )
+            _check(table, answer, accepts=_MISSING)
+
+    def _found(self, table: CatalogTable) -> dict[str, Any] | None:
+        answer: dict[str, Any] = {}
+        with _answers(table, accepts=_MISSING):
+            answer = self._client.get_table(DatabaseName=table.database, Name=table.name)
+        return answer.get("Table")
+
+
+def _input(table: CatalogTable, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table as Glue takes it, with what it has of it already."""
+    kept = {name: found[name] for name in _KEPT if found.get(name)}
+    properties = {**_LISTING, **(found.get("Parameters") or {}), **table.properties}
+    return {
+        "TableType": "EXTERNAL_TABLE",
+        **kept,
+        "Name": table.name,
+        "Parameters": properties,
+        "PartitionKeys": _columns(table.partition_keys),
+        "StorageDescriptor": _storage(table, table.location),
+    }
+
+
+def _storage(table: CatalogTable, location: str) -> dict[str, Any]:
+    return {
+        "Columns": _columns(table.columns),
+        "Location": location.replace("s3a://", "s3://", 1),
+        "InputFormat": table.input_format,
+        "OutputFormat": OUTPUT_FORMAT,
+        "SerdeInfo": {"SerializationLibrary": SERDE, "Parameters": dict(table.serde_properties)},
+    }
+
+
+def _columns(columns: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"Name": name, "Type": kind, "Comment": ""} for name, kind in columns]
+
+
+def _check(table: CatalogTable, answer: Mapping[str, Any], accepts: str) -> None:
+    """Check the partitions that a request failed for."""
+    details = [each.get("ErrorDetail", {}) for each in answer.get("Errors", ())]
+    refused = [each for each in details if each.get("ErrorCode") != accepts]
+    if refused:
+        raise InvalidError(f"AWS Glue refuses partitions of {table.full_name}: {refused[0]}.")
+
+
+@contextmanager
+def _answers(table: CatalogTable, accepts: str = "") -> Iterator[None]:
+    """Turn errors of AWS into drawstring's; one kind of answer is accepted."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "")
+        if code == accepts:
+            return
+        raise InvalidError(f"AWS Glue refuses {table.full_name}: {error}.") from error
+    except BotoCoreError as error:
+        raise UnavailableError(f"AWS Glue does not answer: {error}.") from error

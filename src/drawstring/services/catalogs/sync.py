@@ -1,0 +1,159 @@
+"""Tells catalogs about a table after a commit (`hoodie.datasource.hive_sync.*`).
+
+    table ── description ──> create or alter in the catalog
+    commits since last_commit_completion_time_sync ──> partitions to add
+    none known, partitions dropped, or commits archived ──> all partitions compared
+
+A commit stands, whatever becomes of the sync: a failure is told in the log, and the next one makes up for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, Protocol
+
+from drawstring.base.errors import UnsupportedError
+from drawstring.config.keys.pipelines.sync import CatalogSync
+from drawstring.model.instant import time_of
+from drawstring.query.facts import TableFacts, load_facts, visible_schema, with_shown_columns
+from drawstring.query.latest_slices import latest_slices
+from drawstring.schema.meta import without_meta
+from drawstring.services.catalogs.description import (
+    COMPLETION_SYNCED,
+    SYNCED,
+    CatalogPartition,
+    CatalogTable,
+    partition_of,
+    tables_of,
+)
+from drawstring.services.catalogs.glue import GlueCatalog
+from drawstring.services.catalogs.hive_metastore import HiveMetastore
+from drawstring.txn.table_context import TableContext
+
+_HIVE: Final = "HiveSyncTool"
+_GLUE: Final = "GlueCatalogSyncTool"
+
+
+class Catalog(Protocol):
+    """A catalog that knows tables by name."""
+
+    def properties(self, table: CatalogTable) -> dict[str, str] | None:
+        """Return the properties that a table has in the catalog, None if it is not there."""
+        ...
+
+    def create(self, table: CatalogTable, *, with_database: bool) -> None:
+        """Create a table, and its database if that is missing and wanted."""
+        ...
+
+    def alter(self, table: CatalogTable) -> None:
+        """Give a table its columns and properties; others of its properties stay."""
+        ...
+
+    def partitions(self, table: CatalogTable) -> set[tuple[str, ...]]:
+        """Return the values of all partitions."""
+        ...
+
+    def add(self, table: CatalogTable, partitions: Iterable[CatalogPartition]) -> None:
+        """Add partitions; those that are there stay."""
+        ...
+
+    def drop(self, table: CatalogTable, values: Iterable[tuple[str, ...]]) -> None:
+        """Drop partitions by their values; files stay."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
+        ...
+
+
+def sync(context: TableContext, settings: CatalogSync) -> None:
+    """Tell the catalogs that the options name about a table.
+
+    Args:
+        context: the table.
+        settings: of the sync.
+
+    Raises:
+        UnsupportedError: the options name a catalog that there is no support for.
+        UnavailableError: a catalog does not answer.
+        InvalidError: a catalog refuses the table.
+    """
+    facts = load_facts(context.storage, context.clock)
+    location = location_of(context)
+    schema = with_shown_columns(visible_schema(facts), facts.config)
+    if settings.omits_meta:
+        schema = without_meta(schema)
+    tables = tables_of(facts.config, schema, location, facts.timeline, settings)
+    for catalog in _catalogs(settings):
+        try:
+            for table in tables:
+                _sync_table(catalog, table, facts, settings)
+        finally:
+            catalog.close()
+
+
+def location_of(context: TableContext) -> str:
+    """Return the address of a table's root as catalogs have it."""
+    uri = context.storage.full_uri("").rstrip("/")
+    return uri.replace("file://", "file:", 1)
+
+
+def _catalogs(settings: CatalogSync) -> list[Catalog]:
+    tools = set(settings.tools) if settings.meta_enabled else set()
+    if settings.hive_enabled:
+        tools.add(_HIVE)
+    return [_catalog(tool, settings) for tool in sorted(tools)]
+
+
+def _catalog(tool: str, settings: CatalogSync) -> Catalog:
+    if tool.endswith(_GLUE):
+        return GlueCatalog.connect()
+    if not tool.endswith(_HIVE):
+        raise UnsupportedError(
+            f"Sync by {tool} is not supported. Use {_HIVE} or Aws{_GLUE} in"
+            " hoodie.meta.sync.client.tool.class."
+        )
+    if settings.mode.lower() not in ("", "hms"):
+        raise UnsupportedError(
+            f"hoodie.datasource.hive_sync.mode={settings.mode} is not supported. Use hms, and name the"
+            " metastore in hoodie.datasource.hive_sync.metastore.uris."
+        )
+    return HiveMetastore.connect(settings.metastore_uris)
+
+
+def _sync_table(catalog: Catalog, table: CatalogTable, facts: TableFacts, settings: CatalogSync) -> None:
+    known = catalog.properties(table)
+    if known is None:
+        unknown = {key: value for key, value in table.properties.items() if key not in SYNCED}
+        catalog.create(replace(table, properties=unknown), with_database=settings.creates_database)
+    if table.partition_keys:
+        touched = _touched_since(facts, (known or {}).get(COMPLETION_SYNCED))
+        paths = _live_partitions(facts) if touched is None else touched
+        wanted = [partition_of(path, table.location, facts.config, settings) for path in sorted(paths)]
+        if touched is None:
+            there = catalog.partitions(table)
+            catalog.drop(table, sorted(there - {each.values for each in wanted}))
+            wanted = [each for each in wanted if each.values not in there]
+        catalog.add(table, wanted)
+    catalog.alter(table)  # last, since it says how far the catalog knows the table
+
+
+def _touched_since(facts: TableFacts, synced: str | None) -> set[str] | None:
+    """Return the partitions written to since a completion time, None if they have to be compared all."""
+    timeline = facts.timeline
+    if synced is None or timeline.start is None or synced < timeline.start:
+        return None
+    touched: set[str] = set()
+    for instant in timeline.writes():
+        if time_of(instant) <= synced:
+            continue
+        commit = facts.store.commit_metadata(instant)
+        if commit.replaced and commit.changes_records:
+            return None  # partitions may have lost their last file group
+        touched |= {stat.partition for stat in commit.stats}
+    return touched
+
+
+def _live_partitions(facts: TableFacts) -> set[str]:
+    return {each.partition for each in latest_slices(facts)}
