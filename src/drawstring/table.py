@@ -860,7 +860,13 @@ class Table:
     # -------------------- indexes
 
     def create_index(
-        self, name: str, column: str | None = None, *, partitioned: bool = False, options: Options = None
+        self,
+        name: str,
+        column: str | None = None,
+        *,
+        using: str | None = None,
+        partitioned: bool = False,
+        options: Options = None,
     ) -> TableIndex:
         """Build an index in the metadata table; all writes keep it from then on.
 
@@ -869,18 +875,22 @@ class Table:
 
         Args:
             name: `record_index`, `bloom_filters`, `column_stats`, or a name of your own for a secondary
-                index, which tells the records with a value of a column.
+                index, which tells the records with a value of a column, or for an expression index.
             column: the column of a secondary index, of a type with texts, whole numbers, floats, dates or
-                timestamps. Secondary indexes need the record index.
+                timestamps (such an index needs the record index), or of an expression.
+            using: `column_stats` for an index of the bounds of an expression, `bloom_filters` for one of
+                filters of its values.
             partitioned: whether a record index has the keys of each partition by themselves.
-            options: options by Hudi's keys, such as those of the table lock.
+            options: options by Hudi's keys, such as those of the table lock; of an expression index also its
+                function (`expr`) and the settings of that, as in Hudi's `CREATE INDEX ... OPTIONS (...)`.
 
         Returns:
-            The index, under the name that Hudi gives it: `secondary_index_<name>` for a secondary index.
+            The index, under the name that Hudi gives it: `secondary_index_<name>` or `expr_index_<name>`.
 
         Raises:
-            InvalidError: there is such an index, no such column, or no record index for a secondary one.
-            UnsupportedError: the table has version 6.
+            InvalidError: there is such an index, no such column or function, or no record index for a
+                secondary one.
+            UnsupportedError: the table has version 6, or this release cannot compute the function.
             ConflictError: another writer holds the table, or is about to commit to it.
             CorruptTableError: a file of the table, or its metadata table, is damaged.
 
@@ -888,16 +898,20 @@ class Table:
             >>> index = table.create_index("record_index")
             >>> table.create_index("by_city", "city").name
             'secondary_index_by_city'
+            >>> table.create_index("upper", "city", using="column_stats", options={"expr": "upper"}).name
+            'expr_index_upper'
         """
         with self._errors():
-            parsed = self._options("create_index", options)
-            return indexing.create_index(self._context, parsed, name, column, is_partitioned=partitioned)
+            settings, others = indexing.index_settings(options)
+            parsed = self._options("create_index", others)
+            request = indexing.IndexRequest(name, column, using, partitioned, settings)
+            return indexing.create_index(self._context, parsed, request)
 
     def drop_index(self, name: str, *, options: Options = None) -> None:
         """Delete an index of the metadata table.
 
         Args:
-            name: of the index, as `indexes` shows it; `secondary_index_` may be left out.
+            name: of the index, as `indexes` shows it; `secondary_index_` and `expr_index_` may be left out.
             options: options by Hudi's keys, such as those of the table lock.
 
         Raises:

@@ -14,6 +14,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.bloom_filters import indexed_filters, stored_filters
+from tests.support.expression_indexes import built, kept
 from tests.support.faults import HOUR_MS, NEWER, START_MS, STEPS_MAX
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import held, rides
@@ -39,6 +40,7 @@ OPERATIONS: dict[str, Callable[[Table], Any]] = {
     "drop_index": lambda table: table.drop_index("by_fare"),
 }
 BY_FARE = "secondary_index_by_fare"
+BY_CITY, OF_CITY = "expr_index_by_city", "expr_index_of_city"
 
 
 def indexed(table: Table) -> None:
@@ -47,6 +49,10 @@ def indexed(table: Table) -> None:
     for name, column in (("record_index", None), ("bloom_filters", None), (BY_FARE, "fare")):
         if name not in known:
             table.create_index(name, column)
+    if BY_CITY not in known:
+        settings = {"expr": "upper", "numentries": "50", "fpp": "0.01"}
+        table.create_index("by_city", "city", using="column_stats", options={"expr": "upper"})
+        table.create_index("of_city", "city", using="bloom_filters", options=settings)
 
 
 def opened(storage: Storage, start_ms: int = START_MS) -> Table:
@@ -118,5 +124,7 @@ def check_survivors(storage: Storage, before: list[Any], after: list[Any], step:
     if "bloom_filters" in known:
         table.clean(options={"hoodie.clean.commits.retained": "50"})  # finishes one that died
         assert indexed_filters(table) == stored_filters(table), step
+    for expression in {BY_CITY, OF_CITY} & known:
+        assert kept(table, expression) == built(table, expression), step
     keys = [key for key, _, _ in places(table)]
     assert len(keys) == len(set(keys)), step

@@ -29,6 +29,11 @@ from tests.support.tables import COW, MOR, create
 BY_NAME = "secondary_index_by_name"
 
 
+def expression(table: Table, function: str, **settings: object) -> TableIndex:
+    options = {"expr": function, **settings}
+    return table.create_index("by_expression", "name", using="column_stats", options=options)
+
+
 def made(table_type: str = COW, **how: Any) -> Table:
     """Return a table with some commits and no metadata table."""
     created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", **how)
@@ -197,6 +202,18 @@ CALLS: list[tuple[Callable[[Table], Any], str]] = [
     (lambda table: table.create_index("by_price"), "index by_price needs a column"),
     (lambda table: table.create_index("by-price", "price"), "cannot be the name of an index"),
     (lambda table: table.create_index("bloom_filters", "price"), "Leave the column out"),
+    (lambda table: expression(table, "split"), r"cannot be of the function split\. Use one of date_add"),
+    (lambda table: expression(table, "substring", pos=1), "substring of an index lacks len"),
+    (lambda table: expression(table, "upper", len=1), "upper of an index has no len"),
+    (lambda table: expression(table, "substring", pos=-1, len=2), "positions count from 1"),
+    (lambda table: expression(table, "substring", pos="x", len=2), "A setting of the index .* is wrong"),
+    (lambda table: expression(table, "regexp_extract", pattern="(", idx=0), "is not a regular expression"),
+    (lambda table: expression(table, "year"), r"year\(name\) cannot have an index of column_stats"),
+    (
+        lambda table: table.create_index("i", "name", options={"expr": "upper"}),
+        "expr belong to an expression",
+    ),
+    (lambda table: table.create_index("i", "name", using="hash"), "cannot use 'hash'. Use one of secondary"),
     (lambda table: table.create_index("bloom_filters", partitioned=True), "Only a record index"),
     (lambda table: table.drop_index("by_price"), "has no index by_price. It has record_index, secondary"),
     (lambda table: table.drop_index("files"), "has no index files"),

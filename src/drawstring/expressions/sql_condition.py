@@ -50,8 +50,13 @@ def expression_of(text: str, schema: pa.Schema, *, has_sides: bool = False) -> p
     Raises:
         InvalidError: a syntax error, or a literal that does not fit its column.
     """
+    return expression_of_tree(parsed(text, "condition"), schema, has_sides=has_sides)
+
+
+def expression_of_tree(tree: Any, schema: pa.Schema, *, has_sides: bool = False) -> pc.Expression:
+    """Translate a condition that is parsed; see `expression_of`."""
     with _bounded():
-        return _Translator(schema, has_sides).of(parsed(text, "condition"))
+        return _Translator(schema, has_sides).of(tree)
 
 
 def value_of(text: str, schema: pa.Schema, kind: pa.DataType, *, has_sides: bool = False) -> pc.Expression:

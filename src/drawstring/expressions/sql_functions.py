@@ -133,6 +133,38 @@ def _matches(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.
     return pc.match_substring_regex(translator.value(node.this, pa.string()), expression)
 
 
+def _trim(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    trims = {"LEADING": pc.utf8_ltrim, "TRAILING": pc.utf8_rtrim}
+    trim = trims.get(node.args.get("position"), pc.utf8_trim)
+    return trim(translator.value(node.this, pa.string()), " ")
+
+
+def _substring(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    """Translate a substring that begins at a position from the left; 0 and 1 are the first character."""
+    start, length = (translator.plain_value(node.args[name]) for name in ("start", "length"))
+    if not (isinstance(start, int) and isinstance(length, int)) or start < 0:
+        raise InvalidError(
+            "The SQL contains substring with a position or a length that is negative or not a number. Write"
+            " both as whole numbers."
+        )
+    first = max(start - 1, 0)
+    return pc.utf8_slice_codeunits(translator.value(node.this, pa.string()), first, first + max(length, 0))
+
+
+def _of_date(part: Callable[[pc.Expression], pc.Expression]) -> FunctionTranslator:
+    def translate(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+        inner = node.this.this if isinstance(node.this, sql.TsOrDsToDate) else node.this
+        value = translator.of(inner)
+        found = translator.type_of(value)
+        if not (pa.types.is_date32(found) or pa.types.is_timestamp(found)):
+            raise InvalidError(
+                f"The SQL takes a part of a date from a value of type {found}. Cast it to a date."
+            )
+        return part(value).cast(pa.int32())
+
+    return translate
+
+
 def _of_text(function: Callable[[pc.Expression], pc.Expression]) -> FunctionTranslator:
     return lambda translator, node, kind: function(translator.value(node.this, pa.string()))
 
@@ -169,7 +201,12 @@ FUNCTIONS: Final[dict[type[Any], FunctionTranslator]] = {
     sql.TryCast: _cast,
     sql.Upper: _of_text(pc.utf8_upper),
     sql.Lower: _of_text(pc.utf8_lower),
-    sql.Trim: _of_text(lambda text: pc.utf8_trim(text, " ")),
+    sql.Trim: _trim,
+    sql.Substring: _substring,
+    sql.Year: _of_date(pc.year),
+    sql.Month: _of_date(pc.month),
+    sql.Day: _of_date(pc.day),
+    sql.DayOfMonth: _of_date(pc.day),
     sql.Length: _of_text(pc.utf8_length),
     sql.Abs: _of_number(pc.abs_checked),
     sql.Neg: _of_number(pc.negate_checked),
@@ -184,7 +221,8 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
     sql.If: frozenset({"this", "true", "false"}),
     sql.Concat: frozenset({"expressions", "safe", "coalesce"}),
     sql.DPipe: frozenset({"this", "expression", "safe"}),
-    sql.Trim: frozenset({"this"}),
+    sql.Trim: frozenset({"this", "position"}),
+    sql.Substring: frozenset({"this", "start", "length"}),
     sql.Length: frozenset({"this"}),
     sql.Cast: frozenset({"this", "to"}),
     sql.TryCast: frozenset({"this", "to", "safe"}),

@@ -89,13 +89,16 @@ class KeyLookups:
         return candidate_groups(RecordIndex.of(self.metadata, self.storage.spec), keys, partitions)
 
 
-def files_with_keys(metadata: MetadataTable, files: Sequence[FileStatus], keys: Sequence[str]) -> list[bool]:
-    """Return for each of some base files whether it may have any of a few keys, by `bloom_filters`.
+def files_with_keys(
+    metadata: MetadataTable, files: Sequence[FileStatus], keys: Sequence[str], index: str = BLOOM_FILTERS
+) -> list[bool]:
+    """Return for each of some files whether it may have any of a few keys, by their bloom filters.
 
     Args:
         metadata: the metadata table.
-        files: the base files; one without a filter may have any key.
-        keys: the record keys.
+        files: the files; one without a filter may have any key.
+        keys: the record keys, or texts of other values.
+        index: the partition of the metadata table with the filters.
 
     Raises:
         MetadataTableError: a file of the index is missing or damaged.
@@ -104,7 +107,7 @@ def files_with_keys(metadata: MetadataTable, files: Sequence[FileStatus], keys: 
     for start in range(0, len(files), _FILTERS_AT_ONCE):
         some = files[start : start + _FILTERS_AT_ONCE]
         names = [partition_hash(each.folder) + file_hash(each.name) for each in some]
-        rows = looked_up(metadata, BLOOM_FILTERS, Lookup(keys=pa.array(names, pa.string())))
+        rows = looked_up(metadata, index, Lookup(keys=pa.array(names, pa.string())))
         filters = dict(zip(rows.column(KEY).to_pylist(), rows.column(BLOOM).to_pylist(), strict=True))
         found += [_may_have(filters.get(name), keys) for name in names]
     return found

@@ -4,6 +4,7 @@
     record_index and secondary indexes                   the file slices without the keys of the condition
     column_stats      ranges of columns in a file        a file slice whose files all rule it out
     bloom_filters     record keys in a base file         a file slice without log files and without the keys
+    expr_index_*      values of an expression in a file  a file slice whose files all rule it out
 
 A row of a slice is a row of its base file or of a log file, as merging left it:
 
@@ -45,7 +46,8 @@ from drawstring.metadata.column_ranges import (
 from drawstring.metadata.keys import partition_hash
 from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import BLOOM_FILTERS
-from drawstring.model.files import BaseFile, FileSlice, LogFile
+from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile
+from drawstring.query.expression_skipping import ExpressionCondition, expression_conditions
 from drawstring.query.key_lookups import KeyLookups, files_with_keys
 from drawstring.query.pruning import Partition
 from drawstring.storage.protocol import Storage
@@ -79,6 +81,11 @@ class Candidate:
         return (*self.file_slice.logs, *(self.also.logs if self.also else ()))
 
     @property
+    def statuses(self) -> list[FileStatus]:
+        """All files, base files first."""
+        return [*(each.status for each in self.bases), *(each.status for each in self.logs)]
+
+    @property
     def bases(self) -> Iterator[BaseFile]:
         """All base files."""
         for each in (self.file_slice, self.also):
@@ -98,6 +105,7 @@ class DataSkipping:
         where: the condition.
         keys: the only record keys that rows of the condition can have; None for any.
         is_current: whether the metadata table describes the rows of the query, and no later ones.
+        sql: the condition in SQL; None if it was given as an expression.
     """
 
     metadata: MetadataTable
@@ -107,6 +115,7 @@ class DataSkipping:
     where: pc.Expression
     keys: Sequence[str] | None
     is_current: bool
+    sql: str | None = None
 
     def rules(self) -> dict[str, Callable[[Sequence[Candidate]], Array]]:
         """Return what rules out file slices, by the name of the index, the cheapest first."""
@@ -118,7 +127,47 @@ class DataSkipping:
         rules[COLUMN_STATS] = self.slices
         if self.keys is not None and BLOOM_FILTERS in self.metadata.ready:
             rules[BLOOM_FILTERS] = partial(self._by_filters, self.keys)
+        for condition in self._read("expression indexes", self._expressions) or ():
+            by = self._by_bounds if condition.index.kind == COLUMN_STATS else self._by_values
+            rules[condition.index.name] = partial(by, condition)
         return rules
+
+    def _expressions(self) -> list[ExpressionCondition]:
+        table = self.storage, self.config
+        return list(expression_conditions(table, self.metadata, self.sql, self.schema))
+
+    def _by_bounds(self, condition: ExpressionCondition, candidates: Sequence[Candidate]) -> Array:
+        """Return for each of some file slices whether a row of it may match, by bounds of an expression."""
+        everything = np.ones(len(candidates), np.bool_)
+        regions = condition.regions() if candidates else None
+        if regions is None:
+            return everything
+        paths = sorted({each.partition.path for each in candidates})
+        few = paths if len(paths) <= _PARTITIONS_LOOKED_UP_MAX else None
+        ranges = self._read(condition.index.name, lambda: condition.ranges(self.metadata, few))
+        if ranges is None:
+            return everything
+        files = _Files.of(candidates)
+        spreads = {axis.name: files.spread(ranges, axis, condition.schema) for axis in regions.axes}
+        return self._merged(regions, spreads, files)
+
+    def _by_values(self, condition: ExpressionCondition, candidates: Sequence[Candidate]) -> Array:
+        """Return for each of some file slices whether a file of it may have the values of an expression.
+
+        A row has the values of one or several files; a merger of the user may make others of them.
+        """
+        everything = np.ones(len(candidates), np.bool_)
+        texts, index = condition.texts(), condition.index.name
+        files = _Files.of(candidates)
+        if texts is None or not candidates:
+            return everything
+        statuses = [status for each in candidates for status in each.statuses]
+        found = self._read(index, lambda: files_with_keys(self.metadata, statuses, texts, index))
+        if found is None:
+            return everything
+        unknown = np.asarray(files.names.is_null())
+        any_value = files.has_logs if self.config.merge_mode is MergeMode.CUSTOM else ~everything
+        return _any(np.array(found, np.bool_) | unknown, files.groups, len(candidates)) | any_value
 
     def _by_filters(self, keys: Sequence[str], candidates: Sequence[Candidate]) -> Array:
         """Return for each of some file slices whether it may have keys; log files may have any."""

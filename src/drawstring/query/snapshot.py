@@ -152,7 +152,8 @@ class Query:
             return None
         is_current = is_latest and not knows_later_writes(metadata, self.facts.timeline)
         table = self.facts.storage, self.facts.config
-        return DataSkipping(metadata, *table, self.schema, self.where, self.keys, is_current)
+        sql = None if self.wording is None else self.wording.sql
+        return DataSkipping(metadata, *table, self.schema, self.where, self.keys, is_current, sql)
 
     @property
     def output(self) -> pa.Schema:

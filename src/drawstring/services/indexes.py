@@ -4,6 +4,7 @@
     bloom_filters             the bloom filters of base files
     column_stats              bounds of columns by file
     secondary_index_<name>    the record keys of each value of a column; needs the record index
+    expr_index_<name>         bounds, or a bloom filter, of an expression of a column by file
 
 An index is built under the table lock from the records that the table has; every write keeps it from then on.
 """
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -22,7 +24,11 @@ from drawstring.config.table.config import TableConfig
 from drawstring.expressions.column_names import check_columns
 from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
 from drawstring.metadata.definitions import definitions
+from drawstring.metadata.expressions.index import FUNCTION, IDENTITY, SETTINGS, ExpressionIndex
+from drawstring.metadata.expressions.index import KINDS as EXPRESSION_KINDS
+from drawstring.metadata.expressions.index import PREFIX as EXPRESSION_PREFIX
 from drawstring.metadata.keeping import MetadataKeeper
+from drawstring.metadata.maintained.expression_index import ExpressionIndexMaintainer, is_indexable
 from drawstring.metadata.maintained.kinds import maintainers_of
 from drawstring.metadata.maintained.partition_stats import statistics_maintainers
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
@@ -38,21 +44,84 @@ from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 
 _WITHOUT_COLUMN: Final = (RECORD_INDEX, BLOOM_FILTERS, COLUMN_STATS)
+_SECONDARY: Final = "secondary_index"
+_USING: Final = (_SECONDARY, *EXPRESSION_KINDS)
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
-_KINDS: Final = {PREFIX: "secondary_index", "expr_index_": "expression_index"}
+_KINDS: Final = {PREFIX: _SECONDARY, EXPRESSION_PREFIX: "expression_index"}
 
 
-def create_index(
-    context: TableContext, options: WriteOptions, name: str, column: str | None, *, is_partitioned: bool
-) -> TableIndex:
+@dataclass(frozen=True, slots=True)
+class IndexRequest:
+    """An index to create.
+
+    Attributes:
+        name: `record_index`, `bloom_filters`, `column_stats`, or the name of a secondary or expression index.
+        column: the column of a secondary or expression index; None for the others.
+        using: what an index of a column is: `secondary_index`, or `column_stats` or `bloom_filters` of an
+            expression; None for a secondary index.
+        is_partitioned: whether a record index has the keys of each partition by themselves.
+        settings: of an expression index, by Hudi's names: `expr` names its function.
+    """
+
+    name: str
+    column: str | None = None
+    using: str | None = None
+    is_partitioned: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_expression(self) -> bool:
+        """Whether the index is of an expression."""
+        return self.column is not None and self.using in EXPRESSION_KINDS
+
+    @property
+    def partition(self) -> str:
+        """The partition of the metadata table that holds the index.
+
+        Raises:
+            InvalidError: the name cannot be that of an index, or the index needs a column, or no column.
+        """
+        if self.using not in (None, *_USING):
+            raise InvalidError(f"An index cannot use {self.using!r}. Use one of {', '.join(_USING)}.")
+        if self.name in _WITHOUT_COLUMN and self.column is None:
+            return self.name
+        if self.name in _WITHOUT_COLUMN:
+            raise InvalidError(f"The index {self.name} is of no single column. Leave the column out.")
+        prefix = EXPRESSION_PREFIX if self.is_expression else PREFIX
+        partition = prefix + self.name.removeprefix(prefix)
+        if not _NAME.fullmatch(self.name) or partition == prefix:
+            raise InvalidError(f"{self.name!r} cannot be the name of an index. Use letters, digits and _.")
+        if self.column is None:
+            raise InvalidError(
+                f"The index {self.name} needs a column. Name it; without one there are only the indexes"
+                f" {', '.join(_WITHOUT_COLUMN)}."
+            )
+        if self.settings and not self.is_expression:
+            raise InvalidError(
+                f"{', '.join(sorted(self.settings))} belong to an expression index. Create one with"
+                f" using={' or using='.join(repr(each) for each in EXPRESSION_KINDS)}."
+            )
+        return partition
+
+
+def index_settings(options: Mapping[str, Any] | None) -> tuple[dict[str, str], dict[str, Any]]:
+    """Divide options into settings of an expression index, and options of the table.
+
+    Args:
+        options: by their keys.
+    """
+    given = options or {}
+    settings = {name: str(value) for name, value in given.items() if name in SETTINGS}
+    return settings, {name: value for name, value in given.items() if name not in SETTINGS}
+
+
+def create_index(context: TableContext, options: WriteOptions, request: IndexRequest) -> TableIndex:
     """Build an index, and have all writes keep it.
 
     Args:
         context: the open table.
         options: of writes: lock wait, policy for failed writes.
-        name: `record_index`, `bloom_filters`, `column_stats`, or the name of a secondary index.
-        column: the column of a secondary index; None for the others.
-        is_partitioned: whether a record index has the keys of each partition by themselves.
+        request: the index.
 
     Returns:
         The index.
@@ -64,8 +133,8 @@ def create_index(
         MetadataTableError: the metadata table is damaged.
     """
     with lock_table(context, options.locking) as locked:
-        partition = _partition_of(locked, name, column)
-        wanted = _maintainers(locked, options, partition, column, is_partitioned=is_partitioned)
+        partition = _new_partition(locked.config, request)
+        wanted = _maintainers(locked, options, request)
         locked = recover(locked, options.failed_writes)
         keeper = MetadataKeeper(context.storage, context.clock, context.ids)
         if not locked.config.metadata_partitions and not keeper.build(locked.config):
@@ -84,7 +153,7 @@ def drop_index(context: TableContext, options: WriteOptions, name: str) -> None:
     Args:
         context: the open table.
         options: of writes: lock wait.
-        name: of the index; that of a secondary index with or without `secondary_index_`.
+        name: of the index, with or without `secondary_index_` or `expr_index_`.
 
     Raises:
         ConflictError: another writer holds the table.
@@ -94,7 +163,8 @@ def drop_index(context: TableContext, options: WriteOptions, name: str) -> None:
     with lock_table(context, options.locking) as locked:
         _check_version(locked.config)
         known = [each for each in locked.config.metadata_partitions if each != FILES]
-        partition = next((each for each in (name, PREFIX + name) if each in known), None)
+        names = (name, *(prefix + name for prefix in _KINDS))
+        partition = next((each for each in names if each in known), None)
         if partition is None:
             has = f"It has {', '.join(sorted(known))}." if known else "It has none."
             raise InvalidError(f"The table has no index {name}. {has}")
@@ -123,43 +193,34 @@ def table_indexes(context: TableContext) -> list[TableIndex]:
     return found
 
 
-def _partition_of(locked: LockedTable, name: str, column: str | None) -> str:
+def _new_partition(config: TableConfig, request: IndexRequest) -> str:
     """Return the partition of the metadata table for a new index."""
-    config = locked.config
     _check_version(config)
-    if name in _WITHOUT_COLUMN:
-        partition = name
-        if column is not None:
-            raise InvalidError(f"The index {name} is of no single column. Leave the column out.")
-    else:
-        partition = PREFIX + name.removeprefix(PREFIX)
-        if not _NAME.fullmatch(name) or partition == PREFIX:
-            raise InvalidError(f"{name!r} cannot be the name of an index. Use letters, digits and _.")
-        if column is None:
-            raise InvalidError(
-                f"The secondary index {name} needs a column. Name it; without one there are only the indexes"
-                f" {', '.join(_WITHOUT_COLUMN)}."
-            )
+    partition = request.partition
     if partition in config.metadata_partitions:
         raise InvalidError(f"The table has an index {partition}. Drop it first, or choose another name.")
+    if request.is_partitioned and (partition != RECORD_INDEX or not config.partition_fields):
+        raise InvalidError("Only a record index of a partitioned table can have its keys by partition.")
     return partition
 
 
 def _maintainers(
-    locked: LockedTable, options: WriteOptions, partition: str, column: str | None, *, is_partitioned: bool
+    locked: LockedTable, options: WriteOptions, request: IndexRequest
 ) -> Mapping[str, PartitionMaintainer]:
     """Return what keeps a new index, by partition of the metadata table."""
-    config = locked.config
-    if is_partitioned and (partition != RECORD_INDEX or not config.partition_fields):
-        raise InvalidError("Only a record index of a partitioned table can have its keys by partition.")
+    config, partition, column = locked.config, request.partition, request.column
     if partition == RECORD_INDEX:
-        return {partition: RecordIndexMaintainer(is_partitioned)}
+        return {partition: RecordIndexMaintainer(request.is_partitioned)}
     if partition == COLUMN_STATS:
         return statistics_maintainers(options.metadata, config)
     if column is None:
         return maintainers_of([partition])
     timeline = locked.store.load()
     schema = table_schema(locked.context.storage, locked.store, timeline, config)
+    check_columns([column], schema)
+    if request.is_expression:
+        index = _expression_index(request, config, schema)
+        return {partition: ExpressionIndexMaintainer(partition, index)}
     _check_column(schema, config, column)
     if RECORD_INDEX not in config.metadata_partitions:
         raise InvalidError(
@@ -169,8 +230,33 @@ def _maintainers(
     return {partition: SecondaryIndexMaintainer(partition, column)}
 
 
+def _expression_index(request: IndexRequest, config: TableConfig, schema: pa.Schema) -> ExpressionIndex:
+    """Return the expression index that is wanted.
+
+    Raises:
+        InvalidError: its function cannot be that of an index, or not of the column.
+        UnsupportedError: this release cannot compute it.
+    """
+    settings = {name: value for name, value in request.settings.items() if name != FUNCTION}
+    index = ExpressionIndex(
+        request.partition,
+        request.using or COLUMN_STATS,
+        request.column or "",
+        request.settings.get(FUNCTION, IDENTITY),
+        settings,
+        config.rules.has_index_versions,
+    )
+    index.check()
+    if not is_indexable(index, schema, config):
+        kind = schema.field(index.column).type
+        raise InvalidError(
+            f"{index.function}({index.column}) cannot have an index of {index.kind}: the column is {kind}."
+            " Choose another function or column."
+        )
+    return index
+
+
 def _check_column(schema: pa.Schema, config: TableConfig, column: str) -> None:
-    check_columns([column], schema)
     if form_of(schema, config, column) is None:
         raise InvalidError(
             f"The column {column} of type {schema.field(column).type} cannot have a secondary index. Those of"

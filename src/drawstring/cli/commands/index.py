@@ -14,9 +14,18 @@ from drawstring.model.table_index import TableIndex
 Act = Annotated[Literal["create", "drop", "show"], Parameter(help="What to do.")]
 Name = Annotated[
     str | None,
-    Parameter(help="record_index, bloom_filters, column_stats, or the name of a secondary index."),
+    Parameter(help="record_index, bloom_filters, column_stats, or a name of your own."),
 ]
-Column = Annotated[str | None, Parameter(name="--column", help="Column of a secondary index.")]
+Column = Annotated[
+    str | None, Parameter(name="--column", help="Column of a secondary index, or of an expression.")
+]
+Using = Annotated[
+    Literal["column_stats", "bloom_filters"] | None,
+    Parameter(
+        name="--using",
+        help="What an index of an expression has of each file. Its function is an option: expr=upper.",
+    ),
+]
 Partitioned = Annotated[
     bool,
     Parameter(name="--partitioned", negative="", help="Give each partition a record index of its own."),
@@ -30,6 +39,7 @@ def index(
     /,
     *,
     column: Column = None,
+    using: Using = None,
     partitioned: Partitioned = False,
     as_json: AsJson = False,
     option: HudiOptions = (),
@@ -43,7 +53,8 @@ def index(
     if name is None:
         raise InvalidError(f"`drawstring index {act}` needs the name of the index. Give it after the path.")
     if act == "create":
-        _print([table.create_index(name, column, partitioned=partitioned, options=given)], as_json=as_json)
+        created = table.create_index(name, column, using=using, partitioned=partitioned, options=given)
+        _print([created], as_json=as_json)
         return
     table.drop_index(name, options=given)
     if as_json:

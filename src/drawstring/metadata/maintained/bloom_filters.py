@@ -28,7 +28,7 @@ from drawstring.metadata.maintained.protocol import GroupChange, InitialPartitio
 from drawstring.metadata.partitions import BLOOM, BLOOM_FILTERS, KEY, Kind, record_schema
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.commit import CommitMetadata
-from drawstring.model.files import BaseFile, FileStatus, join_path
+from drawstring.model.files import BaseFile, FileStatus, LogFile, join_path
 from drawstring.storage.protocol import Storage
 
 GROUPS: Final = 4
@@ -103,19 +103,27 @@ def _read(storage: Storage, file: BaseFile) -> Iterator[pa.RecordBatch]:
     summary = stored_summary(storage, file.status.path)
     if summary.filter_text:
         filters = [summary.filter_text.encode()]
-        yield _records([file], [summary.filter_type], filters, is_deleted=False)
+        yield filter_records([file], [summary.filter_type], filters, is_deleted=False)
 
 
 def _tombstones(clean: CleanMetadata) -> pa.RecordBatch:
     cleaned = clean.partitions.items()
     names = ((path, name) for path, each in cleaned for name in (*each.deleted, *each.failed))
     files = _bases(join_path(*each) for each in names)
-    return _records(files, [""] * len(files), [b""] * len(files), is_deleted=True)
+    return filter_records(files, [""] * len(files), [b""] * len(files), is_deleted=True)
 
 
-def _records(
-    files: Sequence[BaseFile], types: Sequence[str], filters: Sequence[bytes], *, is_deleted: bool
+def filter_records(
+    files: Sequence[BaseFile | LogFile], types: Sequence[str], filters: Sequence[bytes], *, is_deleted: bool
 ) -> pa.RecordBatch:
+    """Return the records of the filters of files.
+
+    Args:
+        files: the files.
+        types: of their filters.
+        filters: base64 of them.
+        is_deleted: whether the files are gone.
+    """
     keys = [partition_hash(each.status.folder) + file_hash(each.status.name) for each in files]
     columns = {
         "type": pa.array(types, pa.string()),

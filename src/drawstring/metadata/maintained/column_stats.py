@@ -123,7 +123,7 @@ class ColumnStatsMaintainer:
         """Return the statistics of all committed files of a table."""
         ids = [f"col-stats-{number:04}-0" for number in range(GROUPS)]
         reader = self.reader(facts, is_new=True)
-        return InitialPartition(tuple(ids), self._described(reader, list(_stored_files(facts)), ids))
+        return InitialPartition(tuple(ids), self._described(reader, list(stored_files(facts)), ids))
 
     def reader(self, facts: TableFacts, *, is_new: bool = False) -> ReadSummaries:
         """Return what makes the summaries of files of a table.
@@ -172,21 +172,25 @@ def _describe(reader: ReadSummaries, files: Sequence[DataFile]) -> Iterator[pa.R
     yield from encode_statistics(described, is_v2=reader.is_v2).to_batches()
 
 
-def _stored_files(facts: TableFacts) -> Iterator[DataFile]:
+def stored_files(facts: TableFacts) -> Iterator[DataFile]:
     """Yield the committed files of a table, those of older slices and replaced file groups included."""
     for partition in facts.view.partitions():
         for group in facts.view.stored_groups(partition):
             yield from files_of(group.slices)
 
 
-def _tombstones(clean: CleanMetadata, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def deleted_files(clean: CleanMetadata) -> list[DataFile]:
+    """Return the data files that a clean deleted."""
     cleaned = clean.partitions.items()
     names = ((path, name) for path, each in cleaned for name in (*each.deleted, *each.failed))
-    parsed = ((path, name, parse_data_file(FileStatus(join_path(path, name), 0))) for path, name in names)
-    deleted = [
-        (column, path, name)
-        for path, name, file in parsed
+    parsed = ((path, parse_data_file(FileStatus(join_path(path, name), 0))) for path, name in names)
+    return [
+        DataFile(path, file)
+        for path, file in parsed
         if file is not None and not (isinstance(file, LogFile) and file.is_cdc)
-        for column in columns
     ]
+
+
+def _tombstones(clean: CleanMetadata, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    deleted = [(column, each.partition, each.name) for each in deleted_files(clean) for column in columns]
     yield from encode_deleted(deleted).to_batches()

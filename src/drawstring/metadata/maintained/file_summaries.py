@@ -145,10 +145,11 @@ class ReadSummaries:
         reading = LogReading(open_spec(self.storage), self.config, schema, self.instants)
         with open_logs(reading, FileSlice(partition, log.file_id, log.instant, None, (log,))) as logs:
             is_partial = any(each.block.is_partial for each in logs.placed)
-            return FileSummaries(summaries_of_rows(_rows(logs), self.columns), not is_partial)
+            return FileSummaries(summaries_of_rows(log_rows(logs), self.columns), not is_partial)
 
 
-def _rows(logs: OpenLogs) -> Iterator[pa.RecordBatch]:
+def log_rows(logs: OpenLogs) -> Iterator[pa.RecordBatch]:
+    """Yield the records in log files, deletes left out."""
     for placed in logs.placed:
         if placed.block.kind.is_data:
             yield from logs.rows(placed)
@@ -162,10 +163,8 @@ def reader_of(facts: TableFacts, names: Sequence[str], *, is_v2: bool) -> ReadSu
         names: columns to summarize, if the table has them.
         is_v2: whether the index has version V2.
     """
-    timeline, commit = facts.timeline, None
-    if isinstance(facts, TableChange):
-        timeline, commit = facts.timeline_after, facts.commit
-    schema = _schema(facts, commit)
+    timeline = facts.timeline_after if isinstance(facts, TableChange) else facts.timeline
+    schema = schema_of(facts)
     dropped = facts.config.partition_fields if facts.config.drop_partition_columns else ()
     known = (name for name in dict.fromkeys(names) if name not in dropped)
     columns = tuple(name for name in known if is_indexable(schema, name, is_v2=is_v2))
@@ -185,8 +184,9 @@ def is_indexable(schema: pa.Schema, column: str, *, is_v2: bool) -> bool:
     return kind is not None and Stored.of(kind, is_v2=is_v2) is not None
 
 
-def _schema(facts: TableFacts, commit: CommitMetadata | None) -> pa.Schema:
-    """Return the columns of the table once the instant is complete, with meta columns."""
+def schema_of(facts: TableFacts) -> pa.Schema:
+    """Return the columns of a table, once an instant is complete if there is one, with meta columns."""
+    commit = facts.commit if isinstance(facts, TableChange) else None
     if commit is not None and commit.schema_json:
         return with_meta(without_meta(avro_to_arrow(commit.schema_json)))
     return with_meta(table_schema(facts.storage, facts.store, facts.timeline, facts.config))

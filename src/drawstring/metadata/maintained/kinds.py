@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from drawstring.metadata.expressions.index import PREFIX as EXPRESSION_PREFIX
 from drawstring.metadata.maintained.bloom_filters import BloomFilterMaintainer
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
+from drawstring.metadata.maintained.expression_index import ExpressionIndexMaintainer
 from drawstring.metadata.maintained.files import FilesMaintainer
 from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableFacts
@@ -31,6 +33,8 @@ def maintainer_of(partition: str) -> PartitionMaintainer | None:
             return ColumnStatsMaintainer()
         case "partition_stats":
             return PartitionStatsMaintainer()
+    if partition.startswith(EXPRESSION_PREFIX):
+        return ExpressionIndexMaintainer(partition)
     return SecondaryIndexMaintainer(partition) if partition.startswith(PREFIX) else None
 
 
@@ -48,6 +52,8 @@ def can_keep(partition: str, facts: TableFacts, commit: CommitMetadata | None) -
     maintainer = maintainer_of(partition)
     if isinstance(maintainer, SecondaryIndexMaintainer):
         return maintainer.can_keep(facts, commit)
+    if isinstance(maintainer, ExpressionIndexMaintainer):
+        return maintainer.can_keep(facts)
     return maintainer is not None
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,6 @@ from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer, I
 from drawstring.metadata.maintained.file_summaries import (
     DataFile,
     FileSummaries,
-    ReadSummaries,
     files_of,
     written_files,
 )
@@ -84,7 +83,9 @@ class PartitionStatsMaintainer:
         if change.commit is None:
             return
         reader = ColumnStatsMaintainer().reader(change)
-        table = _Partitions(reader, _with_statistics(change.metadata), _Read.of(reader, change.commit))
+        table = PartitionSummaries(
+            reader, _with_statistics(change.metadata), SummariesAtHand.of(reader, change.commit)
+        )
         touched = sorted({partition for partition, _ in change.commit.touched})
         rows = [table.records(path, list(files_of(change.view_after.slices(path)))) for path in touched]
         if rows:
@@ -98,7 +99,7 @@ class PartitionStatsMaintainer:
         """Return the statistics of all partitions of a table."""
         metadata = open_metadata_table(facts.storage, facts.config, facts.timeline, facts.clock)
         reader = ColumnStatsMaintainer().reader(facts)
-        table = _Partitions(reader, _with_statistics(metadata), _Read(reader, {}))
+        table = PartitionSummaries(reader, _with_statistics(metadata), SummariesAtHand(reader, {}))
         slices = ((path, facts.view.slices(path)) for path in facts.view.partitions())
         rows = [table.records(path, list(files_of(each))) for path, each in slices if each]
         changes = [GroupChange(PARTITION_STATS, GROUP, pa.concat_tables(rows), _NO_KEYS)] if rows else []
@@ -109,8 +110,30 @@ def _with_statistics(metadata: MetadataTable) -> MetadataTable | None:
     return metadata if COLUMN_STATS in metadata.ready else None
 
 
+class Summarizer(Protocol):
+    """Makes the summaries of columns of files."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns."""
+        ...
+
+    @property
+    def is_v2(self) -> bool:
+        """Whether the statistics have version V2."""
+        ...
+
+    def type_of(self, column: str) -> pa.DataType:
+        """Return the type of the values of a column."""
+        ...
+
+    def __call__(self, file: DataFile) -> FileSummaries:
+        """Return the summaries of a file."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class _Read:
+class SummariesAtHand:
     """Makes the summaries of files, with those of an instant at hand.
 
     Attributes:
@@ -118,12 +141,12 @@ class _Read:
         written: the files of the instant by partition and name.
     """
 
-    reader: ReadSummaries
+    reader: Summarizer
     written: Mapping[tuple[str, str], DataFile]
 
     @staticmethod
-    def of(reader: ReadSummaries, commit: CommitMetadata) -> _Read:
-        return _Read(reader, {(each.partition, each.name): each for each in written_files(commit)})
+    def of(reader: Summarizer, commit: CommitMetadata) -> SummariesAtHand:
+        return SummariesAtHand(reader, {(each.partition, each.name): each for each in written_files(commit)})
 
     def has(self, file: DataFile) -> bool:
         """Return whether the instant wrote a file."""
@@ -135,18 +158,21 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True)
-class _Partitions:
+class PartitionSummaries:
     """Combines the statistics of the files of partitions.
 
     Attributes:
         reader: knows the columns.
         metadata: has statistics of files; None for none.
         read: makes the summaries of other files.
+        index: the partition of the metadata table that has them; that of an expression does not count nulls
+            as values.
     """
 
-    reader: ReadSummaries
+    reader: Summarizer
     metadata: MetadataTable | None
-    read: _Read
+    read: SummariesAtHand
+    index: str = COLUMN_STATS
 
     def records(self, partition: str, files: Sequence[DataFile]) -> pa.Table:
         """Return the records of a partition.
@@ -166,15 +192,22 @@ class _Partitions:
             of_others = [each.columns[column] for each in others if column in each.columns]
             if stored or of_others:
                 summary = merged([*stored, *of_others], self.reader.type_of(column))
-                described.append(Described(partition, None, summary))
+                described.append(Described(partition, None, self._as_stored(summary)))
         return encode_statistics(described, is_v2=self.reader.is_v2)
+
+    def _as_stored(self, summary: ColumnSummary) -> ColumnSummary:
+        return summary if self._counts_nulls else replace(summary, values=summary.values - summary.nulls)
+
+    @property
+    def _counts_nulls(self) -> bool:
+        return self.index == COLUMN_STATS
 
     def _stored(self, partition: str, files: Sequence[DataFile]) -> dict[str, _Stored]:
         """Return what the metadata table says of each column, of files of which it says enough."""
         if self.metadata is None or not files:
             return {}
         prefixes = tuple(column_key(column, partition) for column in self.reader.columns)
-        rows = looked_up(self.metadata, COLUMN_STATS, Lookup(prefixes=prefixes))
+        rows = looked_up(self.metadata, self.index, Lookup(prefixes=prefixes))
         statistics: pa.StructArray = flat(rows.column(STATISTICS))
         names = pa.array([each.name for each in files], pa.string())
         is_here = is_true(pc.is_in(statistics.field("fileName"), value_set=names))
@@ -182,7 +215,10 @@ class _Partitions:
         of_columns = statistics.field("columnName")
         return {
             column: _Stored.of(
-                column, statistics.filter(pc.equal(of_columns, column)), self.reader.type_of(column)
+                column,
+                statistics.filter(pc.equal(of_columns, column)),
+                self.reader.type_of(column),
+                counts_nulls=self._counts_nulls,
             )
             for column in self.reader.columns
         }
@@ -196,9 +232,10 @@ class _Stored:
     statistics: pa.StructArray
     least: pa.Array
     greatest: pa.Array
+    counts_nulls: bool
 
     @staticmethod
-    def of(column: str, statistics: pa.StructArray, kind: pa.DataType) -> _Stored:
+    def of(column: str, statistics: pa.StructArray, kind: pa.DataType, *, counts_nulls: bool) -> _Stored:
         """Leave out the files whose bounds are not known."""
         least, greatest = (bounds_kept_as(statistics, name, kind) for name in (MIN, MAX))
         if pt.is_floating(kind):
@@ -207,8 +244,9 @@ class _Stored:
             greatest = pc.if_else(hides, pa.scalar(math.inf, kind), greatest)
         has_bounds = is_true(pc.and_(least.is_valid(), greatest.is_valid()))
         values, nulls = (_counts(statistics.field(name)) for name in ("valueCount", "nullCount"))
-        chosen = pa.array(has_bounds | ((values >= 0) & (values == nulls)))
-        return _Stored(column, *(each.filter(chosen) for each in (statistics, least, greatest)))
+        chosen = pa.array(has_bounds | ((values >= 0) & (values == (nulls if counts_nulls else 0))))
+        known = statistics.filter(chosen)
+        return _Stored(column, known, least.filter(chosen), greatest.filter(chosen), counts_nulls)
 
     @property
     def names(self) -> list[str]:
@@ -220,11 +258,12 @@ class _Stored:
         chosen = pc.is_in(self.statistics.field("fileName"), value_set=pa.array(sorted(names), pa.string()))
         statistics = self.statistics.filter(chosen)
         bounds = pa.chunked_array([self.least.filter(chosen), self.greatest.filter(chosen)])
-        totals = [
+        values, *totals = [
             int(np.maximum(_counts(statistics.field(name)), 0).sum())
             for name in ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
         ]
-        return ColumnSummary(self.column, bounds_of(bounds), *totals)
+        rows = values if self.counts_nulls else values + totals[0]
+        return ColumnSummary(self.column, bounds_of(bounds), rows, *totals)
 
 
 def _counts(counts: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

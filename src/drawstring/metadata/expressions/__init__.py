@@ -1,0 +1,1 @@
+"""Expressions of columns that expression indexes hold: Hudi's functions, computed as Spark computes them."""
