@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +24,7 @@ from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import WriteOptions, check_call, options_of
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
+from drawstring.formats.arrow_dataset import ScannedDataset
 from drawstring.metadata.contents import shown
 from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.model.clean import CleanPlan
@@ -47,6 +48,7 @@ from drawstring.model.table_version import NEWEST_VERSION
 from drawstring.model.validation import Finding, Validation
 from drawstring.query.facts import TableFacts, load_facts, with_shown_columns
 from drawstring.query.following import Following, follow_table
+from drawstring.query.handing_over import Snapshot
 from drawstring.query.incremental import holds as holding
 from drawstring.query.incremental.batch_ends import Limits
 from drawstring.query.incremental.cdc_query import changes_scan
@@ -87,6 +89,9 @@ from drawstring.write.merge.clauses import RequestedClause
 from drawstring.write.run import write
 from drawstring.write.table_writes import MergeSource
 from drawstring.write.write_source import local_rows
+
+if TYPE_CHECKING:
+    import polars
 
 Options: TypeAlias = Mapping[str, Any] | None
 """Options by Hudi's keys, with texts or Python values."""
@@ -624,6 +629,54 @@ class Table:
             return snapshot_scan(
                 self._facts(), columns=columns, where=where, as_of=as_of, read_optimized=read_optimized
             )
+
+    def to_polars(self, *, as_of: Any = None) -> polars.LazyFrame:
+        """Return the table as a lazy frame of polars, as of the time of the call.
+
+        polars' optimizer pushes columns, conditions and limits down: files, row groups and columns that a
+        query does not need are not read.
+
+        Args:
+            as_of: an instant or a date-time: the table as it was then. The newest state by default.
+
+        Returns:
+            A lazy frame with all columns, meta columns included.
+
+        Raises:
+            InvalidError: polars is not installed, or the time makes no sense.
+            UnsupportedError: the table has a feature that this release cannot read.
+
+        Example:
+            >>> import polars as pl
+            >>> table.to_polars().filter(pl.col("city") == "oslo").select("fare").collect().rows()
+            [(30.0,)]
+        """
+        with self._errors():
+            return Snapshot(self._facts(), as_of).polars()
+
+    def to_arrow_dataset(self, *, as_of: Any = None) -> ScannedDataset:
+        """Return the table as an Arrow dataset, as of the time of the call; for DuckDB and others.
+
+        DuckDB pushes columns and conditions down into a dataset: `duckdb.from_arrow(dataset)` is a relation,
+        and a query may name a variable that holds one.
+
+        Args:
+            as_of: an instant or a date-time: the table as it was then. The newest state by default.
+
+        Returns:
+            A `pyarrow.dataset.Dataset` with all columns, meta columns included.
+
+        Raises:
+            InvalidError: the time makes no sense.
+            UnsupportedError: the table has a feature that this release cannot read.
+
+        Example:
+            >>> import pyarrow.compute as pc
+            >>> table.to_arrow_dataset().to_table(columns=["fare"], filter=pc.field("id") == 3).to_pylist()
+            [{'fare': 30.0}]
+        """
+        with self._errors():
+            return Snapshot(self._facts(), as_of).dataset()
 
     def incremental(
         self,

@@ -11,7 +11,6 @@ import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.ignored import IGNORED_KEYS, reason_to_ignore
-from drawstring.config.options import registry
 from drawstring.config.options.option import text_of
 from drawstring.config.options.reference import reference_page
 from drawstring.config.options.registry import ALL_OPTIONS, OPTION_OF_KEY
