@@ -72,6 +72,8 @@ from drawstring.services.compaction import run as compaction
 from drawstring.services.instant_states import instant_states
 from drawstring.services.maintenance_tasks import TaskOutcome, after_commit, run_tasks
 from drawstring.services.progress import Progress
+from drawstring.services.report.facts import load_report
+from drawstring.services.report.page import Report
 from drawstring.services.savepoints import restore, savepoint
 from drawstring.services.service_options import check_direction, service_options
 from drawstring.services.streams import StreamWriter, stream_options
@@ -857,6 +859,27 @@ class Table:
         with self._errors():
             parsed = stream_options(with_keywords("stream", options, {"operation": operation}), name)
         return StreamWriter(self._context, self._rows_of, parsed, self._errors)
+
+    def report(self, *, options: Options = None) -> Report:
+        """Return a report: the timeline, files, partitions, what is due and why, and amplification.
+
+        Args:
+            options: options of table services by Hudi's keys; they say when a service is due.
+
+        Returns:
+            The report, with its `facts`, and `to_html()` for a page that stands alone.
+
+        Raises:
+            CorruptTableError: the table is damaged.
+            InvalidError: an option makes no sense.
+
+        Example:
+            >>> facts = table.report().facts
+            >>> len(facts.commits), len(facts.partitions)
+            (1, 2)
+        """
+        with self._errors():
+            return Report(load_report(self._context, self._options("report", options)))
 
     def file_slices(self) -> list[FileSlice]:
         """Return the latest file slice of every file group: what a scan reads.

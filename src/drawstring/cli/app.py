@@ -27,6 +27,7 @@ from drawstring.cli.commands.head import head
 from drawstring.cli.commands.holds import holds
 from drawstring.cli.commands.index import index
 from drawstring.cli.commands.metadata import metadata
+from drawstring.cli.commands.report import report
 from drawstring.cli.commands.restore import restore
 from drawstring.cli.commands.rollback import rollback
 from drawstring.cli.commands.savepoint import savepoint
@@ -43,6 +44,7 @@ EXIT_INTERRUPTED = 130
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     show,
+    report,
     timeline,
     files,
     metadata,

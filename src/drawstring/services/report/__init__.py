@@ -1,0 +1,1 @@
+"""A report about a table: facts, and a page that shows them."""

@@ -1,0 +1,193 @@
+"""The page of a report: one HTML text that stands alone, without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from drawstring.model.explanation import size_text
+from drawstring.services.report.charts import Bar, bars
+from drawstring.services.report.facts import CommitFacts, SliceFacts, TableReport
+
+_SHOWN: Final = 100
+"""Commits in a chart and partitions in a list."""
+
+_SIZES: Final = (1 << 20, 8 << 20, 32 << 20, 64 << 20, 128 << 20, 256 << 20, 1 << 30)
+_LOGS: Final = (0, 1, 2, 3, 5, 10, 20)
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 980px; margin: 2em auto; color: #222 }
+h1 { font-size: 1.6em; margin-bottom: 0 } h2 { font-size: 1.15em; margin-top: 2em }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; padding: .25em .8em .25em 0 }
+th { border-bottom: 1px solid #999; font-weight: 600 } td { border-bottom: 1px solid #ddd }
+svg { width: 100%; height: auto } line { stroke: #999 } text { font-size: 12px; fill: #555 }
+rect.write { fill: #2b6cb0 } rect.service { fill: #b7791f } rect.due { fill: #c53030 }
+.axis { text-anchor: end } .label { text-anchor: middle }
+.due td:first-child { font-weight: 600; color: #c53030 } .none { color: #777 }
+.key span { margin-right: 1.5em }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report about a table; a notebook shows it as its page.
+
+    Attributes:
+        facts: what it says.
+    """
+
+    facts: TableReport
+
+    def to_html(self) -> str:
+        """Return it as one HTML page that stands alone, without scripts."""
+        return page(self.facts)
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.to_html())}" width="100%" height="800"></iframe>'
+
+
+def page(report: TableReport) -> str:
+    """Return the HTML page of a report."""
+    body = "\n".join(
+        (
+            f"<h1>{escape(report.name)}</h1><p>{escape(report.uri)}</p>",
+            _facts(report),
+            "<h2>Services</h2>",
+            _due(report),
+            "<h2>Timeline: rows changed by each commit</h2>",
+            '<p class="key"><span>blue: writes</span><span>brown: table services, by rows written</span></p>',
+            bars("rows changed by each commit", [_rows(each) for each in report.commits[-_SHOWN:]], _count),
+            "<h2>Timeline: seconds of each commit</h2>",
+            bars("seconds of each commit", [_seconds(each) for each in report.commits[-_SHOWN:]], _decimal),
+            "<h2>File groups by size of the base file</h2>",
+            bars("file groups by size", _by_size(report), _count),
+            "<h2>File groups by number of log files</h2>",
+            bars("file groups by log files", _by_logs(report.slices), _count),
+            "<h2>Partitions</h2>",
+            _partitions(report),
+        )
+    )
+    title = escape(f"{report.name}: report of {_moment(report.made_at)}")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>{title}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _facts(report: TableReport) -> str:
+    size = sum(each.base_bytes + each.log_bytes for each in report.slices)
+    logs = sum(each.logs for each in report.slices)
+    rows = (
+        ("type, version", f"{report.table_type}, {report.version}"),
+        ("record key", ", ".join(report.record_key) or "none"),
+        ("partitioned by", ", ".join(report.partition_by) or "nothing"),
+        ("size", f"{size_text(size)} in {len(report.slices)} file groups, {logs} log files"),
+        ("partitions", f"{len(report.partitions)}"),
+        ("commits in the active timeline", f"{len(report.commits)}"),
+        ("bytes written for each byte of a write", _decimal(report.write_amplification)),
+        ("rows written for each row changed", _decimal(report.rows_rewritten)),
+        ("bytes read for each byte of base files", _decimal(report.read_amplification)),
+        ("report of", _moment(report.made_at)),
+    )
+    return _grid((), rows)
+
+
+def _due(report: TableReport) -> str:
+    rows = "".join(
+        f'<tr class="{"due" if each.is_due else "idle"}"><td>{escape(each.service)}</td>'
+        f"<td>{'due' if each.is_due else 'not due'}</td><td>{escape(each.why)}</td></tr>"
+        for each in report.due
+    )
+    return f"<table><tr><th>service</th><th></th><th>why</th></tr>{rows}</table>"
+
+
+def _partitions(report: TableReport) -> str:
+    shown = report.partitions[:_SHOWN]
+    rows = (
+        (
+            each.path or "(not partitioned)",
+            size_text(each.size_bytes),
+            f"{each.file_groups}",
+            f"{each.small_files}",
+            _moment(each.last_write),
+            _decimal(each.age_days),
+        )
+        for each in shown
+    )
+    left = len(report.partitions) - len(shown)
+    more = f'<p class="none">and {left} smaller ones</p>' if left else ""
+    small = f"small files (below {size_text(report.small_file_bytes)})"
+    head = ("partition", "size", "file groups", small, "last write", "days since")
+    return _grid(head, rows) + more
+
+
+def _grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    top = "<tr>" + "".join(f"<th>{escape(each)}</th>" for each in head) + "</tr>" if head else ""
+    body = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows)
+    return f"<table>{top}{body}</table>"
+
+
+def _rows(commit: CommitFacts) -> Bar:
+    changed = commit.inserts + commit.updates + commit.deletes
+    value = commit.rows_written if commit.is_service else changed
+    return Bar(value, "", _commit_title(commit), _kind(commit))
+
+
+def _seconds(commit: CommitFacts) -> Bar:
+    return Bar(commit.seconds or 0.0, "", _commit_title(commit), _kind(commit))
+
+
+def _kind(commit: CommitFacts) -> str:
+    return "service" if commit.is_service else "write"
+
+
+def _commit_title(commit: CommitFacts) -> str:
+    seconds = "" if commit.seconds is None else f", {commit.seconds:.1f} s"
+    size = size_text(commit.bytes_written)
+    return (
+        f"{commit.operation} {_moment(commit.requested)}: {commit.inserts} inserted, {commit.updates}"
+        f" updated, {commit.deletes} deleted; {commit.rows_written} rows and {size} written in"
+        f" {commit.files} files{seconds}"
+    )
+
+
+def _by_size(report: TableReport) -> list[Bar]:
+    bounds = [0, *_SIZES]
+    found = []
+    for number, low in enumerate(bounds):
+        high = bounds[number + 1] if number + 1 < len(bounds) else None
+        count = sum(
+            low <= each.base_bytes and (high is None or each.base_bytes < high) for each in report.slices
+        )
+        label = f"from {size_text(low)}" if high is None else f"below {size_text(high)}"
+        is_small = high is not None and high <= report.small_file_bytes
+        found.append(Bar(count, label, f"{count} file groups {label}", "due" if is_small else "write"))
+    return found
+
+
+def _by_logs(slices: Sequence[SliceFacts]) -> list[Bar]:
+    found = []
+    for number, low in enumerate(_LOGS):
+        after = _LOGS[number + 1] if number + 1 < len(_LOGS) else None
+        count = sum(low <= each.logs and (after is None or each.logs < after) for each in slices)
+        last = None if after is None else after - 1
+        label = f"{low}" if last == low else f"{low} or more" if last is None else f"{low} to {last}"
+        found.append(Bar(count, label, f"{count} file groups with {label} log files"))
+    return found
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _decimal(value: float | None) -> str:
+    return "not known" if value is None else f"{value:,.2f}"
+
+
+def _moment(instant: str) -> str:
+    if len(instant) < 14 or not instant.isdigit():
+        return instant
+    day = f"{instant[:4]}-{instant[4:6]}-{instant[6:8]}"
+    return f"{day} {instant[8:10]}:{instant[10:12]}:{instant[12:14]}"
