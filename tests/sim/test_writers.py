@@ -61,6 +61,14 @@ def test_all_of_them_may_plan_by_the_metadata_table(
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 @pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
+def test_a_write_that_runs_for_the_last_time_goes_first(kind: Kind, seed: int, has_faults: bool) -> None:
+    plan = Plan(kind, seed, OPERATIONS, has_faults=has_faults, merges=True, retries=("1",))
+    assert simulate(plan).commits > 0
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("lingers_at", ["put_if_match .hoodie/.locks/2", "list_files .hoodie/.heartbeat"])
 def test_writers_that_stand_still_where_it_matters_do_no_harm(kind: Kind, seed: int, lingers_at: str) -> None:
     assert simulate(Plan(kind, seed, OPERATIONS, lingers_at=lingers_at)).commits > 0

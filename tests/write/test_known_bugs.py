@@ -6,6 +6,8 @@ are tried.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.simulation.writers.known_bugs import BUGS
@@ -23,7 +25,8 @@ OPERATIONS = {"stalled_writers_commit": 15}
 """How many operations each actor does, for a bug that shows in one of fifty short simulations only."""
 
 FOLLOWED, RESTORED = {"follows": True}, {"restores": True}
-WORLDS: dict[str, dict[str, bool]] = {
+WORLDS: dict[str, dict[str, Any]] = {
+    "reservations_ignored": {"retries": ("1",)},
     "followed_by_request": FOLLOWED,
     "holds_ignored": FOLLOWED,
     "savepoints_ignored": RESTORED,
@@ -43,6 +46,7 @@ FOUND: dict[str, tuple[Kind, int, bool]] = {
     "plans_unchecked": (MOR6, 0, False),
     "no_lock_at_commit": (COW9, 0, True),
     "dead_writers_stay": (COW9, 0, True),
+    "reservations_ignored": (COW9, 0, False),
     "retries_unchecked": (COW9, 0, False),
     "followed_by_request": (COW9, 3, False),
     "holds_ignored": (COW9, 0, False),

@@ -61,6 +61,12 @@ def test_restores_beside_writers_undo_what_they_should_and_nothing_else(kind: Ki
     assert simulate(Plan(kind, seed, OPERATIONS, has_faults=has_faults, restores=True)).commits > 0
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_write_that_runs_for_the_last_time_does_not_lose(kind: Kind) -> None:
+    plan = Plan(kind, 3 + len(str(kind)), OPERATIONS, has_faults=False, merges=True, retries=("1",))
+    assert simulate(plan).commits > 0
+
+
 @pytest.mark.parametrize("restores", [False, True], ids=["followed", "restored"])
 @pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
 @pytest.mark.parametrize("kind", BY_METADATA, ids=str)

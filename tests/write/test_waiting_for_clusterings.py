@@ -137,7 +137,7 @@ def test_a_write_that_may_not_run_again_is_refused_at_once(options: dict[str, st
     assert table.timeline.pending_writes() == ()
 
 
-def test_the_last_attempt_keeps_the_lock_and_does_not_wait() -> None:
+def test_a_last_attempt_does_not_wait_for_a_clustering() -> None:
     table, first = planned()
     plans = [first]
 

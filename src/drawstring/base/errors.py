@@ -89,6 +89,10 @@ class RivalError(LostRaceError):
     """A live writer has begun a file of the same file group; the write can run again when that is done."""
 
 
+class ReservedError(LostRaceError):
+    """A write that lost before goes first where this one writes; it can run again when that is done."""
+
+
 class PendingClusteringError(ConflictError):
     """A file group that a write would change waits for a clustering: write again when that is done."""
 

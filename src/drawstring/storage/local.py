@@ -34,7 +34,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableE
 from drawstring.config.keys.storage import SYNC
 from drawstring.model.files import FileStatus
 from drawstring.storage.file_system import FileSystem, drop_unless_held, is_unfinished, locked_content
-from drawstring.storage.paths import CLAIM_SUFFIX, checked, checked_folder, is_hidden, joined
+from drawstring.storage.paths import CLAIM_SUFFIX, RESERVED_SUFFIX, checked, checked_folder, is_hidden, joined
 from drawstring.storage.protocol import StorageSpec
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
@@ -286,7 +286,7 @@ class LocalStorage:
         folder, name = os.path.split(full)
         temporary = os.path.join(folder, f".{name}.{self._ids.uuid()}.tmp")
         try:
-            is_flushed = not name.endswith(CLAIM_SUFFIX)
+            is_flushed = not name.endswith((CLAIM_SUFFIX, RESERVED_SUFFIX))
             with self._files.writing_new(temporary, data, flushed=is_flushed):
                 yield temporary
         finally:

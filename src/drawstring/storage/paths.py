@@ -10,6 +10,9 @@ from drawstring.base.errors import InvalidError
 CLAIM_SUFFIX: Final = ".claim"
 """End of the names of claims (`timeline.claims`), which need not survive a power cut."""
 
+RESERVED_SUFFIX: Final = ".reserved"
+"""End of the names of reservations (`txn.reservations`), which need not survive a power cut either."""
+
 
 def checked(path: str) -> str:
     """Return the path of a file after checking that it stays inside the table.

@@ -3,7 +3,7 @@
 attempt   begin under the table lock -> write files without it -> under it: check, commit
 conflict  roll the attempt back, wait a random time, begin again with the same rows
 pending   a clustering of file groups to be changed: the same, once it is done; it needs the table lock too
-last      an attempt that keeps the table lock: no other writer can win against it
+last      an attempt that goes first where the others wrote: nobody else commits there meanwhile
 
 Real Hudi puts its instant on the timeline first, and reads the timeline without the lock after that. A commit
 with a later requested time that completes in between is no conflict to it, and yet its base file in the same
@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import Final, TypeVar
 
 from drawstring.base.clock import jitter
@@ -25,12 +26,14 @@ from drawstring.base.errors import (
     LostRaceError,
     MissingFileError,
     PendingClusteringError,
+    ReservedError,
     RivalError,
 )
 from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.merge_rules import MergeMode
 from drawstring.filegroups.write.base_writer import ensure_partition
-from drawstring.model.commit import WriteStat
+from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant, State
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -38,11 +41,16 @@ from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER, alive_elsewhere
 from drawstring.txn.lost_races import files_deleted, properties_race, rolled_back, schema_race
+from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
+from drawstring.txn.reservations import await_reserved, changed_parts, refuse_reserved
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.transaction import Transaction, flush_files
+from drawstring.txn.transaction import LockedTable, Transaction, flush_files
 from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
 from drawstring.write.facts import WriteFacts
+from drawstring.write.plan import WritePlan
+from drawstring.write.verbs import Verb
 from drawstring.write.waits import running_clustering, runs, wait_for
+from drawstring.write.write_source import BoundSource
 
 T = TypeVar("T")
 _PAUSE_SECONDS: Final = 0.05
@@ -50,14 +58,24 @@ _PAUSE_SECONDS_MAX: Final = 5.0
 _log: Final = logging.getLogger("drawstring")
 
 
-def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[bool], T]) -> T:
+class Turn(StrEnum):
+    """How an attempt of a write shares the table with other writers."""
+
+    ALONE = "alone"
+    """It keeps the table lock from its begin to its commit."""
+    BESIDE = "beside others"
+    FIRST = "first"
+    """Others commit after it in the partitions that it reserves."""
+
+
+def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[Turn], T]) -> T:
     """Run a write until it is not in conflict with other writers; a single writer runs it once.
 
     Args:
         context: the open table.
-        options: of the write: how often it runs again (with 0 the only attempt does not keep the lock), and
-            how long it waits for a pending clustering each time.
-        attempt: runs the write; its argument says whether it keeps the table lock.
+        options: of the write: how often it runs again (with 0 the only attempt does not go first), and how
+            long it waits each time, for a pending clustering or a write that goes first.
+        attempt: runs the write.
 
     Returns:
         The result of the attempt that committed.
@@ -67,12 +85,12 @@ def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[b
         PendingClusteringError: so it was, or the clustering stayed pending for as long.
     """
     if options.concurrency.mode == ConcurrencyMode.SINGLE_WRITER:
-        return _last(context, options, attempt, keeps_lock=True)
+        return _last(context, options, attempt, Turn.ALONE)
     retries_max = options.concurrency.retries_max
     for number in range(retries_max):
         began_ms = context.clock.now_ms()
         try:
-            return attempt(False)
+            return _in_turn(context, options, attempt, Turn.BESIDE)
         except RivalError as error:
             _log.info("Attempt %d of a write waits for another writer: %s", number + 1, error)
             wait_for(context, options, error)
@@ -86,13 +104,23 @@ def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[b
         # about as long as an attempt, or those that lose would wait for many commits of those that win.
         seconds = min((context.clock.now_ms() - began_ms) / 1000, _PAUSE_SECONDS)
         context.clock.sleep(seconds * min(2**number, 2) * jitter(context.ids))
-    return _last(context, options, attempt, keeps_lock=retries_max > 0)
+    return _last(context, options, attempt, Turn.FIRST if retries_max > 0 else Turn.BESIDE)
 
 
-def _last(context: TableContext, options: WriteOptions, attempt: Callable[[bool], T], keeps_lock: bool) -> T:
+def _in_turn(context: TableContext, options: WriteOptions, attempt: Callable[[Turn], T], turn: Turn) -> T:
+    """Run an attempt, again when a write is done that goes first where it writes."""
+    deadline_ms = context.clock.now_ms() + options.locking.wait_ms
+    while True:
+        try:
+            return attempt(turn)
+        except ReservedError as error:
+            await_reserved(context, options.failed_writes, error, deadline_ms)
+
+
+def _last(context: TableContext, options: WriteOptions, attempt: Callable[[Turn], T], turn: Turn) -> T:
     """Run an attempt after which there is no other one."""
     try:
-        return attempt(keeps_lock)
+        return _in_turn(context, options, attempt, turn)
     except PendingClusteringError as error:
         if runs(context, options, error):
             raise running_clustering(context, options, error) from error
@@ -173,20 +201,57 @@ def rivals_of(facts: WriteFacts, options: WriteOptions) -> tuple[str, ...]:
     return tuple(each.requested for each in alive)
 
 
-def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:
+def own_changes(
+    metadata: CommitMetadata, verb: Verb, source: BoundSource, plan: WritePlan, options: WriteOptions
+) -> OwnChanges:
+    """Return what a write read and changed; others may be in conflict with it.
+
+    Args:
+        metadata: what it is about to commit.
+        verb: rules of the operation.
+        source: of its rows.
+        plan: of the write.
+        options: of the write.
+    """
+    reads = source.reads(metadata.touched)
+    is_upsert = verb.looks_up and not verb.is_delete and plan.duplicates == "none"
+    if is_upsert and reads is NO_ROWS and not plan.index.is_global:  # it has a row wherever it looked
+        reads = Reads(looked_at=InPartitions(frozenset(stat.partition for stat in metadata.stats)))
+    return OwnChanges(
+        metadata,
+        tags=verb.looks_up or plan.duplicates != "none",
+        is_hashed=plan.index.is_hashed,
+        is_global=plan.index.is_global,
+        fills_logs=plan.index.can_index_log_files,
+        reads=reads,
+        overwrites=bool(verb.replaces),
+        overwrites_table=verb.replaces == "table" or (bool(verb.replaces) and plan.index.is_global),
+        non_blocking=options.is_non_blocking,
+        requested=plan.settings.instant,
+        precedes_clusterings=options.concurrency.prefers_writers,
+        by_commit_time=plan.settings.config.merge_mode is not MergeMode.EVENT_TIME_ORDERING,
+    )
+
+
+def checked_timeline(
+    facts: WriteFacts, own: OwnChanges, options: WriteOptions, *, goes_first: bool = False
+) -> Timeline:
     """Check a write that is about to commit under the table lock; return the current timeline.
 
-    The metadata of its partitions is put again if a clean may have deleted it meanwhile.
+    The metadata of its partitions is put again if a clean may have deleted it meanwhile. The lock is given up
+    while the write waits for one that goes first.
 
     Args:
         facts: the table when the write began.
         own: what the write changed.
+        options: of the write: how long it waits.
+        goes_first: whether it waits for nobody.
 
     Raises:
         LostRaceError: it conflicts with what others did since it began.
     """
     locked = facts.locked
-    now = locked.store.load()
+    now = locked.store.load() if goes_first else _unreserved(locked, own, options)
     if now.find(facts.time) is None:
         raise rolled_back(locked, now, facts.time)
     if others := [each for each in now.pending_writes() if each.requested != facts.time]:
@@ -201,6 +266,26 @@ def checked_timeline(facts: WriteFacts, own: OwnChanges) -> Timeline:
         for partition in sorted({stat.partition for stat in own.metadata.stats}):
             ensure_partition(locked.context.storage, partition, facts.time)
     return now
+
+
+def _unreserved(locked: LockedTable, own: OwnChanges, options: WriteOptions) -> Timeline:
+    """Return the timeline once no other write goes first where a write changed something.
+
+    Raises:
+        ReservedError: another one still does at the end of the wait.
+    """
+    context, failed = locked.context, options.failed_writes
+    deadline_ms = context.clock.now_ms() + options.locking.wait_ms
+    while True:
+        now = locked.store.load()
+        if all(each.requested == own.requested for each in now.pending_writes()):
+            return now
+        try:
+            refuse_reserved(context, now, changed_parts(own.metadata.touched), failed, own.requested)
+            return now
+        except ReservedError as error:
+            with locked.lock.released():
+                await_reserved(context, failed, error, deadline_ms)
 
 
 def other_first_write(facts: WriteFacts, why: str) -> LostRaceError:

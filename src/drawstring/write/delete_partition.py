@@ -27,6 +27,7 @@ from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.txn.events import emit_commit
+from drawstring.txn.reservations import Parts, refuse_reserved
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
 from drawstring.txn.write_conflicts import cancel_conflicting_clusterings, write_lookup
@@ -109,12 +110,16 @@ def drop_listed(
         lookup: file slices of the table under the lock.
         options: the write's options.
         extra: extra metadata of the commit.
+
+    Raises:
+        ReservedError: another write goes first in one of them.
     """
     watch, timeline = Stopwatch(), lookup.timeline
     replaced = replaced_groups(dropped, lookup)
     if not (any(replaced.values()) or options.allow_empty_commit):
         empty = CommitResult.nothing(DELETE_PARTITION, watch.seconds())
         return WriteOutcome(locked.context, locked.config, options, empty, timeline)
+    refuse_reserved(locked.context, timeline, Parts(frozenset(replaced)), options.failed_writes)
     schema = table_schema_json(locked.context.storage, locked.store, timeline, locked.config)
     requested = encode_requested_replace(WriteOperation.DELETE_PARTITION)
     time = locked.store.new_time(timeline)

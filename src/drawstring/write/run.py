@@ -17,9 +17,9 @@ from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.merge_rules import MergeMode
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.changes import ACTION
 from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.index.choose import partitions_to_build
@@ -31,16 +31,18 @@ from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
-from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
+from drawstring.txn.reservations import reach_of, refuse_reserved, reserve
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover
 from drawstring.txn.write_conflicts import OwnChanges, cancel_conflicting_clusterings, write_lookup
 from drawstring.write.attempts import (
+    Turn,
     attempted,
     beside_others,
     checked_timeline,
     flush_to_commit,
     other_first_write,
+    own_changes,
     rivals_of,
     schema_to_commit,
 )
@@ -110,14 +112,14 @@ def write_source(
         step: the step of a stream.
     """
     entries = {**(extra or {}), **(step.entries if step else {})}
-    write = _Write(context, source, requested, options, entries, step, Stopwatch())
+    write = _Write(context, source, requested, options, entries, step, Stopwatch(), [])
     is_beside_others = options.concurrency.mode != ConcurrencyMode.SINGLE_WRITER
     if is_beside_others and requested.keeps_apart and source.reads_once:
         # Hardly anything conflicts with new file groups: storing the rows for it would not pay.
-        return write.attempt(keeps_lock=False)
+        return write.attempt(Turn.BESIDE)
     if is_beside_others:
         write = replace(write, source=source.repeatable())
-    return attempted(context, options, lambda keeps: write.attempt(keeps_lock=keeps))
+    return attempted(context, options, write.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ class _Write:
         extra: extra metadata of the commit.
         step: the step of a stream, if the rows are a batch of one.
         watch: measures the write with all its attempts.
+        lost: what its attempts so far were about to commit.
     """
 
     context: TableContext
@@ -141,34 +144,47 @@ class _Write:
     extra: Mapping[str, str]
     step: StreamStep | None
     watch: Stopwatch
+    lost: list[OwnChanges]
 
-    def attempt(self, *, keeps_lock: bool) -> WriteOutcome:
+    def attempt(self, turn: Turn) -> WriteOutcome:
         """Run the write once.
-
-        Args:
-            keeps_lock: whether no other writer may commit meanwhile.
 
         Raises:
             LostRaceError: another writer committed a conflicting change meanwhile.
+            ReservedError: another writer goes first where this one wrote before; nothing has begun.
         """
         options = self.options
         with lock_table(self.context, options.locking) as locked:
             bound = self.source.bind(locked)
             verb = bound.acts_as(self.requested, locked.config)
             facts, plan = _planned(locked, bound, verb, options)
-            self._checked(facts)
+            self._checked(facts, turn)
             recovered = recover(locked, options.failed_writes, facts.timeline)
             if recovered is not locked:
                 bound = self.source.bind(recovered)
                 facts, plan = _planned(recovered, bound, verb, options)
-            return self._committed(recovered, bound, verb, facts, plan, keeps_lock=keeps_lock)
+            if self.lost or turn is Turn.FIRST:
+                refuse_reserved(self.context, facts.timeline, reach_of(self.lost), options.failed_writes)
+            return self._committed(recovered, bound, verb, facts, plan, turn=turn)
 
-    def _checked(self, facts: WriteFacts, own: OwnChanges | None = None) -> Timeline:
+    def _checked(self, facts: WriteFacts, turn: Turn, own: OwnChanges | None = None) -> Timeline:
         """Check the write under the lock; with its changes, as it is about to commit beside others."""
-        timeline = facts.timeline if own is None else checked_timeline(facts, own)
+        timeline = facts.timeline
+        if own is not None:
+            self.lost.append(own)  # unless it commits
+            timeline = checked_timeline(facts, own, self.options, goes_first=turn is Turn.FIRST)
         if self.step is not None:
             self.step.check_against(facts.locked, timeline)
         return timeline
+
+    def _lookup(self, facts: WriteFacts, plan: WritePlan, turn: Turn) -> SliceLookup:
+        """Return the file slices that the write may build on."""
+        rivals = rivals_of(facts, self.options) if turn is Turn.BESIDE else ()
+        has_dual_write = plan.dual_write is not None
+        timeline = facts.timeline
+        return write_lookup(
+            facts.locked, timeline, self.options, has_dual_write=has_dual_write, rivals=rivals
+        )
 
     def _committed(
         self,
@@ -178,20 +194,18 @@ class _Write:
         facts: WriteFacts,
         plan: WritePlan,
         *,
-        keeps_lock: bool,
+        turn: Turn,
     ) -> WriteOutcome:
         """Put the instant on the timeline, write the files and commit."""
         context, options, watch = self.context, self.options, self.watch
         plan_content = encode_requested_replace(verb.operation) if verb.replaces else b""
         watch.lap("plan")
         action = verb.action(locked.config)
-        failed = options.failed_writes
+        failed, keeps_lock = options.failed_writes, turn is Turn.ALONE
         with begin(locked, action, facts.time, plan_content, failed, is_flushed=keeps_lock) as transaction:
-            has_dual_write = plan.dual_write is not None
-            rivals = () if keeps_lock else rivals_of(facts, options)
-            lookup = write_lookup(
-                locked, facts.timeline, options, has_dual_write=has_dual_write, rivals=rivals
-            )
+            if turn is Turn.FIRST:
+                reserve(locked, facts.time, reach_of(self.lost))
+            lookup = self._lookup(facts, plan, turn)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             with nullcontext() if keeps_lock else beside_others(transaction, facts):
                 stats = placed(bound, plan, verb, sizer)
@@ -202,7 +216,7 @@ class _Write:
             metadata = CommitMetadata(tuple(stats), verb.operation, extra, replaced)
             timeline = facts.timeline
             if not keeps_lock:
-                timeline = self._checked(facts, _own_changes(metadata, verb, bound, plan, options))
+                timeline = self._checked(facts, turn, own_changes(metadata, verb, bound, plan, options))
                 _refuse_other_plan(facts, timeline, plan, bound, verb, options)
                 extra["schema"] = schema_to_commit(facts, plan.schema_json, timeline, options)
             if not (metadata.touched or options.allow_empty_commit):
@@ -220,29 +234,6 @@ class _Write:
         after = timeline.with_completed(completed)
         merges_files = self.requested.merges_files
         return WriteOutcome(context, locked.config, options, result, after, stats, merges_files)
-
-
-def _own_changes(
-    metadata: CommitMetadata, verb: Verb, source: BoundSource, plan: WritePlan, options: WriteOptions
-) -> OwnChanges:
-    reads = source.reads(metadata.touched)
-    is_upsert = verb.looks_up and not verb.is_delete and plan.duplicates == "none"
-    if is_upsert and reads is NO_ROWS and not plan.index.is_global:  # it has a row wherever it looked
-        reads = Reads(looked_at=InPartitions(frozenset(stat.partition for stat in metadata.stats)))
-    return OwnChanges(
-        metadata,
-        tags=verb.looks_up or plan.duplicates != "none",
-        is_hashed=plan.index.is_hashed,
-        is_global=plan.index.is_global,
-        fills_logs=plan.index.can_index_log_files,
-        reads=reads,
-        overwrites=bool(verb.replaces),
-        overwrites_table=verb.replaces == "table" or (bool(verb.replaces) and plan.index.is_global),
-        non_blocking=options.is_non_blocking,
-        requested=plan.settings.instant,
-        precedes_clusterings=options.concurrency.prefers_writers,
-        by_commit_time=plan.settings.config.merge_mode is not MergeMode.EVENT_TIME_ORDERING,
-    )
 
 
 def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:

@@ -62,8 +62,8 @@ CONCURRENCY_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.write.num.retries.on.conflict.failures",
-        "How often a write that works beside others runs again after a conflict. The last attempt keeps the"
-        " table lock, so that no other writer can win against it.",
+        "How often a write that works beside others runs again after a conflict. The last attempt goes"
+        " first: no other writer of drawstring commits in the partitions where it wrote until it is done.",
         kind=Kind.NUMBER,
         default=3,
         minimum=0,

@@ -46,6 +46,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.planned_instants import request_plan
+from drawstring.txn.reservations import await_unreserved, reserved_parts
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 from drawstring.write.attempts import await_begun
@@ -172,6 +173,7 @@ def schedule_clustering(
     Returns:
         The requested time, None if there is nothing to do.
     """
+    await_unreserved(context, options)
     await_begun(context, options)  # Hudi refuses to write to file groups in a clustering
     with lock_table(context, options.locking) as locked:
         timeline = locked.store.load()
@@ -228,7 +230,9 @@ def _make_plan(
     clustering = options.clustering
     lookup = locked.context.lookup(locked.config, timeline)
     hour = datetime.fromtimestamp(locked.context.clock.now_ms() / 1000, UTC).hour
+    reserved = reserved_parts(locked.context, timeline, options.failed_writes)
     partitions = partitions_to_cluster(clustering.partitions or lookup.partitions(), clustering, hour)
+    partitions = [each for each in partitions if not reserved.has(each)]
     if has_rings(locked.context.storage):
         return plan_rings(locked, lookup, timeline, partitions, options)
     busy = set(lookup.view().in_services())

@@ -39,6 +39,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import refuse_live_writers
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.planned_instants import request_plan, start_plan
+from drawstring.txn.reservations import await_unreserved, reserved_parts
 from drawstring.txn.rollback.unschedule import rollback_inflight_plan, unschedule_compaction
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, check_marked, lock_table, recover_and_load
@@ -64,6 +65,7 @@ def schedule_compaction(
         InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
         ConflictError: another writer holds the table.
     """
+    await_unreserved(context, options)
     with lock_table(context, options.locking) as locked:
         _check_type(context, locked.config)
         timeline = locked.store.load()
@@ -85,6 +87,7 @@ def schedule_log_compaction(context: TableContext, options: WriteOptions) -> str
         UnsupportedError: the table's merge mode has no log compaction.
         ConflictError: another writer holds the table.
     """
+    await_unreserved(context, options)
     with lock_table(context, options.locking) as locked:
         _check_type(context, locked.config)
         check_rewritable(locked.config)
@@ -187,9 +190,11 @@ def _schedule(locked: LockedTable, timeline: Timeline, options: WriteOptions, ac
     time = locked.store.new_time(timeline)
     is_log = action is Action.LOG_COMPACTION
     plan = (log_compaction_plan if is_log else compaction_plan)(locked, timeline, time, options.compaction)
-    if not plan.operations:
+    reserved = reserved_parts(locked.context, timeline, options.failed_writes)
+    free = tuple(each for each in plan.operations if not reserved.has(each.partition))
+    if not free:
         return None
-    content = encode_compaction_plan(plan, is_log_compaction=is_log)
+    content = encode_compaction_plan(replace(plan, operations=free), is_log_compaction=is_log)
     return request_plan(locked, action, time, content).requested
 
 

@@ -96,16 +96,15 @@ def is_runner_dead(storage: Storage, clock: Clock, ids: Ids, requested: str) -> 
 def sweep_leases(
     storage: Storage, leases: Collection[str], pending: Collection[str], check: Callable[[], None]
 ) -> None:
-    """Delete the leases of instants that are no longer pending; the caller holds the table lock.
+    """Delete the leases and reservations of instants that are no longer pending, under the table lock.
 
     Args:
         storage: the table's files.
-        leases: the paths of the leases.
+        leases: the paths of the leases and reservations.
         pending: requested times of the pending instants.
         check: makes sure that the table lock is still held.
     """
-    live = {LEASE_FILE.format(requested) for requested in pending}
-    obsolete = [path for path in leases if path not in live]
+    obsolete = [path for path in leases if path.rpartition("/")[2].rpartition(".")[0] not in pending]
     if obsolete:
         check()
         storage.delete(obsolete)

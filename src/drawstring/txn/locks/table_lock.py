@@ -139,8 +139,8 @@ class _Wait:
         if remaining_ms <= 0:
             raise ConflictError(
                 f"Another writer holds the table ({lock.holder()}); waited {self.wait_ms} ms.{self.pending()}"
-                " Retry later, or wait longer with hoodie.write.lock.wait_time_ms: a single writer, and a"
-                " write that runs for the last time after conflicts, keep the lock while they write rows.",
+                " Retry later, or wait longer with hoodie.write.lock.wait_time_ms: a single writer keeps the"
+                " lock while it writes rows.",
                 table=self.storage.spec.uri,
             )
         self.clock.sleep(min(pause_ms, remaining_ms) / 1000)

@@ -23,7 +23,7 @@ from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWr
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant
 from drawstring.model.table_version import VersionRules
-from drawstring.storage.paths import folders_above
+from drawstring.storage.paths import RESERVED_SUFFIX, folders_above
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import (
@@ -217,7 +217,7 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
     lock_files = context.store.sweep_claims(timeline, context.check)
     for stray in timeline.stray:
         context.store.revert_to_requested(stray)
-    if leases := [path for path in lock_files if path.endswith(LEASE_SUFFIX)]:
+    if leases := [path for path in lock_files if path.endswith((LEASE_SUFFIX, RESERVED_SUFFIX))]:
         pending = {instant.requested for instant in timeline.pending()}
         sweep_leases(context.storage, leases, pending, context.check)
     for folder in context.storage.list_folders(MARKER_ROOT):

@@ -6,7 +6,7 @@ import random
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from drawstring.base.errors import ConflictError, UnavailableError
+from drawstring.base.errors import ConflictError, LostRaceError, UnavailableError
 from tests.support.simulation.writers.history import COLUMNS, Operation, rows_of
 from tests.support.simulation.writers.operations import OPTIMISTIC, RETENTION, RETRIES, Operations
 from tests.support.simulation.writers.scheduler import Crash, Process
@@ -68,18 +68,15 @@ class Actor:
         is_service, plans = self._process.name == "services", not self._is_last
         operation = self._drawn.service(plans=plans) if is_service else self._drawn.write()
         simulation, before = self._simulation, self._process.disturbances
-        options = {
-            **OPTIMISTIC,
-            **RETENTION,
-            RETRIES: self._retries(),
-        }
+        retries = self._retries()
+        options = {**OPTIMISTIC, **RETENTION, RETRIES: retries}
         simulation.begin(self._process, operation)
         try:
             result = operation.act(simulation.opened(self._process), options)
             operation.outcome = "nothing" if not result and operation.apply is not dict else "done"
         except (ConflictError, UnavailableError) as error:
             operation.outcome, operation.error = type(error).__name__, error
-            self._check_error(operation)
+            self._check_error(operation, goes_first=retries != "0" and not is_service)
         except Crash as error:
             operation.outcome, operation.error = "died", error
             raise
@@ -88,12 +85,17 @@ class Actor:
             if operation.outcome and simulation.scheduler.failure is None and operation.apply is not dict:
                 simulation.end(operation)
 
-    def _check_error(self, operation: Operation) -> None:
+    def _check_error(self, operation: Operation, *, goes_first: bool) -> None:
+        plan = self._simulation.plan
+        may_lose = not goes_first or plan.has_faults or plan.restores
+        assert may_lose or not isinstance(operation.error, LostRaceError), (
+            f"{operation.name} loses its last attempt: {operation.error}"
+        )
         is_allowed = isinstance(operation.error, ConflictError) or self._process.disturbances
         assert is_allowed and not self._is_last, f"{operation.name} fails: {operation.error!r}"
 
     def _retries(self) -> str:
-        return "3" if self._is_last else self._draw.choice(("0", "3", "3"))
+        return "3" if self._is_last else self._draw.choice(self._simulation.plan.retries)
 
     def _read(self) -> None:
         simulation = self._simulation

@@ -139,6 +139,7 @@ BUGS: dict[str, Bug] = {
     "plans_unchecked": lambda: patch.object(write_conflicts, "_planned_since", _none),
     "no_lock_at_commit": lambda: patch.object(HeldLock, "released", _released_for_good),
     "dead_writers_stay": lambda: patch.object(dead_writes, "expired", lambda *arguments: []),
+    "reservations_ignored": lambda: patch.object(attempts, "refuse_reserved", _unchecked),
     "retries_unchecked": lambda: patch.object(run, "attempted", _attempted),
     "followed_by_request": _by_requested_times,
     "holds_ignored": lambda: patch.object(Holds, "files", lambda holds: []),

@@ -46,6 +46,7 @@ class Plan:
         follows: whether a reader follows the table besides.
         restores: whether the services also make savepoints and go back to them, or to other writes.
         by_metadata: whether the table has a metadata table, by which all of them plan.
+        retries: how often writes may run again after conflicts; one is drawn for each.
     """
 
     kind: Kind
@@ -57,6 +58,7 @@ class Plan:
     follows: bool = False
     restores: bool = False
     by_metadata: bool = False
+    retries: tuple[str, ...] = ("0", "3", "3")
 
 
 @dataclass

@@ -1,0 +1,206 @@
+"""The last attempt of a write that lost before: it goes first where it writes, without the table lock."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from drawstring.base.errors import ConflictError, LostRaceError, ReservedError
+from drawstring.table import Table
+from drawstring.txn.locks.table_lock import LOCK_FOLDER
+from drawstring.txn.reservations import RESERVED_SUFFIX
+from tests.support.interleavings import OPTIMISTIC
+from tests.support.interrupted import Act, Interrupted, on, slept, upserting, while_it_sleeps
+from tests.support.rows import held, rides
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, filled, store_of, table_at
+
+RETRIES = "hoodie.write.num.retries.on.conflict.failures"
+WAIT = "hoodie.write.lock.wait_time_ms"
+TWICE = {**OPTIMISTIC, RETRIES: "1"}
+ONCE = {**OPTIMISTIC, RETRIES: "0", WAIT: "100"}
+OWN, RIVAL, OTHER = ("a", "rome", 9, 9.0), ("a", "rome", 5, 5.0), ("o", "oslo", 6, 6.0)
+WAIT_SECONDS = 30
+CHANGES_MAX = 100
+kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
+
+
+def reserved(table: Table) -> list[str]:
+    """Return the times of the writes that have a reservation."""
+    names = table._context.storage.list_names(LOCK_FOLDER)
+    return [name.removesuffix(RESERVED_SUFFIX) for name in names if name.endswith(RESERVED_SUFFIX)]
+
+
+def in_last_attempt(table: Table, act: Act, write: Act | None = None) -> None:
+    """Let a write lose once, and let others act while its last attempt writes a file in Rome."""
+    acts = [upserting(RIVAL, options={**OPTIMISTIC, **WITHOUT_SERVICES}), act]
+
+    def let_others_act(other: Table) -> None:
+        if len(acts) == 2 or (acts and reserved(other)):
+            acts.pop(0)(other)
+
+    writer = on(Interrupted(table, let_others_act, times=CHANGES_MAX))
+    (write or upserting(OWN, options=TWICE))(writer)
+    assert acts == []
+
+
+@kinds
+def test_others_write_elsewhere_meanwhile_and_not_where_it_writes(table_type: str, version: int) -> None:
+    table = filled(table_type=table_type, version=version)
+
+    def act(other: Table) -> None:
+        (pending,) = other.timeline.pending_writes()
+        assert reserved(other) == [pending.requested]
+        other.upsert(rides(OTHER), options=ONCE)
+        for refused in (
+            upserting(RIVAL, options=ONCE),
+            lambda other: other.insert_overwrite(rides(RIVAL), options=ONCE),
+            lambda other: other.delete_partition("rome", options=ONCE),
+            lambda other: other.update("fare > 0", {"fare": "fare + 1"}, options=ONCE),
+        ):
+            with pytest.raises(ReservedError, match="goes first in the partitions rome") as caught:
+                refused(other)
+            assert caught.value.instant == pending.requested
+            assert pending.requested in str(caught.value)
+        assert [each.requested for each in other.timeline.pending_writes()] == [pending.requested]
+
+    in_last_attempt(table, act)
+    assert {OWN, OTHER} <= set(held(table))
+    assert reserved(table) == []
+
+
+@pytest.mark.parametrize(("table_type", "service"), [(COW, "cluster"), (MOR, "cluster"), (MOR, "compact")])
+def test_services_plan_nothing_where_it_writes(table_type: str, service: str) -> None:
+    table = filled(table_type=table_type)
+    quiet = {**WITHOUT_SERVICES, **NEW_FILE_GROUPS}
+    for key in "mn":
+        table.insert(rides((key, "oslo", 2, 2.0), (key, "rome", 2, 2.0)), options=quiet)
+    table.upsert(rides(("m", "oslo", 3, 3.0), ("m", "rome", 3, 3.0)), options=quiet)
+
+    def act(other: Table) -> None:
+        other = while_it_sleeps(other, lambda _: None)
+        assert getattr(other, service)(options={WAIT: "1000"})
+        assert 0.9 < slept(other) < 3
+        latest = other.timeline.latest_write()
+        assert latest is not None
+        written = {stat.partition for stat in store_of(other).commit_metadata(latest).stats}
+        assert "oslo" in written
+        assert "rome" not in written
+
+    in_last_attempt(table, act, upserting(OWN, options={**TWICE, **WITHOUT_SERVICES}))
+    assert OWN in held(table)
+    assert len(table.timeline.rolled_back) == 1, "the last attempt did not lose"
+
+
+def test_a_write_that_reads_the_whole_table_reserves_it() -> None:
+    table = filled()
+
+    def act(other: Table) -> None:
+        with pytest.raises(ReservedError, match="goes first in the whole table"):
+            other.upsert(rides(OTHER), options=ONCE)
+
+    in_last_attempt(table, act, lambda writer: writer.update("fare > 0", {"fare": 7.0}, options=TWICE))
+    assert {fare for *_, fare in held(table)} == {7.0}
+
+
+class Last(threading.Thread):
+    """A write in a thread, which stands still in its last attempt until it is told to go on."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(daemon=True)
+        self._table = table
+        self._stands, self._may_go_on = threading.Event(), threading.Event()
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        def stand_still(_: Table) -> None:
+            self._stands.set()
+            self._may_go_on.wait(WAIT_SECONDS)
+
+        try:
+            in_last_attempt(self._table, stand_still)
+        except Exception as error:  # looked at when the thread is over
+            self.error = error
+
+    def begin(self) -> None:
+        self.start()
+        assert self._stands.wait(WAIT_SECONDS)
+
+    def finish(self) -> None:
+        self._may_go_on.set()
+        self.join(WAIT_SECONDS)
+
+
+@kinds
+@pytest.mark.parametrize("retries", ["0", "1"])
+def test_others_wait_for_it_and_commit_after_it(table_type: str, version: int, retries: str) -> None:
+    table = filled(table_type=table_type, version=version)
+    first = Last(table)
+    first.begin()
+    second = while_it_sleeps(table, lambda _: first.finish())
+    options = {**OPTIMISTIC, RETRIES: retries, WAIT: "5000"}
+    if retries == "0":
+        second.insert(
+            rides(("n", "rome", 1, 1.0)), options={**options, "hoodie.parquet.small.file.limit": "0"}
+        )
+    else:
+        second.upsert(rides(("b", "rome", 7, 7.0)), options=options)
+    assert first.error is None
+    assert OWN in held(table)
+    assert 0.2 < slept(second) < 3
+
+
+def test_a_second_one_that_has_lost_too_begins_after_the_first() -> None:
+    table = filled()
+    first = Last(table)
+    first.begin()
+    begun: list[int] = []
+
+    def let_go(other: Table) -> None:
+        begun.append(len(other.timeline.pending_writes()))
+        first.finish()
+
+    second = while_it_sleeps(table, let_go, after=1.0)
+    second.upsert(rides(("b", "rome", 7, 7.0)), options={**TWICE, WAIT: "600"})
+    assert first.error is None
+    assert begun == [1], "its last attempt had not begun while the first one was at work"
+    assert {OWN, ("b", "rome", 7, 7.0)} <= set(held(table))
+
+
+def test_nobody_waits_for_one_whose_process_died(tmp_path: Path) -> None:
+    table = table_at(tmp_path / "rides", COW)
+    first = Last(table)
+    first.begin()
+    (lock,) = (tmp_path / "rides" / LOCK_FOLDER).glob("*.service")
+    lock.unlink()
+    lock.touch()
+    table.upsert(rides(RIVAL), options=ONCE)
+    assert reserved(table) == [], "the next writer clears it away"
+    first.finish()
+    assert isinstance(first.error, LostRaceError)
+    assert RIVAL in held(table)
+
+
+def test_one_that_stands_still_until_its_heartbeat_expires_cannot_commit_after_others() -> None:
+    table = filled()
+    first = Last(table)
+    first.begin()
+    late = while_it_sleeps(table, lambda _: None)
+    late._context.clock.sleep(300)
+    late.upsert(rides(RIVAL), options=ONCE)
+    first.finish()
+    assert isinstance(first.error, ConflictError)
+    assert RIVAL in held(table)
+
+
+def test_a_reservation_that_is_cut_short_keeps_nobody_away() -> None:
+    table = filled()
+
+    def act(other: Table) -> None:
+        (time,) = reserved(other)
+        other._context.storage.put(f"{LOCK_FOLDER}/{time}{RESERVED_SUFFIX}", b'{"parti')
+        other.upsert(rides(RIVAL), options=ONCE)
+
+    with pytest.raises(LostRaceError):
+        in_last_attempt(table, act)
