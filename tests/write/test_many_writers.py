@@ -32,6 +32,9 @@ FOUND = [
     Plan(KINDS[1], 42, 5, restores=True),
     # A stalled planner of a clustering leased the requested time of a write, which then seemed to be dead.
     Plan(KINDS[0], 9100, 8, follows=True),
+    # A delta commit of the metadata table that was taken back completed after its files were deleted: the
+    # answer to its claim had been lost.
+    Plan(KINDS[0], 20002, 8, restores=True, by_metadata=True),
 ]
 """Simulations that failed once."""
 

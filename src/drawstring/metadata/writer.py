@@ -226,12 +226,15 @@ class MetadataWriter:
         self.store.complete(rollback, encode_rollback(metadata, self.root), fence)
 
     def discard(self, instant: Instant) -> None:
-        """Delete the files of an instant, and take it off the timeline of the metadata table."""
+        """Delete the files of an instant, and take it off the timeline of the metadata table.
+
+        Its process may have decided to complete it, without learning that it had: then it completes first.
+        """
+        if not instant.is_completed and isinstance(completed := self.store.fence(instant), Instant):
+            instant = completed
         self.delete_files(instant.requested)
         if instant.is_completed:
             self.storage.delete([self.store.path(instant)])
-        else:
-            self.store.fence(instant)
         self.store.remove_pending(Instant(instant.requested, Action.DELTA_COMMIT, State.INFLIGHT))
         self.store.forget_claim(Instant(instant.requested, Action.DELTA_COMMIT, State.INFLIGHT))
 
