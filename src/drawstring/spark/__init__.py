@@ -30,8 +30,19 @@ if TYPE_CHECKING:
     from drawstring.spark.format_hook import register
     from drawstring.spark.functions import changes, compact, read, write
     from drawstring.spark.spark_table import SparkTable, table
+    from drawstring.spark.sql.named import table_named
 
-__all__ = ["SparkEngine", "SparkTable", "changes", "compact", "read", "register", "table", "write"]
+__all__ = [
+    "SparkEngine",
+    "SparkTable",
+    "changes",
+    "compact",
+    "read",
+    "register",
+    "table",
+    "table_named",
+    "write",
+]
 
 _MODULES = {
     "SparkEngine": "engine.spark_engine",
@@ -41,6 +52,7 @@ _MODULES = {
     "read": "functions",
     "register": "format_hook",
     "table": "spark_table",
+    "table_named": "sql.named",
     "write": "functions",
 }
 

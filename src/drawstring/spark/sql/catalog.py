@@ -28,7 +28,9 @@ from drawstring.spark.sql.options import (
     table_options,
 )
 from drawstring.spark.sql.peers import Peer, session_of
+from drawstring.spark.sql.procedures.calls import PROCEDURES, call, facts_of
 from drawstring.spark.sql.table import TablePeer, path_of
+from drawstring.spark.sql.table_functions import plan_of_function
 from drawstring.spark.writing.target import Target
 from drawstring.storage import open_storage
 from drawstring.table import Table
@@ -43,6 +45,10 @@ class CatalogPeer(Peer):
             "create": lambda given: _create(json.loads(given[0]), session_of(given[1])),
             "purge": lambda given: _purge(given[0], session_of(given[1])),
             "table": lambda given: TablePeer(session_of(given[1]), json.loads(given[0])),
+            "function": lambda given: plan_of_function(json.loads(given[0]), session_of(given[1])),
+            "procedure": facts_of,
+            "procedures": lambda _: json.dumps(sorted(PROCEDURES)),
+            "call": lambda given: call(json.loads(given[0]), session_of(given[1])),
         }
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import Any, Final
 
+from py4j.java_collections import ListConverter
 from pyspark.sql import SparkSession
 
 from drawstring.spark.reading import planning
 from drawstring.spark.sql.catalog import CatalogPeer
 from drawstring.spark.sql.driver import java, load
+from drawstring.spark.sql.table_functions import FUNCTIONS
 
 CATALOG: Final = "spark.sql.catalog.spark_catalog"
 _OURS: Final = "drawstring.sql.HudiCatalog"
@@ -45,5 +47,8 @@ def install(spark: SparkSession) -> bool:
         )
         return False
     planning.add_strategy(spark, java(spark, "Statements")())
+    gateway: Any = spark.sparkContext._gateway
+    names = ListConverter().convert(list(FUNCTIONS), gateway._gateway_client)
+    java(spark, "TableFunctions").register(spark._jsparkSession, names)
     spark.conf.set(CATALOG, _OURS)
     return True

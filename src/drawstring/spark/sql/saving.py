@@ -11,15 +11,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from drawstring.spark import functions
-from drawstring.spark.sql.driver import java
+from drawstring.spark.sql.named import location_of
 from drawstring.spark.sql.options import PARTITION_PATH
-from drawstring.spark.sql.table import path_of
 
 _PATH: Final = "path"
 _LOCATION: Final = "location"
@@ -42,7 +41,7 @@ def save_as_table(
         ConflictError: another writer was there first; nothing was written.
     """
     save_mode = functions.mode_of(mode)
-    location = location_of(df, name)
+    location = location_of(df.sparkSession, name)
     if location is not None and save_mode == "ignore":
         return
     if location is not None and save_mode == "overwrite":
@@ -71,10 +70,3 @@ def _create(df: DataFrame, name: str, options: Mapping[str, str], partition_by: 
     if partition_by:
         writer = writer.partitionedBy(*[F.col(f"`{each}`") for each in partition_by])
     writer.create()
-
-
-def location_of(df: DataFrame, name: str) -> str | None:
-    """Return the path of a table of Hudi by its name in the catalog, None if there is none."""
-    spark: Any = df.sparkSession
-    found = java(spark, "HudiCatalog").location(spark._jsparkSession, name)
-    return None if found is None else path_of(found)

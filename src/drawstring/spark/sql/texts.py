@@ -3,6 +3,7 @@
 | statement | what happens |
 |---|---|
 | SHOW INDEXES FROM t | the rows come from the table |
+| CALL of an unknown procedure | the nearest names |
 | TIMESTAMP AS OF '20240131120000000' | becomes VERSION AS OF: an instant is no timestamp to Spark |
 """
 
@@ -13,18 +14,18 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from drawstring.base.errors import InvalidError
 from drawstring.spark.errors import analysed
-from drawstring.spark.spark_table import table as open_on_spark
-from drawstring.spark.sql.driver import java
 from drawstring.spark.sql.indexes import SHOWN, shown
-from drawstring.spark.sql.table import path_of
+from drawstring.spark.sql.named import named_table
+from drawstring.spark.sql.procedures.calls import procedure_of
 
 _SHOW_INDEXES: Final = re.compile(
     r"\s*SHOW\s+INDEX(?:ES)?\s+(?:FROM|IN)\s+(?:TABLE\s+)?(\S+?)\s*;?\s*", re.IGNORECASE
 )
+_CALL: Final = re.compile(r"\s*CALL\s+(?:spark_catalog\.)?(?:system\.)?(\w+)\s*\(", re.IGNORECASE)
 _AS_OF_INSTANT: Final = re.compile(
     r"\b(?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+'(\d{14}(?:\d{3})?)'", re.IGNORECASE
 )
@@ -46,7 +47,14 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
             if asks:
                 return show_indexes(spark, asks[1])
             sqlQuery = _AS_OF_INSTANT.sub(r"VERSION AS OF '\1'", sqlQuery)
-        return own_sql(spark, sqlQuery, *args, **kwargs)
+        try:
+            return own_sql(spark, sqlQuery, *args, **kwargs)
+        except AnalysisException as error:
+            called = _CALL.match(sqlQuery)
+            if called and "UNRESOLVED_ROUTINE" in str(error) and is_registered(spark):
+                with analysed():
+                    procedure_of(called[1])
+            raise
 
     SparkSession.sql = sql  # type: ignore[method-assign, assignment]
 
@@ -54,16 +62,4 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
 @analysed()
 def show_indexes(spark: SparkSession, name: str) -> DataFrame:
     """Return the indexes of a table by its name in the catalog."""
-    return spark.createDataFrame([shown(each) for each in opened(spark, name).indexes()], SHOWN)
-
-
-def opened(spark: SparkSession, name: str) -> Any:
-    """Open a table by its name in the catalog, with its database or without.
-
-    Raises:
-        InvalidError: the catalog has no table of Hudi with this name.
-    """
-    found = java(spark, "HudiCatalog").location(spark._jsparkSession, name)
-    if found is None:
-        raise InvalidError(f"The catalog has no Hudi table {name}. SHOW TABLES names those that it has.")
-    return open_on_spark(spark, path_of(found))
+    return spark.createDataFrame([shown(each) for each in named_table(spark, name).table.indexes()], SHOWN)

@@ -30,7 +30,8 @@ from drawstring.spark.format_options import (
     without_path,
 )
 from drawstring.spark.locations import storage_options
-from drawstring.spark.sql.saving import create_empty, location_of
+from drawstring.spark.sql.named import location_of
+from drawstring.spark.sql.saving import create_empty
 from drawstring.spark.writing.target import Target
 from drawstring.storage import open_storage
 from drawstring.write.stream_positions import CommittedPositions, PassedError, Stream, StreamStep
@@ -109,13 +110,13 @@ class TableStreamWriter(DataStreamWriter):
     ) -> StreamingQuery:
         """Start a query that writes to a table of the catalog, which is created if it does not exist."""
         self._set(format, outputMode, partitionBy, queryName, options)
-        location = location_of(self._df, tableName)
+        location = location_of(self._df.sparkSession, tableName)
         if location is None and not self._is_of_drawstring:
             return self._with_partitions().toTable(tableName)
         if location is None:
             self._check_checkpoint(tableName)
             create_empty(self._df, tableName, self._options, self._partition_by)
-            location = location_of(self._df, tableName)
+            location = location_of(self._df.sparkSession, tableName)
         if location is None:
             raise InvalidError(f"{tableName} is no table of Hudi. Give the stream a name that is free.")
         return self._start(location)

@@ -20,8 +20,10 @@ import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.DataType;
@@ -30,7 +32,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /** Spark's own catalog, in which tables with provider hudi are drawstring's. */
-public class HudiCatalog extends DelegatingCatalogExtension {
+public class HudiCatalog extends DelegatingCatalogExtension implements ProcedureCatalog {
     static BiFunction peer;
 
     public static void setPeer(BiFunction given) {
@@ -85,6 +87,19 @@ public class HudiCatalog extends DelegatingCatalogExtension {
         }
     }
 
+    public UnboundProcedure loadProcedure(Identifier name) {
+        return new Procedures(name.name());
+    }
+
+    public Identifier[] listProcedures(String[] namespace) {
+        List names = Calls.list(Calls.ask(peer, "procedures", null));
+        Identifier[] all = new Identifier[names.size()];
+        for (int n = 0; n < all.length; n++) {
+            all[n] = Identifier.of(namespace, (String) names.get(n));
+        }
+        return all;
+    }
+
     public Table alterTable(Identifier name, TableChange[] changes) throws NoSuchTableException {
         CatalogTable entry = entry(name);
         if (entry == null) {
@@ -104,7 +119,14 @@ public class HudiCatalog extends DelegatingCatalogExtension {
         StructType columns = CatalogV2Util.applySchemaChanges(
             table.schema(), PythonUtils.toSeq(Arrays.asList(changes)), Option.apply("hudi"), "ALTER TABLE");
         Calls.ask(table.peer, "alter", columns.json());
-        catalog().alterTableDataSchema(identifier(name), data(columns, table.partitionSchema()));
+        StructType data = data(columns, table.partitionSchema());
+        boolean hasAll = true;
+        for (int n = 0; n < entry.dataSchema().length(); n++) {
+            hasAll = hasAll && data.getFieldIndex(entry.dataSchema().apply(n).name()).isDefined();
+        }
+        if (hasAll) {  // the entry of an older release may have partition columns among the others
+            catalog().alterTableDataSchema(identifier(name), data);
+        }
         return found(name, null);
     }
 
@@ -161,11 +183,21 @@ public class HudiCatalog extends DelegatingCatalogExtension {
 
     /** Returns the location of a table of Hudi by its name in a session, null if there is none. */
     public static String location(SparkSession session, String name) throws Exception {
+        CatalogTable entry = entry(session, name);
+        return entry == null ? null : path(entry);
+    }
+
+    /** Returns the properties of a table of Hudi in the catalog, as JSON; null if there is none. */
+    public static String properties(SparkSession session, String name) throws Exception {
+        CatalogTable entry = entry(session, name);
+        return entry == null ? null : Calls.json(properties(entry));
+    }
+
+    private static CatalogTable entry(SparkSession session, String name) throws Exception {
         TableIdentifier table = session.sessionState().sqlParser().parseTableIdentifier(name);
         String current = session.sessionState().catalog().getCurrentDatabase();
         Object database = table.database().isEmpty() ? current : table.database().get();
-        CatalogTable entry = entry(Identifier.of(new String[] {(String) database}, table.table()));
-        return entry == null ? null : path(entry);
+        return entry(Identifier.of(new String[] {(String) database}, table.table()));
     }
 
     static SessionCatalog catalog() {
@@ -260,12 +292,24 @@ public class HudiCatalog extends DelegatingCatalogExtension {
         return identities;
     }
 
+    /** Returns the columns for Spark's catalog, which expects those of partitions last. */
     private static Column[] columns(Map defined) {
-        StructField[] fields = ((StructType) DataType.fromJson((String) defined.get("schema"))).fields();
-        Column[] columns = new Column[fields.length];
+        StructType all = (StructType) DataType.fromJson((String) defined.get("schema"));
+        List partitions = (List) defined.get("partitioned_by");
+        ArrayList fields = new ArrayList();
+        for (int n = 0; n < all.length(); n++) {
+            if (!partitions.contains(all.apply(n).name())) {
+                fields.add(all.apply(n));
+            }
+        }
+        for (int n = 0; n < partitions.size(); n++) {
+            fields.add(all.apply((String) partitions.get(n)));
+        }
+        Column[] columns = new Column[fields.size()];
         for (int n = 0; n < columns.length; n++) {
-            String comment = fields[n].getComment().isEmpty() ? null : (String) fields[n].getComment().get();
-            columns[n] = Column.create(fields[n].name(), fields[n].dataType(), fields[n].nullable(), comment, null);
+            StructField field = (StructField) fields.get(n);
+            String comment = field.getComment().isEmpty() ? null : (String) field.getComment().get();
+            columns[n] = Column.create(field.name(), field.dataType(), field.nullable(), comment, null);
         }
         return columns;
     }

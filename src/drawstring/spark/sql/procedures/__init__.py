@@ -1,0 +1,1 @@
+"""`CALL`: Hudi's procedures, by their names, parameters and columns."""

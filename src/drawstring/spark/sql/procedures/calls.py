@@ -1,0 +1,77 @@
+"""All procedures by name, and calls of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from drawstring.base.errors import InvalidError
+from drawstring.spark.errors import analysed
+from drawstring.spark.sql.procedures import commits, services, states, tables
+from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows, texts
+
+_FILTER: Final = "filter"
+_NEAR: Final = 3
+
+
+def _help(call: Call) -> Rows:
+    """Return the procedures, or parameters and columns of one."""
+    name = call.text("cmd")
+    if name is None:
+        return [(each,) for each in sorted(PROCEDURES)]
+    found = procedure_of(name)
+    return [(f"{found.name}({found.parameters}) returns {found.columns}",)]
+
+
+PROCEDURES: Final[Mapping[str, Procedure]] = {
+    each.name: each
+    for each in (
+        *commits.PROCEDURES,
+        *services.PROCEDURES,
+        *states.PROCEDURES,
+        *tables.PROCEDURES,
+        Procedure("help", "cmd STRING", "result STRING", _help),
+    )
+}
+
+
+def procedure_of(name: str) -> Procedure:
+    """Return a procedure.
+
+    Raises:
+        InvalidError: there is none of this name.
+    """
+    found = PROCEDURES.get(name.lower())
+    if found is not None:
+        return found
+    near = get_close_matches(name.lower(), PROCEDURES, _NEAR, 0.5)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "CALL help() lists all."
+    raise InvalidError(f"There is no procedure {name}. {hint}")
+
+
+def facts_of(name: str) -> str:
+    """Return what Spark has to know about a procedure to resolve a CALL."""
+    found = procedure_of(name)
+    facts = {"given": found.given.json(), "defaults": found.defaults, "columns": found.result.json()}
+    return json.dumps(facts)
+
+
+def call(asked: Mapping[str, Any], spark: SparkSession) -> str:
+    """Run a procedure and return its rows.
+
+    Args:
+        asked: `name`, and the `values` of the parameters as texts.
+        spark: the session.
+    """
+    procedure = procedure_of(asked["name"])
+    with analysed():
+        called = Call(spark, procedure, asked["values"])
+        rows: Rows = list(procedure.run(called))
+        condition = called.text(_FILTER) if _FILTER in procedure.given.names else None
+        if condition is not None and rows:
+            rows = spark.createDataFrame(rows, procedure.result).where(condition).collect()
+        return json.dumps(texts(rows))

@@ -1,0 +1,283 @@
+"""Procedures that run table services, and show what they did or plan to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from drawstring.base.errors import InvalidError
+from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
+from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
+from drawstring.formats.metadata.commit import decode_compaction_plan
+from drawstring.formats.metadata.rollback import decode_rollback
+from drawstring.model.instant import Action, Instant
+from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
+
+_SCHEDULE: Final = "schedule"
+_EXECUTE: Final = "execute"
+_BOTH: Final = ("run", "scheduleandexecute")
+_COMPACTION: Final = "timestamp STRING, operation_size INT, state STRING"
+_CLUSTERING: Final = "timestamp STRING, input_group_size INT, state STRING, involved_partitions STRING"
+_VERSION: Final = 2
+
+
+def _operation(call: Call, default: str) -> str:
+    """Return what `op` says: run, schedule, execute or both."""
+    if call.text("timestamp") or call.text("instants"):
+        return _EXECUTE
+    operation = (call.text("op") or default).lower()
+    if operation not in (_SCHEDULE, _EXECUTE, *_BOTH):
+        raise InvalidError(
+            f"There is no op {operation}. Use schedule, execute or scheduleAndExecute (run is the same)."
+        )
+    return operation
+
+
+def _wanted(call: Call, pending: Sequence[str]) -> list[str]:
+    """Return the pending instants to run: those that are named, or all up to the limit."""
+    named = call.names("instants") or [each for each in (call.text("timestamp"),) if each]
+    if unknown := [each for each in named if each not in pending]:
+        raise InvalidError(f"Nothing is pending at {unknown[0]}; there is {', '.join(pending) or 'nothing'}.")
+    return named or list(pending)[: call.number("limit")]
+
+
+def _newest_first(instants: Sequence[Instant]) -> list[Instant]:
+    return sorted(instants, key=lambda each: each.requested, reverse=True)
+
+
+def run_compaction(call: Call) -> Rows:
+    """Schedule and run compactions."""
+    operation, done = _operation(call, "run"), []
+    options = call.options
+    if operation != _EXECUTE:
+        scheduled = call.table.schedule_compaction(options=options)
+        done = [] if scheduled is None else [scheduled]
+    else:
+        pending = call.table.timeline.pending_of(Action.COMPACTION)
+        done = _wanted(call, sorted(each.requested for each in pending))
+    if operation != _SCHEDULE:
+        for instant in done:
+            call.table.compact(instant, options=options)
+    return [row for row in _compactions(call) if row[0] in done]
+
+
+def _compactions(call: Call) -> Iterator[Sequence[Any]]:
+    """Yield the compactions of the active timeline, newest first."""
+    facts = call.table._facts()
+    pending = facts.timeline.pending_of(Action.COMPACTION)
+    completed = facts.timeline.completed_of(Action.COMMIT) if facts.config.is_merge_on_read else ()
+    for instant in _newest_first([*pending, *completed]):
+        content = facts.store.read_requested(instant)
+        if content:
+            operations = decode_compaction_plan(content).operations
+            yield instant.requested, len(operations), str(instant.state.name)
+
+
+def show_compaction(call: Call) -> Rows:
+    """Return the compactions of the active timeline, newest first."""
+    return call.limited(_compactions(call))
+
+
+def run_clustering(call: Call) -> Rows:
+    """Schedule and run clusterings."""
+    options = dict(call.options)
+    if order := call.names("order"):
+        options["hoodie.clustering.plan.strategy.sort.columns"] = ",".join(order)
+    if strategy := call.text("order_strategy"):
+        options["hoodie.layout.optimize.strategy"] = strategy
+    if pattern := call.text("partition_regex_pattern"):
+        options["hoodie.clustering.plan.strategy.partition.regex.pattern"] = pattern
+    partitions = call.names("selected_partitions")
+    if predicate := call.text("predicate"):
+        partitions = _partitions_where(call, predicate)
+        if not partitions:
+            return []
+    operation = _operation(call, "run")
+    if operation != _EXECUTE:
+        scheduled = call.table.schedule_clustering(partitions=partitions or None, options=options)
+        done = [] if scheduled is None else [scheduled]
+    else:
+        pending = call.table.timeline.pending_of(Action.CLUSTERING)
+        done = _wanted(call, sorted(each.requested for each in pending))
+    if operation != _SCHEDULE:
+        for instant in done:
+            call.table.cluster(instant, options=options)
+    return [row for row in _clusterings(call) if row[0] in done]
+
+
+def _partitions_where(call: Call, predicate: str) -> list[str]:
+    """Return the partitions whose values meet a condition."""
+    tasks = call.table.scan(where=predicate).tasks()
+    return sorted({task.file_slice.partition for task in tasks if hasattr(task, "file_slice")})
+
+
+def _clusterings(call: Call) -> Iterator[Sequence[Any]]:
+    """Yield the clusterings of the active timeline, newest first."""
+    facts, names = call.table._facts(), call.flag("show_involved_partition")
+    pending = facts.timeline.pending_of(Action.CLUSTERING)
+    completed = facts.timeline.completed_of(Action.REPLACE_COMMIT)
+    for instant in _newest_first([*pending, *completed]):
+        if instant.is_completed and facts.store.commit_metadata(instant).operation != "CLUSTER":
+            continue
+        groups = decode_clustering_plan(facts.store.read_requested(instant)).groups
+        paths = sorted({each.partition for group in groups for each in group.slices})
+        shown = ",".join(paths) if names else "*"
+        yield instant.requested, len(groups), str(instant.state.name), shown
+
+
+def show_clustering(call: Call) -> Rows:
+    """Return the clusterings of the active timeline, newest first."""
+    return call.limited(_clusterings(call))
+
+
+def run_clean(call: Call) -> Rows:
+    """Clean the table."""
+    options = dict(call.options)
+    for name, key in (
+        ("clean_policy", "hoodie.clean.policy"),
+        ("trigger_strategy", "hoodie.clean.trigger.strategy"),
+        ("trigger_max_commits", "hoodie.clean.trigger.max.commits"),
+    ):
+        if (value := call.text(name)) is not None:
+            options[key] = value
+    result = call.table.clean(
+        retain_commits=call.number("retain_commits"),
+        retain_versions=call.number("file_versions_retained"),
+        retain_hours=call.number("hours_retained"),
+        options=options,
+    )
+    if not result.changed:
+        return []
+    millis = int(result.seconds * 1000)
+    return [(result.instant, millis, result.files, result.earliest_retained, None, _VERSION)]
+
+
+def show_cleans(call: Call) -> Rows:
+    """Return the completed cleans of the active timeline, newest first."""
+    facts = call.table._facts()
+
+    def rows() -> Iterator[Sequence[Any]]:
+        for instant in _newest_first(facts.timeline.completed_of(Action.CLEAN)):
+            clean = decode_clean(facts.store.read(instant))
+            files = sum(len(each.deleted) for each in clean.partitions.values())
+            begin = (instant.requested, instant.completed, str(instant.action), clean.started, clean.millis)
+            yield (*begin, files, clean.earliest, clean.last_completed, _VERSION)
+
+    return call.limited(rows())
+
+
+def show_clean_plans(call: Call) -> Rows:
+    """Return the plans of the cleans of the active timeline, newest first."""
+    facts = call.table._facts()
+    cleans = [each for each in facts.timeline.instants if each.action is Action.CLEAN]
+
+    def rows() -> Iterator[Sequence[Any]]:
+        for instant in _newest_first(cleans):
+            plan = decode_clean_plan(facts.store.read_requested(instant))
+            earliest = None if plan.earliest is None else plan.earliest.requested
+            begin = (instant.requested, str(instant.state.name), str(instant.action), earliest)
+            sizes = (len(plan.files), len(plan.partitions_to_delete))
+            yield (*begin, plan.last_completed, plan.policy, _VERSION, *sizes, None)
+
+    return call.limited(rows())
+
+
+def show_rollbacks(call: Call) -> Rows:
+    """Return the completed rollbacks of the active timeline, newest first."""
+    facts = call.table._facts()
+
+    def rows() -> Iterator[Sequence[Any]]:
+        for instant in _newest_first(facts.timeline.completed_of(Action.ROLLBACK)):
+            done = decode_rollback(facts.store.read(instant), facts.storage.spec.uri)
+            files = sum(len(each.deleted) for each in done.stats)
+            yield done.instant, instant.requested, files, int(done.seconds * 1000), len(done.stats)
+
+    return call.limited(rows())
+
+
+def archive_commits(call: Call) -> Rows:
+    """Archive the timeline; 0 stands for success."""
+    call.table.archive(
+        min_commits=call.number("min_commits"), max_commits=call.number("max_commits"), options=call.options
+    )
+    return [(0,)]
+
+
+def run_ttl(call: Call) -> Rows:
+    """Delete the partitions that are older than their time to live."""
+    options = dict(call.options)
+    if policy := call.text("ttl_policy"):
+        options["hoodie.partition.ttl.management.strategy.type"] = policy
+    before = {each.partition for each in call.table.file_slices()}
+    call.table.expire_partitions(retain_days=call.number("retain_days"), options=options)
+    return [(path,) for path in sorted(before - {each.partition for each in call.table.file_slices()})]
+
+
+PROCEDURES: Final = (
+    Procedure(
+        "run_compaction",
+        "op STRING!, table STRING, path STRING, timestamp BIGINT, options STRING, instants STRING, limit INT",
+        _COMPACTION,
+        run_compaction,
+    ),
+    Procedure("show_compaction", "table STRING, path STRING, limit INT=20", _COMPACTION, show_compaction),
+    Procedure(
+        "run_clustering",
+        "table STRING, path STRING, predicate STRING, order STRING, show_involved_partition BOOLEAN=false,"
+        " op STRING, order_strategy STRING, options STRING, instants STRING, selected_partitions STRING,"
+        " partition_regex_pattern STRING, limit INT",
+        _CLUSTERING,
+        run_clustering,
+    ),
+    Procedure(
+        "show_clustering",
+        "table STRING, path STRING, limit INT=20, show_involved_partition BOOLEAN=false",
+        _CLUSTERING,
+        show_clustering,
+    ),
+    Procedure(
+        "run_clean",
+        "table STRING!, schedule_in_line BOOLEAN=true, clean_policy STRING, retain_commits INT,"
+        " hours_retained INT, file_versions_retained INT, trigger_strategy STRING, trigger_max_commits INT,"
+        " options STRING",
+        "start_clean_time STRING, time_taken_in_millis BIGINT, total_files_deleted INT,"
+        " earliest_commit_to_retain STRING, bootstrap_part_metadata STRING, version INT",
+        run_clean,
+    ),
+    Procedure(
+        "show_cleans",
+        "table STRING!, limit INT=10, showArchived BOOLEAN=false, filter STRING",
+        "clean_time STRING, state_transition_time STRING, action STRING, start_clean_time STRING,"
+        " time_taken_in_millis BIGINT, total_files_deleted INT, earliest_commit_to_retain STRING,"
+        " last_completed_commit_timestamp STRING, version INT",
+        show_cleans,
+    ),
+    Procedure(
+        "show_clean_plans",
+        "table STRING!, limit INT=10, showArchived BOOLEAN=false, filter STRING",
+        "plan_time STRING, state STRING, action STRING, earliest_instant_to_retain STRING,"
+        " last_completed_commit_timestamp STRING, policy STRING, version INT, total_partitions_to_clean INT,"
+        " total_partitions_to_delete INT, extra_metadata STRING",
+        show_clean_plans,
+    ),
+    Procedure(
+        "show_rollbacks",
+        "table STRING!, limit INT=10",
+        "instant STRING, rollback_instant STRING, total_files_deleted INT, time_taken_in_millis BIGINT,"
+        " total_partitions INT",
+        show_rollbacks,
+    ),
+    Procedure(
+        "archive_commits",
+        "table STRING, path STRING, min_commits INT=20, max_commits INT=30, retain_commits INT=10,"
+        " enable_metadata BOOLEAN=true",
+        "result INT",
+        archive_commits,
+    ),
+    Procedure(
+        "run_ttl",
+        "table STRING!, ttl_policy STRING, retain_days INT, options STRING",
+        "deleted_partitions STRING",
+        run_ttl,
+    ),
+)

@@ -1,0 +1,200 @@
+"""`CALL`: Hudi's procedures by their names, parameters and columns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import Row, SparkSession
+
+import drawstring.spark
+from drawstring.base.errors import InvalidError
+from drawstring.spark.sql.procedures.calls import PROCEDURES
+from tests.support.sql import Ask
+
+pytestmark = pytest.mark.spark
+
+SIGNATURES = json.loads((Path(__file__).parent / "procedures_of_hudi.json").read_text())
+
+
+@pytest.fixture
+def rides(sql: Ask) -> None:
+    sql(
+        "CREATE TABLE rides (id INT, fare DOUBLE, ts BIGINT, city STRING) USING hudi PARTITIONED BY (city)"
+        " TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts', type = 'mor',"
+        " 'hoodie.compact.inline' = 'false', 'hoodie.clean.automatic' = 'false')"
+    )
+    sql("INSERT INTO rides VALUES (1, 1.5, 1, 'oslo'), (2, 2.5, 1, 'lima')")
+    sql("UPDATE rides SET fare = 9.5, ts = 2 WHERE id = 1")
+
+
+def called(session: SparkSession, procedure: str, **values: Any) -> list[Row]:
+    given = ", ".join(f"{name} => {value!r}" for name, value in values.items())
+    return session.sql(f"CALL {procedure}({given})").collect()
+
+
+@pytest.mark.parametrize("name", sorted(PROCEDURES))
+def test_a_procedure_has_the_parameters_and_columns_that_hudi_gives_it(name: str) -> None:
+    procedure = PROCEDURES[name]
+    given = [[each.name, each.dataType.simpleString()] for each in procedure.given]
+    result = [[each.name, each.dataType.simpleString()] for each in procedure.result]
+    assert given == [each[:2] for each in SIGNATURES[name]["parameters"]]
+    assert procedure.required == [each[0] for each in SIGNATURES[name]["parameters"] if each[2]]
+    assert result == SIGNATURES[name]["output"]
+
+
+@pytest.mark.usefixtures("rides")
+def test_commits_are_shown(session: SparkSession) -> None:
+    update, insert = called(session, "show_commits", table="rides")
+    assert (insert.action, insert.total_records_written, insert.total_files_added) == ("deltacommit", 2, 2)
+    assert (update.total_files_updated, update.total_update_records_written) == (1, 1)
+    assert len(called(session, "show_commits", table="lake.rides", limit=1)) == 1
+    files = called(session, "show_commits_metadata", table="rides")
+    assert sorted((row.partition, row.num_writes) for row in files) == [
+        ("city=lima", 1),
+        ("city=oslo", 1),
+        ("city=oslo", 1),
+    ]
+    one = {"table": "rides", "instant_time": insert.commit_time}
+    assert {row.partition_path for row in called(session, "show_commit_files", **one)} == {
+        "city=lima",
+        "city=oslo",
+    }
+    assert [row.total_records_inserted for row in called(session, "show_commit_partitions", **one)] == [1, 1]
+    assert called(session, "show_commit_write_stats", **one)[0].total_records_written == 2
+    extra = called(session, "show_commit_extra_metadata", table="rides", metadata_key="schema")
+    assert extra[0].instant_time == update.commit_time
+    with pytest.raises(InvalidError, match="There is no commit 2020"):
+        called(session, "show_commit_files", table="rides", instant_time="2020")
+
+
+@pytest.mark.usefixtures("rides")
+def test_services_run(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
+    [planned] = called(session, "run_compaction", op="schedule", table="rides")
+    assert (planned.operation_size, planned.state) == (1, "REQUESTED")
+    [done] = called(
+        session, "run_compaction", op="run", path=f"{tmp_path}/lake/rides", timestamp=planned.timestamp
+    )
+    assert (done.timestamp, done.state) == (planned.timestamp, "COMPLETED")
+    assert called(session, "show_compaction", table="rides") == [done]
+    sql("UPDATE rides SET fare = 10.5, ts = 3 WHERE id = 1")
+    called(session, "run_compaction", op="run", table="rides")
+    [clustered] = called(
+        session,
+        "run_clustering",
+        table="rides",
+        predicate="city = 'oslo'",
+        order="fare",
+        show_involved_partition=True,
+    )
+    assert (clustered.state, clustered.involved_partitions) == ("COMPLETED", "city=oslo")
+    assert called(session, "show_clustering", table="rides")[0].timestamp == clustered.timestamp
+    [cleaned] = called(
+        session,
+        "run_clean",
+        table="rides",
+        clean_policy="KEEP_LATEST_FILE_VERSIONS",
+        file_versions_retained=1,
+    )
+    assert cleaned.total_files_deleted > 0
+    assert called(session, "show_cleans", table="rides")[0].total_files_deleted == cleaned.total_files_deleted
+    assert called(session, "show_clean_plans", table="rides")[0].state == "COMPLETED"
+    assert [row.result for row in called(session, "archive_commits", table="rides")] == [0]
+    assert sql("SELECT id, fare FROM rides") == [(1, 10.5), (2, 2.5)]
+
+
+@pytest.mark.usefixtures("rides")
+def test_a_table_goes_back_to_a_savepoint(session: SparkSession, sql: Ask) -> None:
+    newest = called(session, "show_commits", table="rides")[0].commit_time
+    assert called(session, "create_savepoint", table="rides", commit_time=newest)[0][0] is True
+    assert [row.savepoint_time for row in called(session, "show_savepoints", table="rides")] == [newest]
+    sql("DELETE FROM rides WHERE id = 2")
+    called(session, "rollback_to_savepoint", table="rides", instant_time=newest)
+    assert sql("SELECT id FROM rides") == [(1,), (2,)]
+    called(session, "delete_savepoint", table="rides", instant_time=newest)
+    assert called(session, "show_savepoints", table="rides") == []
+    sql("DELETE FROM rides WHERE id = 2")
+    called(
+        session,
+        "rollback_to_instant",
+        table="rides",
+        instant_time=called(session, "show_commits", table="rides")[0][0],
+    )
+    assert sql("SELECT id FROM rides") == [(1,), (2,)]
+
+
+@pytest.mark.usefixtures("rides")
+def test_timeline_files_and_properties_are_shown(session: SparkSession, sql: Ask) -> None:
+    timeline = called(session, "show_timeline", table="rides", filter="action = 'deltacommit'")
+    assert [(row.state, row.timeline_type) for row in timeline] == [("COMPLETED", "ACTIVE")] * 2
+    slices = called(session, "show_fsview_latest", table="rides", partition_path="city=oslo")
+    assert [(row.num_delta_files, row.delta_size_compaction_scheduled) for row in slices] == [(1, 0)]
+    assert len(called(session, "show_fsview_all", table="rides")) == 2
+    assert called(session, "stats_file_sizes", table="rides")[-1].num_files == 2
+    assert called(session, "stats_wa", table="rides")[-1].total_written == 3
+    properties = dict(called(session, "show_table_properties", table="rides", limit=100))
+    assert properties["hoodie.table.name"] == "rides"
+    sql("CREATE INDEX record_index ON rides (id)")
+    assert len(called(session, "show_metadata_table_partitions", table="rides")) == 2
+    assert len(called(session, "show_metadata_table_files", table="rides", partition="city=oslo")) == 2
+    assert called(session, "validate_metadata_table_files", table="rides") == []
+    assert called(session, "repair_add_partition_meta", table="rides") == []
+
+
+@pytest.mark.usefixtures("rides")
+def test_rows_are_dropped_and_copied(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
+    called(session, "copy_to_temp_view", table="rides", view_name="copy", replace=True)
+    assert sql("SELECT id FROM copy") == [(1,), (2,)]
+    called(session, "drop_partition", table="rides", partition="city=oslo")
+    assert sql("SELECT id FROM rides") == [(2,)]
+    called(session, "export_instants", table="rides", local_folder=str(tmp_path))
+    assert len(list(tmp_path.glob("*.deltacommit"))) == 2
+    called(session, "truncate_table", table="rides")
+    assert sql("SELECT id FROM rides") == []
+
+
+def test_a_wrong_call_says_what_is_right(session: SparkSession, sql: Ask) -> None:
+    with pytest.raises(AnalysisException, match=r"no procedure show_comits\. Did you mean show_commits"):
+        called(session, "show_comits", table="rides")
+    with pytest.raises(InvalidError, match="CALL show_commits needs table"):
+        called(session, "show_commits")
+    with pytest.raises(InvalidError, match="no Hudi table nowhere"):
+        called(session, "show_commits", table="nowhere")
+    assert ("show_commits",) in sql("CALL help()")
+    assert "limit INT" in sql("CALL help(cmd => 'show_commits')")[0][0]
+
+
+@pytest.mark.usefixtures("rides")
+def test_functions_are_tables(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
+    assert sql("SELECT id, fare FROM hudi_table_changes('rides', 'latest_state', 'earliest')") == [
+        (1, 9.5),
+        (2, 2.5),
+    ]
+    changes = session.sql("SELECT * FROM hudi_table_changes('rides', 'cdc', 'earliest')").collect()
+    assert sorted(row.op for row in changes) == ["i", "i", "u"]
+    assert sql(f"SELECT id FROM hudi_query('{tmp_path}/lake/rides', 'read_optimized') WHERE fare > 2") == [
+        (2,)
+    ]
+    timeline = "SELECT action, state, total_records_written FROM hudi_query_timeline('rides', 'true')"
+    assert sql(timeline) == [("deltacommit", "COMPLETED", 1), ("deltacommit", "COMPLETED", 2)]
+    files = "SELECT Partition_Path, Log_File_Count FROM hudi_filesystem_view('rides', 'city=o*')"
+    assert sql(files) == [("city=oslo", 1)]
+    sql("CREATE INDEX record_index ON rides (id)")
+    assert sql("SELECT key, size(filesystemMetadata) FROM hudi_metadata('rides') WHERE type = 2") == [
+        ("city=lima", 1),
+        ("city=oslo", 2),
+    ]
+    with pytest.raises(AnalysisException, match="takes 3 or 4 arguments"):
+        sql("SELECT * FROM hudi_table_changes('rides')")
+
+
+@pytest.mark.usefixtures("rides")
+def test_a_table_is_opened_by_its_name(session: SparkSession, sql: Ask) -> None:
+    table = drawstring.spark.table_named(session, "lake.rides")
+    assert table.update("city = 'lima'", {"fare": "fare * 2", "ts": "ts + 1"}).updates == 1
+    assert sql("SELECT fare FROM rides WHERE city = 'lima'") == [(5.0,)]
+    with pytest.raises(InvalidError, match="no Hudi table nowhere"):
+        drawstring.spark.table_named(session, "nowhere")
