@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from sphinx.ext.autodoc.mock import _MockModule
+
 import drawstring
 from drawstring.cli.app import build
 
@@ -24,6 +26,7 @@ myst_heading_anchors = 3
 myst_links_external_new_tab = False
 
 autodoc_mock_imports = ["pyspark", "py4j", "pandas"]
+_MockModule.__version__ = "4.0.0"  # what drawstring.spark asks of PySpark
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 python_use_unqualified_type_names = True
