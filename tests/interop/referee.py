@@ -5,6 +5,7 @@ one line on standard output. Rows do not travel in the lines: they are Parquet f
 
     {"do": "read", "table": T, "options": {...}, "columns": [...], "to": FOLDER}
     {"do": "write", "table": T, "rows": FILE, "options": {...}}
+    {"do": "stream", "table": T, "source": FOLDER, "columns": DDL, "checkpoint": FOLDER, "options": {...}}
     {"do": "timeline", "table": T}   answers "instants": [[requested, completed, action, state]]
     {"do": "compact", "table": T, "options": {...}}   answers "instant": TIME, or null for none
     {"do": "service", "table": T, "what": NAME, "instant": TIME, "run": BOOL, "options": {...}}   likewise
@@ -68,6 +69,14 @@ class Referee:
     def write(self, request):
         rows = self.spark.read.parquet(request["rows"])
         rows.write.format("hudi").options(**request["options"]).mode("append").save(request["table"])
+        return {}
+
+    def stream(self, request):
+        """Stream the Parquet files of a folder, one a batch, until all are written."""
+        rows = self.spark.readStream.schema(request["columns"]).option("maxFilesPerTrigger", 1)
+        writer = rows.parquet(request["source"]).writeStream.format("hudi").options(**request["options"])
+        writer = writer.option("checkpointLocation", request["checkpoint"]).trigger(availableNow=True)
+        writer.start(request["table"]).awaitTermination()
         return {}
 
     def timeline(self, request):
@@ -184,7 +193,7 @@ class Referee:
 
 def serve(referee: Referee, answers: TextIO) -> None:
     """Answer requests until standard input ends."""
-    names = ("read", "write", "timeline", "files", "compact", "service", "change_version")
+    names = ("read", "write", "stream", "timeline", "files", "compact", "service", "change_version")
     actions = {name: getattr(referee, name) for name in names}
     print(json.dumps({"ok": True}), file=answers, flush=True)
     for line in sys.stdin:

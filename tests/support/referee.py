@@ -102,6 +102,19 @@ class Referee:
         pq.write_table(rows, file, store_schema=False)
         self._ask(do="write", table=table, rows=str(file), options={**self._options, **options})
 
+    def stream(
+        self, table: str, source: str, columns: str, checkpoint: str, options: Mapping[str, str]
+    ) -> None:
+        """Stream the files of a folder into a table with real Hudi, one a batch, until all are written."""
+        self._ask(
+            do="stream",
+            table=table,
+            source=source,
+            columns=columns,
+            checkpoint=checkpoint,
+            options={**self._options, **options},
+        )
+
     def timeline(self, table: str) -> list[tuple[str, str | None, str, str]]:
         """Return requested time, completion time, action and state of all instants."""
         return [tuple(instant) for instant in self._ask(do="timeline", table=table)["instants"]]
