@@ -11,9 +11,9 @@ from bench.tables import markdown
 
 TIMELINE_STEPS = ("open", "plan", "recent", "upsert", "plan_clean", "schedule")
 METADATA_STEPS = (
-    "plan_listed", "plan_first", "plan_named", "point_named", "load_plain", "load_files", "load_indexes",
-    "change_plain", "change_files", "change_indexes", "find_plain", "find_indexes", "keys_simple",
-    "keys_bloom", "keys_record_index", "keys_bucket", "narrow_unsorted", "narrow_clustered",
+    "plan_listed", "plan_first", "plan_named", "tasks_named", "point_named", "load_plain", "load_files",
+    "load_indexes", "change_plain", "change_files", "change_indexes", "find_plain", "find_indexes",
+    "keys_simple", "keys_bloom", "keys_record_index", "keys_bucket", "narrow_unsorted", "narrow_clustered",
 )  # fmt: skip
 STEPS = (
     "bulk_insert", "bulk_insert_bare", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2",

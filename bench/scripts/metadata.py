@@ -6,6 +6,7 @@ in each partition, of a table with buckets. Each step is done three times, by a 
     plan_listed       the tasks of a snapshot, by listing the storage
     plan_first        the same by the metadata table, once, before this process has read it
     plan_named        the same again
+    tasks_named       the same, with each task taken once, as by a query of all rows
     point_named       one record by its key and its partition
 
 The rides of the data, copy on write, in tables without a metadata table (`plain`), with the list of files
@@ -80,6 +81,7 @@ def many_files(path: str) -> None:
     again("plan_listed", lambda: len(opened(path, is_plain=True).scan().tasks()))
     step("plan_first", lambda: len(opened(path).scan().tasks()))
     again("plan_named", lambda: len(opened(path).scan().tasks()))
+    again("tasks_named", lambda: sum(1 for _ in opened(path).scan().tasks()))
     where = "id = '12' and place = 'p12'"
     again("point_named", lambda: opened(path).scan(["ts"], where=where).to_arrow().num_rows)
     shutil.rmtree(path)

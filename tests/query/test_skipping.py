@@ -14,10 +14,12 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.config.table.config import MergeMode
 from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.metadata import listing
 from drawstring.metadata.listing import knows_later_writes
 from drawstring.metadata.metadata_table import open_metadata_table
+from drawstring.query.candidates import Candidate
 from drawstring.query.pruning import Partition
-from drawstring.query.skipping import Candidate
+from drawstring.query.scan import Scan
 from drawstring.query.snapshot import query_of
 from drawstring.table import Table
 from tests.support.merge_tables import PARTIAL, set_properties
@@ -128,9 +130,16 @@ def texts(rows: pa.Table) -> list[str]:
     return sorted(map(str, rows.to_pylist()))
 
 
+def read_by(scan: Scan) -> tuple[Any, ...]:
+    """Return what a query reads and what it skips."""
+    return [(task.file_slice, task.partition_values) for task in scan.tasks()], scan.explain()
+
+
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 8), (MOR, 9)])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 20))])
-def test_skipping_changes_no_rows_of_any_query(table_type: str, version: int, seed: int) -> None:
+def test_skipping_changes_no_rows_of_any_query(
+    table_type: str, version: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = random.Random(f"{seed}-{table_type}-{version}")
     table = random_table(chance, table_type, version)
     whole = by_metadata(table, skips_data=False)
@@ -149,6 +158,10 @@ def test_skipping_changes_no_rows_of_any_query(table_type: str, version: int, se
             expected = getattr(whole, name)(*arguments, where=where, **how)
             assert texts(found.to_arrow()) == texts(expected.to_arrow()), (name, how, where)
             skipped += len(expected.tasks()) - len(found.tasks())
+            with monkeypatch.context() as patched:
+                patched.setattr(listing, "_MANY_FILES", 0)
+                in_columns = getattr(table, name)(*arguments, where=where, **how)
+                assert read_by(in_columns) == read_by(found), (name, how, where)
     assert skipped > 0
 
 

@@ -12,15 +12,17 @@ began with.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import Clock, SystemClock
 from drawstring.base.errors import DrawstringError, MetadataTableError, UnsupportedError
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.view.file_columns import FileColumns
 from drawstring.filegroups.view.file_groups import listing_of
 from drawstring.filegroups.view.listing import Listing
 from drawstring.merge.versions import flat
@@ -38,6 +40,9 @@ _ATTEMPTS = 2
 
 _FEW = 4
 """Number of partitions that are looked up in a long list before all files are read."""
+
+_MANY_FILES = 1000
+"""Number of files that are sliced faster in columns than one file group after the other."""
 
 _LONG_BYTES = 1 << 20
 """Size of the base file of a list that is better looked up than read."""
@@ -71,6 +76,18 @@ class NamedFiles:
         rows = self._rows(partition or ROOT_PARTITION)
         pairs = zip(rows.column(NAME).to_pylist(), rows.column(SIZE).to_pylist(), strict=True)
         return [FileStatus(join_path(partition, name), size) for name, size in pairs]
+
+    def columns(self, partitions: Sequence[str]) -> FileColumns | None:
+        """Return the files of many partitions; None if these have few files."""
+        ranges = [self._ranges.get(path or ROOT_PARTITION, (0, 0)) for path in partitions]
+        ends, starts = np.array(ranges, np.int64).reshape(-1, 2).T
+        counts = ends - starts
+        if counts.sum() < _MANY_FILES:
+            return None
+        numbers = np.repeat(np.arange(len(partitions)), counts)
+        rows = np.arange(counts.sum()) + (starts - (np.cumsum(counts) - counts))[numbers]
+        files = self._files.take(pa.array(rows))
+        return FileColumns(partitions, numbers, flat(files.column(NAME)), flat(files.column(SIZE)).to_numpy())
 
     def _rows(self, key: str) -> pa.Table:
         end, start = self._ranges.get(key, (0, 0))
@@ -129,6 +146,11 @@ class MetadataListing:
                 self._found[partition] = found.files(partition)
         known = self._found.get(partition)
         return self._loaded().files(partition) if known is None else known
+
+    def columns(self, partitions: Sequence[str]) -> FileColumns | None:
+        """Return the files of many partitions at once; None if these are few, or the storage is listed."""
+        is_few = len(partitions) <= _FEW and self._source is None
+        return None if is_few else self._loaded().columns(partitions)
 
     def _is_long(self) -> bool:
         bases = self._try(lambda table: [each.base for each in table.slices(FILES)]) or ()

@@ -12,8 +12,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_BASE = re.compile(r"([a-zA-Z0-9-]+)_([a-zA-Z0-9-]+)_([0-9]+)(\.[a-zA-Z0-9]+)")
-_LOG = re.compile(r"\.([^._]+)_([^.]*)\.log\.(\d+)(?:_(\d+-\d+-\d+)(\.cdc)?)?")
+BASE_NAME = (
+    r"(?P<file_id>[a-zA-Z0-9-]+)_(?P<token>[a-zA-Z0-9-]+)_(?P<instant>[0-9]+)(?P<extension>\.[a-zA-Z0-9]+)"
+)
+"""Regular expression for the whole name of a base file."""
+
+LOG_NAME = (
+    r"\.(?P<file_id>[^._]+)_(?P<instant>[^.]*)\.log\.(?P<version>[0-9]+)"
+    r"(?:_(?P<token>[0-9]+-[0-9]+-[0-9]+)(?P<cdc>\.cdc)?)?"
+)
+"""Regular expression for the whole name of a log file."""
+
+_BASE, _LOG = re.compile(BASE_NAME), re.compile(LOG_NAME)
 
 BASE_EXTENSIONS = (".parquet", ".orc", ".hfile", ".lance")
 """Endings of base files."""

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import UnsupportedError
+from drawstring.base.sequences import LazySequence
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.condition_regions import Axis, literals_in
@@ -30,6 +33,8 @@ from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.path_values import path_values
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,8 @@ class Partition:
 
 def partitions_to_read(
     paths: Sequence[str], config: TableConfig, schema: pa.Schema, where: pc.Expression | None
-) -> list[Partition]:
-    """Return the partitions that can hold rows of a query.
+) -> Sequence[Partition]:
+    """Return the partitions that can hold rows of a query; without a condition values are parsed on use.
 
     Args:
         paths: all partition paths.
@@ -56,7 +61,10 @@ def partitions_to_read(
         schema: the table's columns.
         where: the condition; None for all rows.
     """
-    partitions = [Partition(path, partition_values(path, config, schema)) for path in paths]
+    parsed = cache(lambda path: Partition(path, partition_values(path, config, schema)))
+    if where is None and not config.drop_partition_columns:
+        return LazySequence(len(paths), lambda number: parsed(paths[number]))
+    partitions = [parsed(path) for path in paths]
     if config.drop_partition_columns:
         _check_values(partitions, config)
     if where is None or not any(partition.values for partition in partitions):
@@ -206,6 +214,23 @@ class BucketPruning:
         """
         count, bucket = self._counts.of(partition), bucket_of(file_id)
         return bucket is None or bucket >= count or bucket in self.among(count)
+
+    def may_hold_each(self, partitions: pa.Array, file_ids: pa.Array) -> Array:
+        """Return `may_hold` for each of several file groups.
+
+        Args:
+            partitions: their partition paths.
+            file_ids: their ids.
+        """
+        distinct = pc.dictionary_encode(file_ids)
+        buckets = [bucket_of(file_id) for file_id in distinct.dictionary.to_pylist()]
+        known = np.array([-1 if bucket is None else bucket for bucket in buckets], np.int64)
+        numbers = known[distinct.indices.to_numpy(zero_copy_only=False)]
+        counts = np.broadcast_to(self._counts.of_each(partitions), numbers.shape)
+        matches = (numbers < 0) | (numbers >= counts)
+        for count in np.unique(counts).tolist():
+            matches |= (counts == count) & np.isin(numbers, list(self.among(count)))
+        return np.asarray(matches)
 
     def among(self, count: int) -> frozenset[int]:
         """Return the buckets of the keys in a partition with `count` buckets."""

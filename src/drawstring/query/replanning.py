@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, FilesCleanedError, MissingFileError
+from drawstring.base.sequences import mapped
 from drawstring.filegroups.read.cdc import ChangeTask
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.model.explanation import SLICES, Explanation, Narrowing, Step
@@ -66,7 +68,7 @@ class Replanning:
         """Return what the tasks of the last plan read, and what that plan left out."""
         return explanation(self._facts, tasks, self._narrowing)
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> Sequence[Task]:
         """Return the tasks of the query; load the table again if files were deleted meanwhile.
 
         Raises:
@@ -77,9 +79,9 @@ class Replanning:
         self._facts, draft, now = planned(self._facts, self._plan)
         self._narrowing = draft.narrowing
         timeline_digest = digest(now)
-        return [replace(task, timeline_digest=timeline_digest) for task in draft.tasks]
+        return mapped(partial(replace, timeline_digest=timeline_digest), draft.tasks)
 
-    def again(self) -> list[Task]:
+    def again(self) -> Sequence[Task]:
         """Load the table again and return the tasks; see `tasks`."""
         self._facts = reload_facts(self._facts)
         return self.tasks()

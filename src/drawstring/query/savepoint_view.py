@@ -6,9 +6,11 @@ so a query as of exactly this instant reads them and no others, whatever cleans 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from drawstring.base.errors import MissingFileError
+from drawstring.filegroups.view.file_columns import FileColumns
 from drawstring.filegroups.view.file_groups import FileGroupView
 from drawstring.filegroups.view.listing import Listing
 from drawstring.formats.metadata.savepoint import decode_savepoint
@@ -86,3 +88,6 @@ class _SavedListing:
                     path=join_path(partition, name),
                 )
         return [listed[name] for name in names]
+
+    def columns(self, partitions: Sequence[str]) -> FileColumns | None:
+        return None

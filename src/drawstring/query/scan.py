@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
-from itertools import repeat
+from itertools import accumulate, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -58,15 +58,18 @@ class Scan:
         self._table = table
         self._again = again
         self._explained = explained
-        self._tasks: list[Task] | None = None
+        self._tasks: Sequence[Task] | None = None
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of the result."""
         return self._schema
 
-    def tasks(self) -> list[Task]:
-        """Return the tasks of the result, one per file slice; each can run in any process."""
+    def tasks(self) -> Sequence[Task]:
+        """Return the tasks of the result, one per file slice; each can run in any process.
+
+        Of many file slices each task is made when it is asked for.
+        """
         if self._tasks is None:
             self._tasks = self._planned(self._plan)
         return self._tasks
@@ -103,7 +106,7 @@ class Scan:
                     raise
                 self._tasks = self._planned(self._again)
 
-    def use(self, take: Callable[[list[Task]], T]) -> T:
+    def use(self, take: Callable[[Sequence[Task]], T]) -> T:
         """Call a function that reads files of the tasks; plan again if a file was deleted.
 
         Args:
@@ -129,9 +132,9 @@ class Scan:
                 self._tasks = self._planned(self._again)
         return take(self.tasks())
 
-    def _planned(self, plan: Callable[[], Sequence[Task]]) -> list[Task]:
+    def _planned(self, plan: Callable[[], Sequence[Task]]) -> Sequence[Task]:
         try:
-            return list(plan())
+            return plan()
         except DrawstringError as error:
             raise error.at(table=self._table) from error.__cause__
 
@@ -194,8 +197,9 @@ def scan_of_plan(
 def _threads_for(tasks: Sequence[Task]) -> int:
     """Return 1 for small local files, which are read before threads would start, else the default."""
     is_local = not any(is_object_store(task.storage.uri) for task in tasks[:1])
-    is_small = sum(task_bytes(task) for task in tasks) <= LITTLE_BYTES
-    return 1 if is_local and is_small else worker_threads()
+    sizes = accumulate(task_bytes(task) for task in tasks)
+    is_large = any(size_bytes > LITTLE_BYTES for size_bytes in sizes)
+    return worker_threads() if is_large or not is_local else 1
 
 
 def _check_installed(package: str) -> None:

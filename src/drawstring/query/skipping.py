@@ -19,7 +19,7 @@ are known. Deletes and superseded rows make a slice match less than its files do
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
@@ -46,7 +46,7 @@ from drawstring.metadata.column_ranges import (
 from drawstring.metadata.keys import partition_hash
 from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import BLOOM_FILTERS
-from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile
+from drawstring.query.candidates import Candidate, CandidateColumns
 from drawstring.query.expression_skipping import ExpressionCondition, expression_conditions
 from drawstring.query.key_lookups import KeyLookups, files_with_keys
 from drawstring.query.pruning import Partition
@@ -59,38 +59,6 @@ _PARTITIONS_LOOKED_UP_MAX: Final = 100
 """Number of partitions up to which statistics of each are looked up, instead of those of all."""
 
 _log = logging.getLogger("drawstring")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
-    """A file slice that a query may have to read.
-
-    Attributes:
-        partition: its partition.
-        file_slice: the slice.
-        also: the files of another slice that it takes values from; None for none.
-    """
-
-    partition: Partition
-    file_slice: FileSlice
-    also: FileSlice | None = None
-
-    @property
-    def logs(self) -> Sequence[LogFile]:
-        """All log files."""
-        return (*self.file_slice.logs, *(self.also.logs if self.also else ()))
-
-    @property
-    def statuses(self) -> list[FileStatus]:
-        """All files, base files first."""
-        return [*(each.status for each in self.bases), *(each.status for each in self.logs)]
-
-    @property
-    def bases(self) -> Iterator[BaseFile]:
-        """All base files."""
-        for each in (self.file_slice, self.also):
-            if each is not None and each.base is not None:
-                yield each.base
 
 
 @dataclass(frozen=True)
@@ -142,13 +110,13 @@ class DataSkipping:
         regions = condition.regions() if candidates else None
         if regions is None:
             return everything
-        paths = sorted({each.partition.path for each in candidates})
+        files = CandidateColumns.of(candidates)
+        paths = sorted(each.path for each in files.own_partitions)
         few = paths if len(paths) <= _PARTITIONS_LOOKED_UP_MAX else None
         ranges = self._read(condition.index.name, lambda: condition.ranges(self.metadata, few))
         if ranges is None:
             return everything
-        files = _Files.of(candidates)
-        spreads = {axis.name: files.spread(ranges, axis, condition.schema) for axis in regions.axes}
+        spreads = {axis.name: _spread(files, ranges, axis, condition.schema) for axis in regions.axes}
         return self._merged(regions, spreads, files)
 
     def _by_values(self, condition: ExpressionCondition, candidates: Sequence[Candidate]) -> Array:
@@ -158,10 +126,11 @@ class DataSkipping:
         """
         everything = np.ones(len(candidates), np.bool_)
         texts, index = condition.texts(), condition.index.name
-        files = _Files.of(candidates)
         if texts is None or not candidates:
             return everything
-        statuses = [status for each in candidates for status in each.statuses]
+        made = list(candidates)
+        files = CandidateColumns.of(made)
+        statuses = [status for each in made for status in each.statuses]
         found = self._read(index, lambda: files_with_keys(self.metadata, statuses, texts, index))
         if found is None:
             return everything
@@ -183,12 +152,17 @@ class DataSkipping:
         self, lookups: KeyLookups, index: str, values: Sequence[str], candidates: Sequence[Candidate]
     ) -> Array:
         """Return for each of some file slices whether it has rows with some keys or values."""
-        partitions = sorted({each.partition.path for each in candidates})
+        columns = CandidateColumns.of(candidates)
+        partitions = sorted(each.path for each in columns.own_partitions)
         groups = self._read(index, lambda: lookups.groups(index, values, partitions))
         if groups is None:
             return np.ones(len(candidates), np.bool_)
-        slices = (each.file_slice for each in candidates)
-        return np.array([(each.partition, each.file_id) in groups for each in slices], np.bool_)
+        ids = pa.array(sorted({file_id for _, file_id in groups}), pa.string())
+        matches = pc.is_in(columns.file_ids, value_set=ids).to_numpy(zero_copy_only=False)
+        for at in np.flatnonzero(matches):
+            path = columns.partitions[columns.places[at]].path
+            matches[at] = (path, columns.file_ids[at].as_py()) in groups
+        return np.asarray(matches)
 
     @cached_property
     def _columns(self) -> list[pa.Field]:
@@ -209,7 +183,11 @@ class DataSkipping:
         places = {name: pc.index_in(names, value_set=each.names) for name, each in ranges.items()}
         spreads = {
             axis.name: _with_values(
-                _placed(ranges[axis.name], axis, places[axis.name]), axis, partitions, self.schema
+                _placed(ranges[axis.name], axis, places[axis.name]),
+                axis,
+                partitions,
+                self.schema,
+                np.arange(len(partitions)),
             )
             for axis in regions.axes
         }
@@ -222,17 +200,19 @@ class DataSkipping:
         regions = self._regions(COLUMN_STATS, self._columns) if candidates else None
         if regions is None:
             return everything
-        partitions = list({each.partition.path: each.partition for each in candidates}.values())
+        files = CandidateColumns.of(candidates)
+        partitions = files.own_partitions
         ranges = self._read(COLUMN_STATS, lambda: self._ranges(COLUMN_STATS, regions, partitions))
         if ranges is None:
             return everything
-        files = _Files.of(candidates)
-        spreads = {axis.name: files.spread(ranges[axis.name], axis, self.schema) for axis in regions.axes}
+        spreads = {axis.name: _spread(files, ranges[axis.name], axis, self.schema) for axis in regions.axes}
         return self._merged(regions, spreads, files)
 
-    def _merged(self, regions: ConditionRegions, spreads: Mapping[str, Spread], files: _Files) -> Array:
+    def _merged(
+        self, regions: ConditionRegions, spreads: Mapping[str, Spread], files: CandidateColumns
+    ) -> Array:
         """Return for each slice whether a row that merging leaves may match."""
-        count, has_logs = len(files.candidates), files.has_logs
+        count, has_logs = len(files.has_logs), files.has_logs
         if self.config.merge_mode is MergeMode.CUSTOM:
             return _any(regions.may_match(spreads), files.groups, count) | has_logs
         if not has_logs.any() or not self._combines_versions:
@@ -271,51 +251,14 @@ class DataSkipping:
             return None
 
 
-@dataclass(frozen=True)
-class _Files:
-    """The files of several slices.
-
-    Attributes:
-        candidates: the slices.
-        names: the name of each file; null if statistics do not describe it.
-        groups: the number of the slice of each file.
-    """
-
-    candidates: Sequence[Candidate]
-    names: pa.Array
-    groups: Array
-
-    @staticmethod
-    def of(candidates: Sequence[Candidate]) -> _Files:
-        names: list[str | None] = []
-        groups: list[int] = []
-        for number, each in enumerate(candidates):
-            # The statistics of a bootstrapped file are those of its meta columns.
-            of_bases = [base.status.name if base.source is None else None for base in each.bases]
-            own = [*of_bases, *(log.status.name for log in each.logs)]
-            names += own
-            groups += [number] * len(own)
-        return _Files(candidates, pa.array(names, pa.string()), np.array(groups, np.int64))
-
-    @cached_property
-    def has_logs(self) -> Array:
-        """Which slices have log files."""
-        return np.array([bool(each.logs) for each in self.candidates], np.bool_)
-
-    @cached_property
-    def _keys(self) -> pa.Array:
-        """The name of each file behind the hash of its partition."""
-        paths = pa.array([each.partition.path for each in self.candidates]).dictionary_encode()
-        hashes = pa.array([partition_hash(path) for path in paths.dictionary.to_pylist()], pa.string())
-        of_files = hashes.take(paths.indices).take(pa.array(self.groups))
-        return pc.binary_join_element_wise(of_files, self.names, "")
-
-    def spread(self, ranges: ColumnRanges, axis: Axis, schema: pa.Schema) -> Spread:
-        """Return the regions of an axis that the values in each file may be in."""
-        known = pc.binary_join_element_wise(ranges.partitions, ranges.names, "")
-        spread = _placed(ranges, axis, pc.index_in(self._keys, value_set=known, skip_nulls=True))
-        partitions = [each.partition for each in self.candidates]
-        return _with_values(spread, axis, partitions, schema, self.groups)
+def _spread(files: CandidateColumns, ranges: ColumnRanges, axis: Axis, schema: pa.Schema) -> Spread:
+    """Return the regions of an axis that the values in each file may be in."""
+    known = pc.binary_join_element_wise(ranges.partitions, ranges.names, "")
+    hashes = pa.array([partition_hash(each.path) for each in files.partitions], pa.string())
+    of_files = hashes.take(pa.array(files.places[files.groups]))
+    keys = pc.binary_join_element_wise(of_files, files.names, "")
+    spread = _placed(ranges, axis, pc.index_in(keys, value_set=known, skip_nulls=True))
+    return _with_values(spread, axis, files.partitions, schema, files.places[files.groups])
 
 
 def _placed(ranges: ColumnRanges, axis: Axis, places: pa.Array) -> Spread:
@@ -338,16 +281,22 @@ def _with_values(
     axis: Axis,
     partitions: Sequence[Partition],
     schema: pa.Schema,
-    groups: Array | None = None,
+    places: Array,
 ) -> Spread:
-    """Return spreads where the values that partition paths contain replace those of the files."""
+    """Return spreads where the values that partition paths contain replace those of the files.
+
+    Args:
+        spread: of the files.
+        axis: the column.
+        partitions: partitions, among them those of the files.
+        schema: the columns of the query.
+        places: the number of the partition of each file.
+    """
     if not any(axis.name in each.values for each in partitions):
         return spread
-    by_partition = {each.path: _value_of(axis, each, schema) for each in partitions}
-    own = [by_partition[each.path] for each in partitions]
-    rows = np.arange(len(partitions)) if groups is None else groups
-    has_own = np.array([each is not None for each in own], np.bool_)[rows]
-    facts = np.array([each or (0, 0, False) for each in own], np.int64).reshape(-1, 3)[rows]
+    own = [_value_of(axis, each, schema) for each in partitions]
+    has_own = np.array([each is not None for each in own], np.bool_)[places]
+    facts = np.array([each or (0, 0, False) for each in own], np.int64).reshape(-1, 3)[places]
     return Spread(
         np.where(has_own, facts[:, 0], spread.first),
         np.where(has_own, facts[:, 1], spread.last),

@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import FilesCleanedError, InvalidError
+from drawstring.base.sequences import mapped
 from drawstring.expressions.column_names import check_columns
 from drawstring.expressions.predicate import Where, parse_where, wording_of
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
+from drawstring.filegroups.view.slice_columns import LatestSlices
 from drawstring.formats.conditions import Wording
 from drawstring.merge.record_mergers import check_mergeable
 from drawstring.metadata.column_ranges import PARTITION_STATS
@@ -22,6 +24,14 @@ from drawstring.metadata.listing import knows_later_writes
 from drawstring.model.explanation import PARTITIONS, SLICES, Narrowing, Step
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
+from drawstring.query.candidates import (
+    Candidate,
+    CandidateColumns,
+    LazyCandidates,
+    have_logs,
+    size_of,
+    those_that,
+)
 from drawstring.query.cleaned_files import DeletedFiles, cleans_of, is_needed
 from drawstring.query.facts import TableFacts, check_readable, schema_history, scoped_paths, visible_schema
 from drawstring.query.pruning import (
@@ -35,7 +45,7 @@ from drawstring.query.pruning import (
 from drawstring.query.replanning import Draft, Task, retry_on_change
 from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
-from drawstring.query.skipping import Candidate, DataSkipping
+from drawstring.query.skipping import DataSkipping
 from drawstring.schema.schema_on_read import SchemaHistory
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import as_instant_time
@@ -128,7 +138,7 @@ class Query:
     keys: tuple[str, ...] | None = None
     wording: Wording | None = None
 
-    def partitions(self, paths: Sequence[str]) -> list[Partition]:
+    def partitions(self, paths: Sequence[str]) -> Sequence[Partition]:
         """Return those of some partitions that can hold rows of the query.
 
         Raises:
@@ -196,12 +206,12 @@ def query_of(
     return Query(facts, schema, names, condition, instants, history, wording=wording)
 
 
-def snapshot_tasks(query: Query) -> list[ReadTask]:
+def snapshot_tasks(query: Query) -> Sequence[ReadTask]:
     """Return the tasks of a snapshot query, one per file slice that can hold rows of it."""
     return snapshot_plan(query)[0]
 
 
-def snapshot_plan(query: Query, *, read_optimized: bool = False) -> tuple[list[ReadTask], Narrowing]:
+def snapshot_plan(query: Query, *, read_optimized: bool = False) -> tuple[Sequence[ReadTask], Narrowing]:
     """Return the tasks of a snapshot query, one per slice that can hold rows of it, and what was left out.
 
     Args:
@@ -222,15 +232,28 @@ def snapshot_plan(query: Query, *, read_optimized: bool = False) -> tuple[list[R
         described = skipping.partitions(partitions)
         steps.append(_step(PARTITIONS, PARTITION_STATS, partitions, described))
         partitions = described
-    listed = [
-        Candidate(partition, replace(each, logs=()) if read_optimized else each)
-        for partition in partitions
-        for each in facts.view.slices(partition.path, query.instants.as_of)
+    listed = _candidates(query, partitions, read_optimized=read_optimized)
+    candidates, narrowing = narrowed_slices(query, listed, skipping, _buckets(query))
+    if have_logs(candidates):
+        check_mergeable(facts.config)
+    tasks = mapped(lambda each: task_of(query, each.partition, each.file_slice), candidates)
+    return tasks, replace(narrowing, steps=(*_that_skip(steps), *narrowing.steps))
+
+
+def _candidates(
+    query: Query, partitions: Sequence[Partition], *, read_optimized: bool
+) -> Sequence[Candidate]:
+    """Return the latest slices of partitions."""
+    slices = query.facts.view.latest([each.path for each in partitions], query.instants.as_of)
+    if isinstance(slices, LatestSlices):
+        columns = slices.columns.without_logs() if read_optimized else slices.columns
+        return LazyCandidates(columns, partitions)
+    by_path = {each.path: each for each in partitions}
+    return [
+        Candidate(by_path[each.partition], replace(each, logs=()) if read_optimized else each)
+        for each in slices
         if each.base or (each.logs and not read_optimized)
     ]
-    candidates, narrowing = narrowed_slices(query, listed, skipping, _buckets(query))
-    tasks = [task_of(query, each.partition, each.file_slice) for each in candidates]
-    return tasks, replace(narrowing, steps=(*_that_skip(steps), *narrowing.steps))
 
 
 def narrowed_slices(
@@ -248,21 +271,23 @@ def narrowed_slices(
         buckets: the buckets that can hold rows; None for any.
     """
     steps, left = [_step(SLICES, "listed", listed, listed)], listed
-    rules: dict[str, Callable[[Sequence[Candidate]], Iterable[Any]]] = {}
+    rules: dict[str, Callable[[Sequence[Candidate]], Any]] = {}
     if buckets is not None:
-        rules["bucket"] = lambda slices: [
-            buckets.may_hold(each.file_slice.partition, each.file_slice.file_id) for each in slices
-        ]
+        rules["bucket"] = partial(_in_buckets, buckets)
     if skipping is not None:
         rules |= skipping.rules()
     for name, rule in rules.items():
-        kept = [each for each, may_match in zip(left, rule(left), strict=True) if may_match]
+        kept = those_that(rule(left), left)
         steps.append(_step(SLICES, name, left, kept))
         left = kept
-    size_bytes = sum(each.file_slice.size_bytes for each in listed)
     where = query.where if query.wording is None else query.wording.sql
     text = None if where is None else str(where)
-    return left, Narrowing(query.facts.listing, tuple(_that_skip(steps)), size_bytes, text)
+    return left, Narrowing(query.facts.listing, tuple(_that_skip(steps)), size_of(listed), text)
+
+
+def _in_buckets(buckets: BucketPruning, candidates: Sequence[Candidate]) -> Any:
+    columns = CandidateColumns.of(candidates)
+    return buckets.may_hold_each(columns.paths, columns.file_ids)
 
 
 def _step(unit: str, by: str, before: Sequence[object], after: Sequence[object]) -> Step:
@@ -297,14 +322,8 @@ def _buckets(query: Query) -> BucketPruning | None:
 
 
 def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTask:
-    """Return the task that reads a file slice for a query.
-
-    Raises:
-        UnsupportedError: this release does not know the record merger of the table.
-    """
+    """Return the task that reads a file slice for a query."""
     facts = query.facts
-    if file_slice.logs:
-        check_mergeable(facts.config)
     return ReadTask(
         facts.storage.spec,
         facts.config,

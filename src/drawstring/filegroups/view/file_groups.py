@@ -5,17 +5,19 @@ listing ── by file id ──> file groups ── timeline ──> slices ─
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.listing import Listing, StorageListing
 from drawstring.filegroups.view.missing_files import MissingFileCheck
+from drawstring.filegroups.view.slice_columns import LatestSlices, SliceRules, latest_in_columns
 from drawstring.filegroups.view.slicing import GroupFiles, Visibility, group_files, slicer_of
 from drawstring.formats.metadata.commit import clustering_groups, compacted_groups
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileGroup, FileSlice
 from drawstring.model.instant import Action, Instant
+from drawstring.model.table_version import LogFileAssignment
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.completion_times import ArchivedCompletionTimes
 from drawstring.timeline.bootstrapped import BootstrapSources
@@ -57,6 +59,7 @@ class FileGroupView:
     ) -> None:
         self._timeline = timeline
         self._slice = slicer_of(config.rules.log_file_assignment)
+        self._by_completion = config.rules.log_file_assignment is LogFileAssignment.BY_COMPLETION
         self._listing = listing
         self._reader = reader
         self._is_bootstrapped = config.is_bootstrapped
@@ -127,6 +130,27 @@ class FileGroupView:
             as_of: the latest requested time that counts; None for all.
         """
         return [group.slices[-1] for group in self.groups(partition, as_of)]
+
+    def latest(self, partitions: Sequence[str], as_of: str | None = None) -> Sequence[FileSlice]:
+        """Return the latest slices of some partitions; `LatestSlices` if these are known in columns.
+
+        Args:
+            partitions: partition paths.
+            as_of: the latest requested time that counts; None for all.
+        """
+        files = None
+        if self._missing_files is None and not self._is_bootstrapped:
+            files = self._listing.columns(partitions)
+        if files is None:
+            return [each for partition in partitions for each in self.slices(partition, as_of)]
+        visible = self._visible(as_of)
+        rules = SliceRules(
+            visible,
+            self._by_completion,
+            {group for group, time in self.replaced_groups().items() if visible.reaches(time)},
+            lambda partition, file_id, files: self._slices_of(partition, file_id, files, visible),
+        )
+        return LatestSlices(latest_in_columns(files, rules))
 
     def groups(self, partition: str, as_of: str | None = None) -> list[FileGroup]:
         """Return the file groups that are not replaced, sorted by file id, with all their slices.

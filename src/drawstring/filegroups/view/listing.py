@@ -6,11 +6,12 @@ The view of file groups reads a `Listing`; `StorageListing` lists the storage it
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from drawstring.base.bounds import worker_threads
 from drawstring.base.threads import at_once
+from drawstring.filegroups.view.file_columns import FileColumns
 from drawstring.model.files import HOODIE_FOLDER, PARTITION_METADATA, FileStatus
 from drawstring.storage import is_object_store
 from drawstring.storage.protocol import Storage
@@ -33,6 +34,10 @@ class Listing(Protocol):
 
     def files(self, partition: str) -> list[FileStatus]:
         """Return the files of a partition."""
+        ...
+
+    def columns(self, partitions: Sequence[str]) -> FileColumns | None:
+        """Return the files of many partitions at once; None if these are few, or not known in columns."""
         ...
 
 
@@ -59,6 +64,9 @@ class StorageListing:
         if partition not in self._files:
             self._files[partition] = self._storage.list_files(partition)
         return self._files[partition]
+
+    def columns(self, partitions: Sequence[str]) -> FileColumns | None:
+        return None
 
     def _list_all(self) -> list[str]:
         folders = [path for path in self._storage.list_folders("") if path != HOODIE_FOLDER]
@@ -92,6 +100,9 @@ class FixedListing:
 
     def files(self, partition: str) -> list[FileStatus]:
         return self._files.get(partition, [])
+
+    def columns(self, partitions: Sequence[str]) -> FileColumns | None:
+        return None
 
 
 def _is_partition(files: Iterable[FileStatus]) -> bool:

@@ -28,6 +28,7 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.explanation import Narrowing
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.model.instant import time_of
+from drawstring.query.candidates import Candidate
 from drawstring.query.cleaned_files import DeletedFiles, is_needed
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental.commit_ranges import (
@@ -41,7 +42,6 @@ from drawstring.query.incremental.listed_files import ListedFiles
 from drawstring.query.incremental.whole_slices import WholeSlices
 from drawstring.query.replanning import Draft, Task, retry_on_change, slices_of
 from drawstring.query.scan import Scan, scan_of_plan
-from drawstring.query.skipping import Candidate
 from drawstring.query.snapshot import Query, narrowed_slices, query_of, same_columns, snapshot_plan, task_of
 from drawstring.schema.meta import COMMIT_TIME
 from drawstring.timeline.timeline import Timeline
@@ -133,7 +133,7 @@ def check_commit_times(facts: TableFacts) -> None:
         )
 
 
-def _tasks(query: Query, commit_range: CommitRange) -> tuple[list[ReadTask], Narrowing | None, bool]:
+def _tasks(query: Query, commit_range: CommitRange) -> tuple[Sequence[ReadTask], Narrowing | None, bool]:
     """Return the tasks of a range, what was left out, and whether they read the whole table."""
     if commit_range.reaches_archive:
         check_scannable(commit_range, "Commits of the range were archived.")
@@ -208,11 +208,11 @@ def superseded_groups(commit: CommitMetadata) -> set[tuple[str, str]]:
     return rewritten | {(partition, file_id) for partition, ids in commit.replaced.items() for file_id in ids}
 
 
-def _whole_table(query: Query) -> tuple[list[ReadTask], Narrowing]:
+def _whole_table(query: Query) -> tuple[Sequence[ReadTask], Narrowing]:
     return snapshot_plan(replace(query, instants=InstantRange.of(query.facts.timeline)))
 
 
-def _plan_with_archived(query: Query, commit_range: CommitRange) -> tuple[list[ReadTask], Narrowing]:
+def _plan_with_archived(query: Query, commit_range: CommitRange) -> tuple[Sequence[ReadTask], Narrowing]:
     """Return the tasks that read the records of a range with archived commits from the whole table."""
     first = query.facts.timeline.start
     time = pc.field(COMMIT_TIME)

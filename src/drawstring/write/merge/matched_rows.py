@@ -7,7 +7,7 @@ The file group of each row is known, so the rows need no tagging.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -115,7 +115,7 @@ def query_for_change(facts: TableFacts, columns: Iterable[str], where: Where) ->
     return replace(query, schema=facts.full_schema, where=condition, wording=wording)
 
 
-def slices_for_change(query: Query) -> list[ReadTask]:
+def slices_for_change(query: Query) -> Sequence[ReadTask]:
     """Return the tasks of such a query."""
     if prunes_for_change(query):
         return snapshot_tasks(query)

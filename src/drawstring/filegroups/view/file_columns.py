@@ -1,0 +1,91 @@
+"""The files of many partitions in columns, and what their names tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.model.files import BASE_NAME, LOG_NAME, FileStatus, join_path
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+_NAMES: Final = tuple(f"^(?:{pattern})$" for pattern in (BASE_NAME, LOG_NAME))
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """Files of some partitions.
+
+    Attributes:
+        paths: the partition paths.
+        partitions: the number of the path of each file.
+        names: the name of each file.
+        sizes: its size in bytes.
+    """
+
+    paths: Sequence[str]
+    partitions: Array
+    names: pa.StringArray
+    sizes: Array
+
+    def statuses(self, rows: Array) -> list[FileStatus]:
+        """Return the files at some places."""
+        columns = self.partitions[rows].tolist(), self.names.take(pa.array(rows)).to_pylist()
+        files = zip(*columns, self.sizes[rows].tolist(), strict=True)
+        return [FileStatus(join_path(self.paths[place], name), size) for place, name, size in files]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFiles:
+    """The base files, then the log files, without CDC files.
+
+    Attributes:
+        rows: the place of each in the listed files.
+        is_log: whether it is a log file.
+        file_ids: its file group.
+        instants: the instant in its name.
+    """
+
+    rows: Array
+    is_log: Array
+    file_ids: pa.StringArray
+    instants: pa.StringArray
+
+    @staticmethod
+    def of(names: pa.StringArray) -> DataFiles:
+        """Return the data files among files with some names."""
+        bases, logs = _Names.of(names, _NAMES[0]), _Names.of(names, _NAMES[1])
+        logs = logs.take(np.flatnonzero(_texts(logs.parts, "cdc").to_numpy(zero_copy_only=False) == ""))
+        return DataFiles(
+            np.concatenate([bases.rows, logs.rows]),
+            np.repeat([False, True], [len(bases.rows), len(logs.rows)]),
+            pa.concat_arrays([_texts(each.parts, "file_id") for each in (bases, logs)]),
+            pa.concat_arrays([_texts(each.parts, "instant") for each in (bases, logs)]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The parts of the names that a pattern matches, and their places."""
+
+    rows: Array
+    parts: pa.StructArray
+
+    @staticmethod
+    def of(names: pa.StringArray, pattern: str) -> _Names:
+        parts = pc.extract_regex(names, pattern)
+        is_match = parts.is_valid()
+        found = np.flatnonzero(is_match.to_numpy(zero_copy_only=False))
+        return _Names(found, parts.filter(is_match))
+
+    def take(self, chosen: Array) -> _Names:
+        return _Names(self.rows[chosen], self.parts.take(pa.array(chosen)))
+
+
+def _texts(parts: pa.StructArray, name: str) -> pa.StringArray:
+    return parts.field(name)
