@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.clock import SteppingClock
+from drawstring.metadata import contents
 from drawstring.metadata.contents import records
 from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.metadata.partitions import FILES
@@ -60,6 +61,24 @@ def test_each_file_of_the_list_is_decoded_once(decoded: list[int]) -> None:
     table.upsert(rides(("next", "rome", 9, 1.0)))
     assert listed(table) == data_files(table._context.storage)
     assert len(decoded) == 1
+
+
+def test_the_list_is_merged_once_between_two_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    merged: list[int] = []
+    merge = contents.listed_files
+
+    def counted(versions: pa.Table) -> pa.Table:
+        merged.append(versions.num_rows)
+        return merge(versions)
+
+    monkeypatch.setattr(contents, "listed_files", counted)
+    table = made()
+    for number in range(3):
+        table.upsert(rides((f"more{number}", "rome", number, 1.0)))
+        merged.clear()
+        for _ in range(2):
+            assert set(listed(table)) == set(data_files(table._context.storage))
+        assert len(merged) <= 1
 
 
 def test_what_is_remembered_is_looked_up_as_what_is_read() -> None:

@@ -236,6 +236,29 @@ class ConditionRegions:
         return bool(self.can_match[np.ix_(*within)].any())
 
 
+def values_that_may_match(
+    where: pc.Expression, schema: pa.Schema, columns: Mapping[str, pa.Array]
+) -> Array | None:
+    """Return for each row of values whether a condition may be true; None if nothing can be ruled out.
+
+    Args:
+        where: the condition, on any columns.
+        schema: the table's columns.
+        columns: the values of some columns with types of single values, in the columns' types; null is any.
+    """
+    regions = ConditionRegions.of(where, schema, list(columns))
+    if regions is None:
+        return None
+    spreads = {}
+    for axis in regions.axes:
+        values = columns[axis.name]
+        places, is_any = axis.places(values), _is_true(values.is_null())
+        spreads[axis.name] = Spread(
+            np.where(is_any, 0, places), np.where(is_any, axis.null - 1, places), is_any
+        )
+    return regions.may_match(spreads)
+
+
 def _numbers(axis: Axis, first: int, last: int, has_null: int) -> Array:
     regions = [*range(first, last + 1), *([axis.null] if has_null else [])]
     # A file whose values are all null has no NaN.

@@ -35,22 +35,40 @@ def path_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[str, 
         config: configuration of the table.
         schema: the table's columns.
     """
+    return path_parser(config, schema)(path)
+
+
+def path_parser(config: TableConfig, schema: pa.Schema) -> Callable[[str], dict[str, Any]]:
+    """Return what gives `path_values` for a path.
+
+    Args:
+        config: configuration of the table.
+        schema: the table's columns.
+    """
     fields = config.partition_fields
     is_slashed = config.properties.get(_SLASHED_DATES, "").lower() == "true"
     if not fields or config.path_generator not in _PARSEABLE or is_slashed:
-        return {}
-    texts = split_path(path, fields, hive_style=config.hive_style, url_encode=config.url_encode)
+        return lambda path: {}
+    is_hive, is_encoded = config.hive_style, config.url_encode
     ambiguous = config.rules.ambiguous_partition
-    values = {}
-    for name, kind, text in zip(fields, _kinds(config), texts or (), strict=False):
-        if name not in schema.names or kind != _SIMPLE:
-            continue
-        if text is not None and text == ambiguous:
-            continue
-        value = None if text is None else _parsed(text, schema.field(name).type)
-        if text is None or value is not None:
-            values[name] = value
-    return values
+    types = {name: schema.field(name).type for name in fields if name in schema.names}
+    columns = [
+        (name, types.get(name) if kind == _SIMPLE else None)
+        for name, kind in zip(fields, _kinds(config), strict=False)
+    ]
+
+    def parsed(path: str) -> dict[str, Any]:
+        texts = split_path(path, fields, hive_style=is_hive, url_encode=is_encoded)
+        values = {}
+        for (name, kind), text in zip(columns, texts or (), strict=False):
+            if kind is None or (text is not None and text == ambiguous):
+                continue
+            value = None if text is None else _parsed(text, kind)
+            if text is None or value is not None:
+                values[name] = value
+        return values
+
+    return parsed
 
 
 def _kinds(config: TableConfig) -> tuple[str, ...]:

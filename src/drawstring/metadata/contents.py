@@ -47,7 +47,9 @@ from drawstring.metadata.partitions import (
     kind_of,
 )
 from drawstring.metadata.statistics import MAX, MIN, bounds_as_text, combined, type_names
+from drawstring.metadata.stored.decoded import FILE_LISTS
 from drawstring.metadata.stored.rows import no_rows, read_rows
+from drawstring.model.files import FileSlice
 
 _MERGE: Final[Mapping[Kind, Callable[[pa.Table], pa.Table]]] = {
     Kind.FILES: listed_files,
@@ -118,9 +120,20 @@ def looked_up(table: MetadataTable, partition: str, lookup: Lookup | None) -> pa
     slices, kind = table.slices(partition), kind_of(partition)
     merge = _MERGE.get(kind, newest)
     with about_metadata(table.storage):
+        if lookup is None and kind is Kind.FILES:
+            return _all_files(table, slices)
         chosen = ((each, None) for each in slices) if lookup is None else lookup.by_group(slices)
         groups = [merge(read_rows(table, each, kind, wanted)) for each, wanted in chosen]
         return pa.concat_tables([_nothing(kind), *groups])
+
+
+def _all_files(table: MetadataTable, slices: Sequence[FileSlice]) -> pa.Table:
+    def merged() -> Sequence[pa.RecordBatch]:
+        groups = [listed_files(read_rows(table, each, Kind.FILES)) for each in slices]
+        return pa.concat_tables(groups).combine_chunks().to_batches() if groups else []
+
+    found = FILE_LISTS.get((table.storage.spec.uri, tuple(slices), table.instants), merged)
+    return pa.Table.from_batches(found, _nothing(Kind.FILES).schema)
 
 
 @cache

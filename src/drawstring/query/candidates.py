@@ -62,6 +62,16 @@ class LazyCandidates(LazySequence[Candidate]):
         self.slices = slices
         self.partitions = partitions
 
+    @property
+    def has_logs(self) -> bool:
+        """Whether any slice has log files."""
+        return len(self.slices.logs) > 0
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the slices."""
+        return self.slices.size_bytes
+
     def _candidate(self, number: int) -> Candidate:
         partition = self.partitions[self.slices.partitions[number]]
         return Candidate(partition, self.slices.slice_at(number))
@@ -82,20 +92,6 @@ def those_that(matches: Array, candidates: Sequence[Candidate]) -> Sequence[Cand
     if isinstance(candidates, LazyCandidates):
         return LazyCandidates(candidates.slices.take(np.flatnonzero(matches)), candidates.partitions)
     return [each for each, is_match in zip(candidates, matches, strict=True) if is_match]
-
-
-def size_of(candidates: Sequence[Candidate]) -> int:
-    """Return the size in bytes of the slices of candidates."""
-    if isinstance(candidates, LazyCandidates):
-        return candidates.slices.size_bytes
-    return sum(each.file_slice.size_bytes for each in candidates)
-
-
-def have_logs(candidates: Sequence[Candidate]) -> bool:
-    """Return whether any candidate has log files."""
-    if isinstance(candidates, LazyCandidates):
-        return len(candidates.slices.logs) > 0
-    return any(each.logs for each in candidates)
 
 
 @dataclass(frozen=True, slots=True)

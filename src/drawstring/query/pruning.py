@@ -12,7 +12,7 @@ cannot be true between, below or above them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -20,17 +20,18 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as pt
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.base.sequences import LazySequence
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.formats.condition_regions import Axis, literals_in
+from drawstring.formats.condition_regions import Axis, literals_in, values_that_may_match
 from drawstring.formats.partition_match import partitions_that_match, ranges_that_match
 from drawstring.index.bucket.simple_bucket import BucketCounts, bucket_numbers, stored_counts
 from drawstring.index.existing_writes import bucket_of
 from drawstring.keygen.keys import KeyGenerator
-from drawstring.keygen.path_values import path_values
+from drawstring.keygen.path_values import path_parser
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
@@ -61,16 +62,39 @@ def partitions_to_read(
         schema: the table's columns.
         where: the condition; None for all rows.
     """
-    parsed = cache(lambda path: Partition(path, partition_values(path, config, schema)))
-    if where is None and not config.drop_partition_columns:
+    values_of = _values_of(config, schema)
+    parsed = cache(lambda path: Partition(path, values_of(path)))
+    if where is None and not config.drop_partition_columns and len(paths) > _PARSED_MAX:
         return LazySequence(len(paths), lambda number: parsed(paths[number]))
     partitions = [parsed(path) for path in paths]
     if config.drop_partition_columns:
         _check_values(partitions, config)
     if where is None or not any(partition.values for partition in partitions):
         return partitions
-    matches = partitions_that_match(where, schema, [partition.values for partition in partitions])
-    return [partition for partition, is_match in zip(partitions, matches, strict=True) if is_match]
+    left: Sequence[Partition] = partitions
+    if len(partitions) > _ASKED_MAX:
+        left = _in_regions(partitions, config.partition_fields, schema, where)
+    matches = partitions_that_match(where, schema, [partition.values for partition in left])
+    return [partition for partition, is_match in zip(left, matches, strict=True) if is_match]
+
+
+def _in_regions(
+    partitions: Sequence[Partition], names: Sequence[str], schema: pa.Schema, where: pc.Expression
+) -> Sequence[Partition]:
+    """Return those of many partitions whose values may match by the regions between literals.
+
+    Arrow is asked about each partition that is left: a condition such as `LIKE` has no regions.
+    """
+    types = {name: schema.field(name).type for name in names if name in schema.names}
+    known = {
+        name: pa.array([each.values.get(name) for each in partitions], kind)
+        for name, kind in types.items()
+        if any(is_kind(kind) for is_kind in _CUT)
+    }
+    matches = values_that_may_match(where, schema, known)
+    if matches is None:
+        return partitions
+    return [each for each, may_match in zip(partitions, matches, strict=True) if may_match]
 
 
 def partition_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[str, Any]:
@@ -83,15 +107,24 @@ def partition_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[
         config: table configuration.
         schema: the table's columns.
     """
+    return _values_of(config, schema)(path)
+
+
+def _values_of(config: TableConfig, schema: pa.Schema) -> Callable[[str], dict[str, Any]]:
+    """Return what gives `partition_values` for a path."""
     if not config.partition_fields:
-        return {}
+        return lambda path: {}
     merge_columns = {*config.record_key_fields, *config.ordering_fields}
-    values = path_values(path, config, schema)
-    return {
-        name: value
-        for name, value in values.items()
-        if name not in merge_columns and (value is not None or config.drop_partition_columns)
-    }
+    keeps_null, parsed = config.drop_partition_columns, path_parser(config, schema)
+
+    def values(path: str) -> dict[str, Any]:
+        return {
+            name: value
+            for name, value in parsed(path).items()
+            if name not in merge_columns and (value is not None or keeps_null)
+        }
+
+    return values
 
 
 def _check_values(partitions: Sequence[Partition], config: TableConfig) -> None:
@@ -108,6 +141,14 @@ def _check_values(partitions: Sequence[Partition], config: TableConfig) -> None:
                     " not contain its value. This release cannot read such a table."
                 )
 
+
+_PARSED_MAX: Final = 1000
+"""Number of partition paths up to which values are parsed before they are needed."""
+
+_ASKED_MAX: Final = 16
+"""Number of partitions up to which Arrow is asked about each, instead of about regions first."""
+
+_CUT: Final = (pt.is_string, pt.is_integer, pt.is_date32)
 
 KEYS_MAX: Final = 64
 """Largest number of literals in a condition whose keys are determined."""

@@ -79,7 +79,12 @@ class Replanning:
         self._facts, draft, now = planned(self._facts, self._plan)
         self._narrowing = draft.narrowing
         timeline_digest = digest(now)
-        return mapped(partial(replace, timeline_digest=timeline_digest), draft.tasks)
+        with_digest = partial(replace, timeline_digest=timeline_digest)
+        return (
+            [*map(with_digest, draft.tasks)]
+            if isinstance(draft.tasks, list)
+            else mapped(with_digest, draft.tasks)
+        )
 
     def again(self) -> Sequence[Task]:
         """Load the table again and return the tasks; see `tasks`."""

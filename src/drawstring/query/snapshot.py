@@ -23,16 +23,13 @@ from drawstring.metadata.column_ranges import PARTITION_STATS
 from drawstring.metadata.listing import knows_later_writes
 from drawstring.model.explanation import PARTITIONS, SLICES, Narrowing, Step
 from drawstring.model.files import FileSlice
-from drawstring.model.instant import Action
 from drawstring.query.candidates import (
     Candidate,
     CandidateColumns,
     LazyCandidates,
-    have_logs,
-    size_of,
     those_that,
 )
-from drawstring.query.cleaned_files import DeletedFiles, cleans_of, is_needed
+from drawstring.query.cleaned_files import is_needed
 from drawstring.query.facts import TableFacts, check_readable, schema_history, scoped_paths, visible_schema
 from drawstring.query.pruning import (
     BucketFacts,
@@ -46,8 +43,8 @@ from drawstring.query.replanning import Draft, Task, retry_on_change
 from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.skipping import DataSkipping
+from drawstring.query.time_travel import check_not_cleaned, check_versions_kept, with_schema_of
 from drawstring.schema.schema_on_read import SchemaHistory
-from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import as_instant_time
 
 
@@ -101,7 +98,7 @@ class _Request:
         saved = facts_of_savepoint(facts, self.time)
         if saved is None:
             check_not_cleaned(facts, self.time)
-        then = _with_schema_of(saved or facts, self.time)
+        then = with_schema_of(saved or facts, self.time)
         instants = InstantRange.of(then.timeline, self.time)
         return query_of(then, self.columns, self.where, instants, self.time)
 
@@ -234,9 +231,7 @@ def snapshot_plan(query: Query, *, read_optimized: bool = False) -> tuple[Sequen
         partitions = described
     listed = _candidates(query, partitions, read_optimized=read_optimized)
     candidates, narrowing = narrowed_slices(query, listed, skipping, _buckets(query))
-    if have_logs(candidates):
-        check_mergeable(facts.config)
-    tasks = mapped(lambda each: task_of(query, each.partition, each.file_slice), candidates)
+    tasks = _tasks(query, candidates)
     return tasks, replace(narrowing, steps=(*_that_skip(steps), *narrowing.steps))
 
 
@@ -254,6 +249,21 @@ def _candidates(
         for each in slices
         if each.base or (each.logs and not read_optimized)
     ]
+
+
+def _tasks(query: Query, candidates: Sequence[Candidate]) -> Sequence[ReadTask]:
+    """Return the tasks that read slices; those of lazy candidates are lazy, too.
+
+    Raises:
+        UnsupportedError: this release does not know the record merger of the table.
+    """
+    if isinstance(candidates, LazyCandidates):
+        if candidates.has_logs:
+            check_mergeable(query.facts.config)
+        return mapped(lambda each: task_of(query, each.partition, each.file_slice), candidates)
+    if any(each.file_slice.logs for each in candidates):
+        check_mergeable(query.facts.config)
+    return [task_of(query, each.partition, each.file_slice) for each in candidates]
 
 
 def narrowed_slices(
@@ -282,7 +292,11 @@ def narrowed_slices(
         left = kept
     where = query.where if query.wording is None else query.wording.sql
     text = None if where is None else str(where)
-    return left, Narrowing(query.facts.listing, tuple(_that_skip(steps)), size_of(listed), text)
+    if isinstance(listed, LazyCandidates):
+        size_bytes = listed.size_bytes
+    else:
+        size_bytes = sum(each.file_slice.size_bytes for each in listed)
+    return left, Narrowing(query.facts.listing, tuple(_that_skip(steps)), size_bytes, text)
 
 
 def _in_buckets(buckets: BucketPruning, candidates: Sequence[Candidate]) -> Any:
@@ -354,62 +368,3 @@ def same_columns(known: Query, query: Query) -> Query:
             table=query.facts.storage.spec.uri,
         )
     return same
-
-
-def check_not_cleaned(facts: TableFacts, time: str) -> None:
-    """Check that no clean by commits or hours deletes files that the table had at a time.
-
-    The metadata of archived cleans is not read: times before an archived clean cannot be queried.
-
-    Raises:
-        InvalidError: a completed or pending clean deletes files that the table had then.
-    """
-    cleans = cleans_of(facts.store, facts.timeline, after=time)
-    earliest = next((clean.earliest for clean in cleans if clean.earliest), "")
-    if earliest and time < earliest:
-        raise _cleaned(facts, time, earliest)
-    first = facts.timeline.start
-    if earliest or first is None or time >= first:
-        return
-    archived = open_archive(facts.storage, facts.config).completed(time)
-    later_cleans = [
-        instant.requested
-        for instant in archived
-        if instant.action is Action.CLEAN and instant.requested > time
-    ]
-    if later_cleans:
-        raise InvalidError(
-            f"Files of the table as of {time} may have been cleaned away at {later_cleans[-1]}."
-            f" Query the table as of {first} or later.",
-            table=facts.storage.spec.uri,
-        )
-
-
-def check_versions_kept(facts: TableFacts, time: str) -> None:
-    """Check that no clean by file versions deletes file slices that the table had at a time.
-
-    Args:
-        facts: the table as of the time.
-        time: requested time of an instant.
-
-    Raises:
-        InvalidError: a completed or pending clean deletes files that the table had then.
-    """
-    cleans = [clean for clean in cleans_of(facts.store, facts.timeline, after=time) if not clean.earliest]
-    if is_needed(facts, DeletedFiles.by(cleans), time):
-        raise _cleaned(facts, time, cleans[0].last_completed)
-
-
-def _cleaned(facts: TableFacts, time: str, earliest: str) -> InvalidError:
-    return InvalidError(
-        f"Files of the table as of {time} were cleaned away. Query the table as of {earliest} or later. To"
-        " read older instants in future, raise hoodie.clean.commits.retained, or use table.hold() or a"
-        " savepoint.",
-        table=facts.storage.spec.uri,
-    )
-
-
-def _with_schema_of(facts: TableFacts, time: str) -> TableFacts:
-    """Return the table with the schema of a time, if that schema is known."""
-    then = facts.as_of(time)
-    return then if len(then.schema) else facts

@@ -37,7 +37,8 @@ class Timeline:
         writes = {instant.requested: instant for instant in self.instants if instant.is_write}
         pending = frozenset(instant.requested for instant in self.pending_of(*FILE_ACTIONS))
         object.__setattr__(self, "_writes", writes)
-        object.__setattr__(self, "_uncommitted", (pending | self.rolled_back) - writes.keys())
+        uncommitted = (pending | self.rolled_back).difference(writes)
+        object.__setattr__(self, "_uncommitted", uncommitted)
 
     @staticmethod
     def of(files: Iterable[Instant], rolled_back: Collection[str] = ()) -> Timeline:

@@ -12,12 +12,17 @@ from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.listing import Listing, StorageListing
 from drawstring.filegroups.view.missing_files import MissingFileCheck
 from drawstring.filegroups.view.slice_columns import LatestSlices, SliceRules, latest_in_columns
-from drawstring.filegroups.view.slicing import GroupFiles, Visibility, group_files, slicer_of
+from drawstring.filegroups.view.slicing import (
+    GroupFiles,
+    Visibility,
+    goes_by_completion,
+    group_files,
+    slicer_of,
+)
 from drawstring.formats.metadata.commit import clustering_groups, compacted_groups
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileGroup, FileSlice
 from drawstring.model.instant import Action, Instant
-from drawstring.model.table_version import LogFileAssignment
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.completion_times import ArchivedCompletionTimes
 from drawstring.timeline.bootstrapped import BootstrapSources
@@ -59,7 +64,7 @@ class FileGroupView:
     ) -> None:
         self._timeline = timeline
         self._slice = slicer_of(config.rules.log_file_assignment)
-        self._by_completion = config.rules.log_file_assignment is LogFileAssignment.BY_COMPLETION
+        self._by_completion = goes_by_completion(config.rules.log_file_assignment)
         self._listing = listing
         self._reader = reader
         self._is_bootstrapped = config.is_bootstrapped

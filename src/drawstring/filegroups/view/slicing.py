@@ -83,6 +83,11 @@ def slicer_of(assignment: LogFileAssignment) -> Slicer:
     return _SLICERS[assignment]
 
 
+def goes_by_completion(assignment: LogFileAssignment) -> bool:
+    """Return whether log files belong to slices by the completion of their writes."""
+    return _SLICERS[assignment] is _by_completion
+
+
 def slices_by_name(
     partition: str, file_id: str, files: GroupFiles, visible: Visibility, pending_compaction: str | None
 ) -> list[FileSlice]:

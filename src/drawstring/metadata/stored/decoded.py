@@ -1,7 +1,7 @@
 """Records of the metadata table that this process has decoded already; its files never change.
 
 A writer reads the list of files for each of its commits. Of that list only the log file of the last commit
-is new each time.
+is new each time. Between two commits the merged list stays the same, too.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import Final
 
 import pyarrow as pa
 
-from drawstring.model.files import FileStatus
+from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.model.files import FileSlice, FileStatus
 
 BYTES_MAX: Final = 64 << 20
 """Bytes of records that a process remembers."""
 
-Key = tuple[str, FileStatus, int]
-"""Address of the metadata table, a file of it, and where in the file the records begin."""
+Key = tuple[str, FileStatus, int] | tuple[str, tuple[FileSlice, ...], InstantRange]
+"""Address of the metadata table, a file of it, and where in the file the records begin; or of merged records
+their slices and the instants that count."""
 
 
 @dataclass(slots=True)

@@ -62,7 +62,7 @@ def records(table: TablePeer, scan: Scan) -> DataFrame:
     columns = spark_schema(scan.schema.append(pa.field(RECORD, RECORD_TYPE, nullable=False)))
     name = plan_name(table.path)
 
-    def shown(tasks: list[Task]) -> DataFrame:
+    def shown(tasks: Sequence[Task]) -> DataFrame:
         return relation(table.spark, Slices(tuple(tasks), columns, name, read=read_records, added=(RECORD,)))
 
     return scan.use(shown)
