@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from math import nan
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.metadata.maintained import file_summaries, partition_stats
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
-from drawstring.metadata.maintained.file_summaries import INDEXED_META
+from drawstring.metadata.maintained.file_summaries import INDEXED_META, ReadSummaries
 from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
@@ -86,6 +88,37 @@ def test_a_write_adds_the_statistics_that_it_asks_for() -> None:
     table.upsert(rows, options=QUIET | ENABLED)
     assert {*table.config.metadata_partitions} == {"column_stats", "files", "partition_stats"}
     assert sorted(table.metadata("partition_stats").column("column").unique().to_pylist()) == sorted(shown)
+
+
+@pytest.mark.parametrize("log_format", ["parquet", "avro"])
+def test_no_log_file_is_read_for_its_statistics(log_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its writer has the rows: long texts, NaN, nulls, deletes and nested fields too."""
+    schema = pa.schema(
+        [*SCHEMA, ("at", pa.struct([("x", pa.float64()), ("when", pa.timestamp("us", "UTC"))]))]
+    )
+    table = create(schema, table_type=MOR, partition_by="part", ordering="ts")
+    table = Table(TableContext(table._context.storage, clock=SteppingClock(), uses_metadata=True))
+    history = History(table, "SIMPLE", 1)
+    at = [{"x": nan, "when": 5}, None, {"x": None, "when": None}, {"x": -0.0, "when": 7}]
+    first = history.rows([1, 2, 3, 4], True)
+    columns = {"hoodie.metadata.index.column.stats.column.list": "id,name,price,part,at.x,at.when"}
+    options = {**QUIET, **ENABLED, **columns, "hoodie.logfile.data.block.format": log_format}
+    table.upsert(
+        first.append_column(schema.field("at"), pa.array(at, schema.field("at").type)), options=options
+    )
+    long = first.append_column(schema.field("at"), pa.array(at[::-1], schema.field("at").type))
+    long = long.set_column(
+        first.schema.get_field_index("name"), "name", pa.array(["a" * 5000, None, "ç", "b"])
+    )
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a log file is read back")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ReadSummaries, "_of_log", refuse)
+        table.upsert(long, options=options)
+        table.delete(first.slice(0, 1), options=options)
+    assert kept(table, "column_stats") == built(table, ColumnStatsMaintainer())
 
 
 def test_the_first_columns_get_statistics() -> None:

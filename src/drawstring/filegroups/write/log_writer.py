@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
@@ -22,14 +23,16 @@ from drawstring.formats.log_index import LogKeys, encode_log_index
 from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block
 from drawstring.formats.log_inline.deletes import encode_deletes
 from drawstring.formats.parquet import encode_parquet_block
+from drawstring.formats.parquet.summaries import RowSummaries
 from drawstring.merge.versions import flat
-from drawstring.model.commit import WriteStat
+from drawstring.model.commit import Held, WriteStat
 from drawstring.model.files import FileSlice, LogFile, TaskContext, join_path
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.instants import noted_in
 
 Header: TypeAlias = Mapping[HeaderKey, str]
+BlockRows: TypeAlias = tuple[FileSettings, list[pa.RecordBatch]]
 
 
 def append_log(
@@ -60,14 +63,8 @@ def append_log(
     markers = Markers(storage, settings.instant)
     markers.create(path, io_type)
     pieces = _with_index(settings, storage, target, changes, name)
-    parts = (
-        (
-            b"".join(_blocks(settings, target, each, meta_columns, index)),
-            each.records.num_rows,
-            len(each.delete_keys),
-        )
-        for each, index in pieces
-    )
+    summaries = _summaries(settings)
+    parts = _encoded(settings, target, pieces, partial(_data, settings, target, meta_columns, summaries))
     size_bytes, records, deletes = _put(storage, path, parts)
     markers.confirm(path, io_type, may_be_planned=lambda: _may_be_planned(settings, storage))
     stat = log_stat(target, name, version, records, deletes)
@@ -75,7 +72,15 @@ def append_log(
         stat = replace(
             stat, prev_commit=settings.instant
         )  # marks a dual-write copy: `filegroups.view.missing_files`
-    return replace(stat, size_bytes=size_bytes, seconds=watch.seconds())
+    held = None if summaries is None else Held(summaries.finished())
+    return replace(stat, size_bytes=size_bytes, seconds=watch.seconds(), held=held)
+
+
+def _summaries(settings: FileSettings) -> RowSummaries | None:
+    """Return what makes the summaries of a log file; None if it gets no statistics."""
+    if settings.partial or not settings.summarized:
+        return None
+    return RowSummaries(settings.summarized, settings.log_schema)
 
 
 def _may_be_planned(settings: FileSettings, storage: Storage) -> bool:
@@ -174,19 +179,26 @@ def _with_index(
         yield waiting, encode_log_index(index)
 
 
-def _blocks(
+def _encoded(
     settings: FileSettings,
     target: FileSlice,
-    changes: Changes,
-    meta_columns: MetaColumnWriter,
-    entries: Mapping[str, str] | None,
-) -> list[bytes]:
-    """Return the encoded blocks of a piece.
+    pieces: Iterable[tuple[Changes, Mapping[str, str] | None]],
+    data_of: Callable[[Changes], list[BlockRows]],
+) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the content of each piece, and its numbers of records and deletes."""
+    for each, entries in pieces:
+        blocks = _blocks(settings, target, each, data_of(each), entries)
+        yield b"".join(blocks), each.records.num_rows, len(each.delete_keys)
 
-    With an index, the file ends in a Parquet block, whose footer holds the index, and its records are sorted
-    by key. No key is in both the records and the deletes, so the order of the blocks does not matter.
-    """
-    header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: settings.avro_schema}
+
+def _data(
+    settings: FileSettings,
+    target: FileSlice,
+    meta_columns: MetaColumnWriter,
+    summaries: RowSummaries | None,
+    changes: Changes,
+) -> list[BlockRows]:
+    """Return the rows of each data block of a piece, with meta columns, and tell them to summaries."""
     records = changes.records.sort_by(RECORD_KEY) if settings.clique_files else changes.records
     data = [
         (
@@ -199,6 +211,25 @@ def _blocks(
         for part, rows in _parts(settings, records)
         if rows.num_rows
     ]
+    if summaries is not None:
+        for _, batches in data:
+            summaries.add(batches)
+    return data
+
+
+def _blocks(
+    settings: FileSettings,
+    target: FileSlice,
+    changes: Changes,
+    data: list[BlockRows],
+    entries: Mapping[str, str] | None,
+) -> list[bytes]:
+    """Return the encoded blocks of a piece.
+
+    With an index, the file ends in a Parquet block, whose footer holds the index, and its records are sorted
+    by key. No key is in both the records and the deletes, so the order of the blocks does not matter.
+    """
+    header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: settings.avro_schema}
     deletes = []
     if len(changes.delete_keys):
         ordering = ordering_values(changes.delete_ordering)
@@ -206,7 +237,7 @@ def _blocks(
         deletes.append(encode_block(BlockType.DELETE, header, content))
     if entries is None:
         return [*(data_block(part, _data_header(part), batches) for part, batches in data), *deletes]
-    last: tuple[FileSettings, list[pa.RecordBatch]] = (settings, [])
+    last: BlockRows = (settings, [])
     if data and settings.log_format != "avro":
         last = data.pop()
     blocks = [data_block(part, _data_header(part), batches) for part, batches in data]

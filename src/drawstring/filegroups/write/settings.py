@@ -32,7 +32,7 @@ class FileSettings:
         row_group_rows: number of rows in a row group.
         partial: the only columns, besides meta columns, that log blocks hold; empty for all.
         logs_named_by: instant of the pending bucket resizing that names the log files; None for none.
-        summarized: columns of which the writers of base files note bounds and counts.
+        summarized: columns of which the writers of files note bounds and counts.
     """
 
     storage: StorageSpec

@@ -20,7 +20,7 @@ from pyarrow import types as pt
 from drawstring.formats.avro.decimals import decimals_of_bytes
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.parquet.read import ParquetQuery, read_parquet
-from drawstring.model.column_summary import ColumnSummary, merged
+from drawstring.model.column_summary import ColumnSummary, bounds_of, merged
 from drawstring.schema.fields import leaf_type, top_level, values_of
 from drawstring.storage.protocol import Storage
 
@@ -94,6 +94,40 @@ class WrittenSummaries:
             stored = found[name]
             found[name] = replace(each, size_bytes=stored.size_bytes, plain_bytes=stored.plain_bytes)
         return None if any(each.lacks_bounds for each in found.values()) else tuple(found.values())
+
+
+class RowSummaries:
+    """Makes the summaries of a log file that is being written, by its rows.
+
+    Args:
+        columns: names of columns; those of fields of structs are joined by dots.
+        schema: the columns of the file.
+    """
+
+    def __init__(self, columns: Sequence[str], schema: pa.Schema) -> None:
+        known = ((name, leaf_type(schema, name)) for name in columns)
+        self._types = {name: kind for name, kind in known if kind is not None and _has_order(kind)}
+        self._found = summaries_of_rows((), list(self._types))
+
+    def add(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Take rows of the file."""
+        for name, own in summaries_of_rows(batches, list(self._types)).items():
+            self._found[name] = merged([self._found[name], own])
+
+    def finished(self) -> tuple[ColumnSummary, ...]:
+        """Return the summaries."""
+        return tuple(
+            replace(each, bounds=each.bounds.cast(self._types[name])) if each.values else each
+            for name, each in self._found.items()
+        )
+
+
+def _has_order(kind: pa.DataType) -> bool:
+    try:
+        bounds_of(pa.nulls(0, kind))
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
 
 
 def footer_summaries(metadata: pq.FileMetaData, types: Mapping[str, pa.DataType]) -> dict[str, ColumnSummary]:

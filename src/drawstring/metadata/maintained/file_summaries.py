@@ -1,8 +1,8 @@
 """Summaries of the columns of data files, for the statistics in the metadata table.
 
     base file          its footer; a column that the footer has no bounds of is read
-    log file           the records in it, deletes left out
-    partial log file   the same; as it lacks columns, it gets no statistics of its own
+    log file           the records in it, deletes left out; its writer has them in hand, others read them
+    partial log file   read; as it lacks columns, it gets no statistics of its own
 
 A column that a base file lacks is null in all its rows. Partition columns that the table leaves out of its
 files are not, and have no summary. The rows of a bootstrapped base file are read, since its footer describes
