@@ -61,6 +61,7 @@ from drawstring.query.policies import policy_of
 from drawstring.query.scan import Scan
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.services import indexes as indexing
+from drawstring.services import indexing as background_indexing
 from drawstring.services import manual_rollback
 from drawstring.services import partition_ttl as expire
 from drawstring.services.archiving import run as archive
@@ -982,6 +983,69 @@ class Table:
             parsed = self._options("create_index", others)
             request = indexing.IndexRequest(name, column, using, partitioned, settings)
             return indexing.create_index(self._context, parsed, request)
+
+    def schedule_index(
+        self,
+        name: str,
+        column: str | None = None,
+        *,
+        using: str | None = None,
+        partitioned: bool = False,
+        options: Options = None,
+    ) -> str:
+        """Plan an index, which `run_indexing` builds in any process while writers go on.
+
+        Args:
+            name: `record_index`, `bloom_filters`, `column_stats`, or a name of your own.
+            column: the column of a secondary index or of an expression.
+            using: `column_stats` or `bloom_filters` for an index of an expression.
+            partitioned: whether a record index has the keys of each partition by themselves.
+            options: options by Hudi's keys, and the settings of an expression index (`expr` and others).
+
+        Returns:
+            The requested time of the indexing action.
+
+        Raises:
+            InvalidError: there is such an index, no such column or function, or no record index for a
+                secondary one.
+            UnsupportedError: the table has version 6, or this release cannot compute the function.
+            ConflictError: another writer holds the table.
+
+        Example:
+            >>> instant = table.schedule_index("column_stats")
+            >>> [index.name for index in table.run_indexing(instant)]
+            ['column_stats', 'partition_stats']
+        """
+        with self._errors():
+            settings, others = indexing.index_settings(options)
+            parsed = self._options("create_index", others)
+            request = indexing.IndexRequest(name, column, using, partitioned, settings)
+            return background_indexing.schedule_index(self._context, parsed, request)
+
+    def run_indexing(self, instant: str | None = None, *, options: Options = None) -> list[TableIndex]:
+        """Build the indexes that are planned, while writers go on.
+
+        Args:
+            instant: requested time of one indexing action; None for all that no other process runs.
+            options: options by Hudi's keys, such as those of the table lock.
+
+        Returns:
+            The indexes that were built.
+
+        Raises:
+            InvalidError: there is no such indexing action.
+            ConflictError: another process runs it, the index was dropped meanwhile, or another engine wrote
+                to the table without knowing of it: run it again.
+            CorruptTableError: a file of the table, or its metadata table, is damaged.
+
+        Example:
+            >>> instant = table.schedule_index("record_index")
+            >>> [index.name for index in table.run_indexing()]
+            ['record_index']
+        """
+        with self._errors():
+            parsed = self._options("create_index", options)
+            return background_indexing.run_indexing(self._context, parsed, instant)
 
     def drop_index(self, name: str, *, options: Options = None) -> None:
         """Delete an index of the metadata table.

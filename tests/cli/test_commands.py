@@ -351,5 +351,8 @@ def test_indexes_are_created_shown_and_dropped(text: Any, complaint: Any, rides:
     assert created == [by_city | {"is_partitioned": False}]
     shown = [line.split() for line in text("index", "show", path).splitlines()[1:]]
     assert shown == [["record_index", "record_index"], ["secondary_index_by_city", "secondary_index", "city"]]
+    _, planned = text("index", "schedule", path, "bloom_filters").split()
+    assert text("index", "run", path, planned).split()[-2:] == ["bloom_filters", "bloom_filters"]
+    text("index", "drop", path, "bloom_filters")
     assert text("index", "drop", path, "by_city").split() == ["dropped", "by_city"]
     assert [each["name"] for each in json.loads(text("index", "show", path, "--json"))] == ["record_index"]

@@ -207,7 +207,7 @@ CALLS: list[tuple[Callable[[Table], Any], str]] = [
     (lambda table: expression(table, "upper", len=1), "upper of an index has no len"),
     (lambda table: expression(table, "substring", pos=-1, len=2), "positions count from 1"),
     (lambda table: expression(table, "substring", pos="x", len=2), "A setting of the index .* is wrong"),
-    (lambda table: expression(table, "regexp_extract", pattern="(", idx=0), "is not a regular expression"),
+    (lambda table: expression(table, "regexp_extract", pattern="(", idx=0), "The pattern cannot be read"),
     (lambda table: expression(table, "year"), r"year\(name\) cannot have an index of column_stats"),
     (
         lambda table: table.create_index("i", "name", options={"expr": "upper"}),
@@ -286,3 +286,23 @@ def test_no_index_is_built_while_a_write_is_about_to_commit(monkeypatch: pytest.
     table._context.storage.put(path, content)
     table.create_index("record_index")
     assert indexed_places(table) == places(table)
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_repair_builds_all_indexes_again(table_type: str) -> None:
+    table = made(table_type)
+    for name, column in (("record_index", None), ("by_name", "name"), ("bloom_filters", None)):
+        table.create_index(name, column)
+    table.create_index("column_stats")
+    table.create_index("upper", "name", using="column_stats", options={"expr": "upper"})
+    names = [each.name for each in table.indexes()]
+    storage = table._context.storage
+    storage.delete([status.path for status in storage.list_files(".hoodie/metadata/files")])
+    assert table.repair(apply=True)
+    assert [each.name for each in table.indexes()] == names
+    assert table.validate().findings == ()
+    assert indexed_places(table) == places(table)
+    assert indexed_values(table, BY_NAME) == stored_values(table, "name")
+    assert indexed_filters(table) == stored_filters(table)
+    for name in ("column_stats", "expr_index_upper"):
+        assert table.metadata(name).num_rows

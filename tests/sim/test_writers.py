@@ -60,6 +60,19 @@ def test_all_of_them_may_plan_by_the_metadata_table(
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", (KINDS[0], KINDS[1]), ids=str)
+@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
+@pytest.mark.parametrize("restores", [False, True], ids=["", "restored"])
+def test_indexes_are_built_beside_all_of_them(
+    kind: Kind, seed: int, has_faults: bool, restores: bool
+) -> None:
+    plan = Plan(
+        kind, seed, OPERATIONS, has_faults=has_faults, restores=restores, by_metadata=True, indexes=True
+    )
+    assert simulate(plan).commits > 0
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
 def test_a_write_that_runs_for_the_last_time_goes_first(kind: Kind, seed: int, has_faults: bool) -> None:

@@ -86,6 +86,13 @@ def test_all_of_them_may_plan_by_the_metadata_table(kind: Kind, has_faults: bool
     assert simulate(plan).commits > 0
 
 
+@pytest.mark.parametrize("kind", BY_METADATA[:2], ids=str)
+def test_indexes_are_built_beside_all_of_them(kind: Kind) -> None:
+    report = simulate(Plan(kind, 1, 5, restores=True, by_metadata=True, indexes=True))
+    assert report.commits > 0
+    assert report.outcomes["indexed"]
+
+
 @pytest.mark.parametrize("plan", FOUND, ids=lambda plan: f"{plan.kind}-{plan.seed}")
 def test_what_was_found_once_stays_mended(plan: Plan) -> None:
     assert simulate(plan).commits > 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -106,12 +107,7 @@ def add_partition(
     storage, config = facts.storage, facts.config
     writer = MetadataWriter.of(storage, facts.clock, ids)
     storage.delete_tree(join_path(METADATA_FOLDER, partition))
-    built = [each for each in writer.store.load().instants if each.requested.startswith(_INITIAL)]
-    for instant in built:
-        if not instant.is_completed:
-            writer.discard(instant)  # of a dead process; one that stalled is fenced
-    number = max((int(each.requested) for each in built), default=-1) + 1
-    _write_partition(writer, partition, f"{number:017}", maintainer.initial(facts))
+    _write_partition(writer, partition, _new_build(writer), maintainer.initial(facts))
     if check is not None:
         check()
     maintainer.define(storage, config)
@@ -125,6 +121,74 @@ def add_partition(
     return load_config(storage)
 
 
+def _new_build(writer: MetadataWriter) -> str:
+    """Take back the builds of dead processes; return the requested time for another delta commit."""
+    built = [each for each in writer.store.load().instants if each.requested.startswith(_INITIAL)]
+    for instant in built:
+        if not instant.is_completed:
+            writer.discard(instant)  # one that stalled is fenced
+    return f"{max((int(each.requested) for each in built), default=-1) + 1:017}"
+
+
+@dataclass(frozen=True, slots=True)
+class BegunPartition:
+    """A partition of the metadata table with empty file groups, which writers fill from now on.
+
+    Attributes:
+        name: of the partition.
+        requested: requested time of its delta commit.
+        initial: its records as of its begin.
+    """
+
+    name: str
+    requested: str
+    initial: InitialPartition
+
+
+def begin_partition(
+    facts: TableFacts, ids: Ids, partition: str, maintainer: PartitionMaintainer
+) -> BegunPartition:
+    """Make an empty partition in the metadata table of a table, whose lock the caller holds.
+
+    What a dead process left of the partition is deleted.
+
+    Args:
+        facts: the table as it is; read later for the records that the partition begins with.
+        ids: makes the names of files distinct.
+        partition: of the metadata table, which does not have it.
+        maintainer: what keeps it.
+
+    Raises:
+        CorruptTableError: a file of the table is missing or damaged.
+    """
+    writer = MetadataWriter.of(facts.storage, facts.clock, ids)
+    facts.storage.delete_tree(join_path(METADATA_FOLDER, partition))
+    initial = maintainer.initial(facts)
+    requested = _new_build(writer)
+    _write_partition(writer, partition, requested, InitialPartition(initial.file_ids, iter(())))
+    return BegunPartition(partition, requested, initial)
+
+
+def fill_partition(storage: Storage, clock: Clock, ids: Ids, begun: BegunPartition) -> list[str]:
+    """Write the records that a partition begins with, and return the paths of the files.
+
+    Log files that writers added meanwhile come after them, whenever this is done.
+
+    Args:
+        storage: the table's files.
+        clock: creation times.
+        ids: makes the names of files distinct.
+        begun: the partition.
+
+    Raises:
+        CorruptTableError: a file of the table is missing or damaged.
+    """
+    writer = MetadataWriter.of(storage, clock, ids)
+    stats = [_write_base(writer, each, begun.requested) for each in begun.initial.changes]
+    writer.storage.sync([begun.name])
+    return [join_path(METADATA_FOLDER, each.path) for each in stats]
+
+
 def _write_partition(
     writer: MetadataWriter, partition: str, requested: str, initial: InitialPartition
 ) -> None:
@@ -135,12 +199,30 @@ def _write_partition(
     instant = writer.begin(Action.DELTA_COMMIT, requested)
     writer.make_partition(partition, requested)
     content = encode_log_file(requested, partition, _NO_ROWS, _NO_KEYS, writer.clock.now_ms())
+    paths = {}
     for file_id in initial.file_ids:
         name = LogFile.name_of(file_id, requested, 1, _EMPTY_TOKEN)
-        writer.storage.put(join_path(partition, name), content)
+        paths[file_id] = join_path(partition, name)
+        writer.storage.put(paths[file_id], content)
     stats = [_write_base(writer, each, requested) for each in initial.changes]
     writer.storage.sync([partition, ""])
-    writer.complete(instant, stats, {})
+    empty = paths.keys() - {each.file_id for each in stats} if partition != FILES else ()
+    logs = [_empty_log(partition, file_id, paths[file_id], len(content)) for file_id in sorted(empty)]
+    writer.complete(instant, [*stats, *logs], {})
+
+
+def _empty_log(partition: str, file_id: str, path: str, size_bytes: int) -> WriteStat:
+    """Return the statistics of a file group without records, which supersede those of an earlier one."""
+    name = path.rpartition("/")[2]
+    return WriteStat(
+        partition=partition,
+        file_id=file_id,
+        path=path,
+        size_bytes=size_bytes,
+        base_file="",
+        log_version=1,
+        log_files=(name,),
+    )
 
 
 def _write_base(writer: MetadataWriter, change: GroupChange, requested: str) -> WriteStat:

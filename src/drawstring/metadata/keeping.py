@@ -20,14 +20,16 @@ from drawstring.base.errors import DrawstringError, MetadataTableError
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.clean import decode_clean
 from drawstring.formats.metadata.commit import decode_commit
+from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
 from drawstring.formats.metadata.rollback import decode_rollback
-from drawstring.metadata.building import add_partition, build, can_build
+from drawstring.metadata.building import BegunPartition, add_partition, begin_partition, build, can_build
 from drawstring.metadata.compaction import compact, is_due
 from drawstring.metadata.definitions import undefine
 from drawstring.metadata.maintained.files import forgotten_files
+from drawstring.metadata.maintained.indexing_plans import BuildingPartitions
 from drawstring.metadata.maintained.kinds import can_keep, maintainers_of
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
-from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
+from drawstring.metadata.metadata_table import about_metadata, building_of, open_metadata_table
 from drawstring.metadata.partitions import BUILDING_KEY, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import Held
@@ -137,6 +139,57 @@ class MetadataKeeper:
                 is_kept = can_keep(partition, facts, None)
             self.add(maintainers_of([partition] if is_kept else []))
 
+    def begin(self, wanted: Mapping[str, PartitionMaintainer]) -> list[BegunPartition]:
+        """Make empty partitions, to which all writers add their records from now on; no reader uses them.
+
+        Args:
+            wanted: what keeps them, by partition of the metadata table.
+
+        Raises:
+            MetadataTableError: the metadata table is damaged.
+        """
+        config = load_config(self.storage)
+        facts = TableFacts(self.storage, config, self.clock)
+        with about_metadata(self._own):
+            begun = [begin_partition(facts, self.ids, *each) for each in sorted(wanted.items())]
+        for maintainer in wanted.values():
+            maintainer.define(self.storage, config)
+        defined = {DEFINITIONS_KEY: INDEX_DEFINITIONS}
+        self._register(config.metadata_partitions, {*building_of(config), *wanted}, defined)
+        return begun
+
+    def finish(self, partitions: Collection[str]) -> None:
+        """Register partitions that were being built as complete.
+
+        Args:
+            partitions: of the metadata table.
+        """
+        config = load_config(self.storage)
+        ready = {*config.metadata_partitions, *partitions}
+        self._register(ready, {*building_of(config)} - ready)
+        _log.info("Added %s to the metadata table of %s.", ", ".join(sorted(partitions)), config.name)
+
+    def settle(self) -> frozenset[str]:
+        """Register the partitions of completed indexing actions whose processes died before they did it.
+
+        Raises:
+            CorruptTableError: the timeline is damaged.
+        """
+        config = load_config(self.storage)
+        facts = TableFacts(self.storage, config, self.clock)
+        built = BuildingPartitions.of(self.storage, facts.store, facts.timeline, building_of(config)).built
+        if built:
+            self.finish(built)
+        return built
+
+    def _register(
+        self, ready: Iterable[str], building: Iterable[str], more: Mapping[str, str] | None = None
+    ) -> None:
+        """Say in the table properties which partitions are complete, and which are being built."""
+        properties = {**load_config(self.storage).properties, **(more or {})}
+        registered = {PARTITIONS_KEY: ",".join(sorted(ready)), BUILDING_KEY: ",".join(sorted(building))}
+        save_properties(self.storage, {**properties, **registered}, self.clock)
+
     def drop(self, partitions: Collection[str]) -> None:
         """Delete partitions of the metadata table, and the definitions of their indexes.
 
@@ -145,7 +198,8 @@ class MetadataKeeper:
         """
         config = load_config(self.storage)
         kept = [each for each in config.metadata_partitions if each not in partitions]
-        self._unregister(config, kept, partitions)
+        building = [each for each in building_of(config) if each not in partitions]
+        self._unregister(kept, building, partitions)
         undefine(self.storage, partitions)
         _log.info("Dropped %s from the metadata table of %s.", ", ".join(sorted(partitions)), config.name)
 
@@ -209,13 +263,18 @@ class MetadataKeeper:
         config = load_config(self.storage)
         facts = change or TableFacts(self.storage, config, self.clock)
         commit = None if change is None else change.commit
-        building = config.properties.get(BUILDING_KEY, "")
+        building = building_of(config)
+        states = BuildingPartitions.of(self.storage, facts.store, facts.timeline, building)
         with about_metadata(self._own):
-            kept = [each for each in config.metadata_partitions if can_keep(each, facts, commit)]
-        others = sorted({*config.metadata_partitions, *filter(None, building.split(","))} - {*kept})
+            ready = sorted({*config.metadata_partitions, *states.built})
+            kept = [each for each in ready if can_keep(each, facts, commit)]
+            running = [each for each in sorted(states.running) if can_keep(each, facts, commit)]
+        others = sorted({*ready, *building} - {*kept, *running})
+        if states.built:
+            self.finish(states.built)
         if not others:
-            return kept
-        self._unregister(config, kept, others)
+            return [*kept, *running]
+        self._unregister(kept, running, others)
         _log.warning(
             "Dropped %s from the metadata table of %s: this release maintains only %s, and stale ones would"
             " mislead readers. Other engines can build them again.",
@@ -223,13 +282,10 @@ class MetadataKeeper:
             config.name,
             ", ".join(kept),
         )
-        return kept
+        return [*kept, *running]
 
-    def _unregister(self, config: TableConfig, kept: Sequence[str], others: Collection[str]) -> None:
+    def _unregister(self, kept: Sequence[str], building: Sequence[str], others: Collection[str]) -> None:
         """Take partitions off the table properties, then delete them."""
-        properties = {**config.properties, PARTITIONS_KEY: ",".join(kept)}
-        save_properties(
-            self.storage, {key: value for key, value in properties.items() if key != BUILDING_KEY}, self.clock
-        )
+        self._register(kept, building)
         for partition in others:
             self.storage.delete_tree(join_path(METADATA_FOLDER, partition))

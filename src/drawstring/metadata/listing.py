@@ -28,9 +28,9 @@ from drawstring.filegroups.view.listing import Listing
 from drawstring.merge.versions import flat
 from drawstring.metadata.contents import path_of, records
 from drawstring.metadata.metadata_table import MetadataTable, damaged, open_metadata_table
-from drawstring.metadata.partitions import ALL_PARTITIONS, BUILDS, FILES, KEY, NAME, ROOT_PARTITION, SIZE
+from drawstring.metadata.partitions import ALL_PARTITIONS, FILES, KEY, NAME, ROOT_PARTITION, SIZE
 from drawstring.model.files import FileStatus, join_path
-from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
+from drawstring.model.instant import BUILDS, WRITE_ACTIONS, Action, Instant
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline

@@ -31,9 +31,9 @@ from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.filegroups.view.listing import FixedListing
-from drawstring.metadata.partitions import BUILDING_KEY, BUILDS, FILES, METADATA_FOLDER
+from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER
 from drawstring.model.files import FileSlice
-from drawstring.model.instant import Action, Instant, State
+from drawstring.model.instant import BUILDS, Action, Instant, State
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.properties_store import load_config
@@ -66,6 +66,10 @@ class MetadataTable:
     view: FileGroupView
     ready: tuple[str, ...]
     building: tuple[str, ...]
+
+    def with_building(self) -> MetadataTable:
+        """Return the table with its partitions that are being built, for those who write to them."""
+        return replace(self, ready=tuple(sorted({*self.ready, *self.building})))
 
     @cached_property
     def _slices(self) -> dict[str, list[FileSlice]]:
@@ -148,7 +152,7 @@ def open_metadata_table(
         InvalidError: the table has no metadata table.
         MetadataTableError: its properties or its timeline are missing or damaged.
     """
-    building = tuple(filter(None, config.properties.get(BUILDING_KEY, "").split(",")))
+    building = building_of(config)
     if not (config.metadata_partitions or building):
         raise InvalidError(
             "The table has no metadata table. Open it with the option hoodie.metadata.enable=true: the next"
@@ -166,6 +170,11 @@ def open_metadata_table(
     view = table_view(own_storage, own_config, counted, store)
     ready = tuple(sorted(config.metadata_partitions))
     return MetadataTable(own_storage, own_config, own_timeline, counted, store, view, ready, building)
+
+
+def building_of(config: TableConfig) -> tuple[str, ...]:
+    """Return the partitions of the metadata table that are registered as being built."""
+    return tuple(filter(None, config.properties.get(BUILDING_KEY, "").split(",")))
 
 
 @contextmanager

@@ -21,9 +21,6 @@ from drawstring.formats import schemas
 from drawstring.schema.avro import avro_to_arrow
 
 METADATA_FOLDER: Final = ".hoodie/metadata"
-BUILDS: Final = "00000000000000"
-"""How the requested times of delta commits begin that build a partition, rather than belong to a write."""
-
 PARTITIONS_KEY: Final = "hoodie.table.metadata.partitions"
 """Table property: the partitions of the metadata table that are complete."""
 

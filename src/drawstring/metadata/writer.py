@@ -256,6 +256,11 @@ class MetadataWriter:
         return self.storage.local_path("") or self.storage.full_uri("")
 
 
+def is_of_drawstring(commit: CommitMetadata) -> bool:
+    """Return whether drawstring wrote a delta commit of the metadata table."""
+    return _CONTENT in commit.extra
+
+
 def _find(timeline: Timeline, action: Action, requested: str) -> Instant | None:
     """Return the instant of an action: a rollback may have a delta commit of the same time."""
     same = (each for each in timeline.instants if each.requested == requested)

@@ -50,6 +50,11 @@ FILE_ACTIONS = WRITE_ACTIONS | PLANNED_ACTIONS
 """Actions that create data files, pending or completed."""
 
 
+BUILDS = "00000000000000"
+"""How requested times of delta commits of a metadata table begin that build a partition, rather than belong
+to a write: their file groups begin anew, maybe without a base file."""
+
+
 class State(IntEnum):
     """The state of an instant; states are ordered."""
 

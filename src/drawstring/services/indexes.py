@@ -6,7 +6,8 @@
     secondary_index_<name>    the record keys of each value of a column; needs the record index
     expr_index_<name>         bounds, or a bloom filter, of an expression of a column by file
 
-An index is built under the table lock from the records that the table has; every write keeps it from then on.
+An index is built under the table lock from the records that the table has, or while writers go on
+(`services.indexing`); every write keeps it from then on.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from drawstring.metadata.expressions.index import KINDS as EXPRESSION_KINDS
 from drawstring.metadata.expressions.index import PREFIX as EXPRESSION_PREFIX
 from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.metadata.maintained.expression_index import ExpressionIndexMaintainer, is_indexable
+from drawstring.metadata.maintained.indexing_plans import pending_plans
 from drawstring.metadata.maintained.kinds import maintainers_of
 from drawstring.metadata.maintained.partition_stats import statistics_maintainers
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
@@ -37,6 +39,7 @@ from drawstring.metadata.maintained.secondary_index import PREFIX, SecondaryInde
 from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.metadata.partitions import BLOOM_FILTERS, FILES
 from drawstring.metadata.record_index import RECORD_INDEX
+from drawstring.model.instant import Instant
 from drawstring.model.table_index import TableIndex
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.table_schema import table_schema
@@ -133,18 +136,33 @@ def create_index(context: TableContext, options: WriteOptions, request: IndexReq
         MetadataTableError: the metadata table is damaged.
     """
     with lock_table(context, options.locking) as locked:
-        partition = _new_partition(locked.config, request)
-        wanted = _maintainers(locked, options, request)
-        locked = recover(locked, options.failed_writes)
-        keeper = MetadataKeeper(context.storage, context.clock, context.ids)
-        if not locked.config.metadata_partitions and not keeper.build(locked.config):
-            raise ConflictError(
-                "A clustering is pending, so the metadata table, which holds the index, cannot be built now."
-                " Run or roll the clustering back first."
-            )
+        locked, wanted = prepared(locked, options, request)
         _check_settled(locked)
-        keeper.add(wanted, locked.lock.check)
-    return next(each for each in table_indexes(context) if each.name == partition)
+        MetadataKeeper(context.storage, context.clock, context.ids).add(wanted, locked.lock.check)
+    return next(each for each in table_indexes(context) if each.name == request.partition)
+
+
+def prepared(
+    locked: LockedTable, options: WriteOptions, request: IndexRequest
+) -> tuple[LockedTable, Mapping[str, PartitionMaintainer]]:
+    """Return a table that is ready for a new index, and what keeps it; see `create_index`.
+
+    Args:
+        locked: the locked table.
+        options: of writes: policy for failed writes.
+        request: the index.
+    """
+    context = locked.context
+    _new_partition(locked, request)
+    wanted = _maintainers(locked, options, request)
+    locked = recover(locked, options.failed_writes)
+    keeper = MetadataKeeper(context.storage, context.clock, context.ids)
+    if not locked.config.metadata_partitions and not keeper.build(locked.config):
+        raise ConflictError(
+            "A clustering is pending, so the metadata table, which holds the index, cannot be built now."
+            " Run or roll the clustering back first."
+        )
+    return locked, wanted
 
 
 def drop_index(context: TableContext, options: WriteOptions, name: str) -> None:
@@ -162,7 +180,10 @@ def drop_index(context: TableContext, options: WriteOptions, name: str) -> None:
     """
     with lock_table(context, options.locking) as locked:
         _check_version(locked.config)
-        known = [each for each in locked.config.metadata_partitions if each != FILES]
+        store, context = locked.store, locked.context
+        plans = dict(pending_plans(store, store.load()))
+        planned = [each for plan in plans.values() for each in plan.names]
+        known = [each for each in (*locked.config.metadata_partitions, *planned) if each != FILES]
         names = (name, *(prefix + name for prefix in _KINDS))
         partition = next((each for each in names if each in known), None)
         if partition is None:
@@ -172,7 +193,24 @@ def drop_index(context: TableContext, options: WriteOptions, name: str) -> None:
         if dependents:
             raise InvalidError(f"{', '.join(dependents)} cannot be used without {name}. Drop that first.")
         also = {PARTITION_STATS} & {*known} if partition == COLUMN_STATS else set()
+        for instant, plan in plans.items():
+            if partition in plan.names:
+                _give_up(locked, instant)
+                also |= {*plan.names}
         MetadataKeeper(context.storage, context.clock, context.ids).drop({partition, *also})
+
+
+def _give_up(locked: LockedTable, instant: Instant) -> None:
+    """Take an indexing action off the timeline; a process that runs it notices when it completes.
+
+    Raises:
+        ConflictError: it has just completed.
+    """
+    locked.lock.check()
+    if isinstance(locked.store.fence(instant), Instant):
+        raise ConflictError("The index has just been built. Drop it again.", instant=instant.requested)
+    locked.store.remove_pending(instant)
+    locked.store.forget_claim(instant)
 
 
 def table_indexes(context: TableContext) -> list[TableIndex]:
@@ -193,15 +231,23 @@ def table_indexes(context: TableContext) -> list[TableIndex]:
     return found
 
 
-def _new_partition(config: TableConfig, request: IndexRequest) -> str:
-    """Return the partition of the metadata table for a new index."""
+def _new_partition(locked: LockedTable, request: IndexRequest) -> None:
+    """Check that a table can have a new index.
+
+    Raises:
+        InvalidError: there is such an index, built or planned.
+    """
+    config, partition = locked.config, request.partition
     _check_version(config)
-    partition = request.partition
+    for instant, plan in pending_plans(locked.store, locked.store.load()):
+        if partition in plan.names:
+            raise InvalidError(
+                f"The indexing {instant.requested} builds the index {partition}. Run it, or drop the index."
+            )
     if partition in config.metadata_partitions:
         raise InvalidError(f"The table has an index {partition}. Drop it first, or choose another name.")
     if request.is_partitioned and (partition != RECORD_INDEX or not config.partition_fields):
         raise InvalidError("Only a record index of a partitioned table can have its keys by partition.")
-    return partition
 
 
 def _maintainers(

@@ -30,9 +30,9 @@ from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
 from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
-from drawstring.metadata.partitions import BUILDING_KEY, BUILDS, FILES, METADATA_FOLDER, PARTITIONS_KEY
+from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.model.commit import Held, WriteStat
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import BUILDS, Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config, save_properties
 

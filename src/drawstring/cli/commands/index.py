@@ -11,10 +11,15 @@ from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
 from drawstring.model.table_index import TableIndex
 
-Act = Annotated[Literal["create", "drop", "show"], Parameter(help="What to do.")]
+Act = Annotated[
+    Literal["create", "drop", "show", "schedule", "run"],
+    Parameter(help="What to do. What `schedule` plans, `run` builds in any process while writers go on."),
+]
 Name = Annotated[
     str | None,
-    Parameter(help="record_index, bloom_filters, column_stats, or a name of your own."),
+    Parameter(
+        help="record_index, bloom_filters, column_stats, or a name of your own; for run, a planned instant."
+    ),
 ]
 Column = Annotated[
     str | None, Parameter(name="--column", help="Column of a secondary index, or of an expression.")
@@ -45,10 +50,13 @@ def index(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Create, drop or show the indexes of a table, which its metadata table holds."""
+    """Create, plan, drop or show the indexes of a table, which its metadata table holds."""
     table, given = open_table(path, storage_option), named_values(option)
     if act == "show":
         _print([each for each in table.indexes() if name in (None, each.name)], as_json=as_json)
+        return
+    if act == "run":
+        _print(table.run_indexing(name, options=given), as_json=as_json)
         return
     if name is None:
         raise InvalidError(f"`drawstring index {act}` needs the name of the index. Give it after the path.")
@@ -56,11 +64,19 @@ def index(
         created = table.create_index(name, column, using=using, partitioned=partitioned, options=given)
         _print([created], as_json=as_json)
         return
+    if act == "schedule":
+        planned = table.schedule_index(name, column, using=using, partitioned=partitioned, options=given)
+        _say("planned", planned, as_json=as_json)
+        return
     table.drop_index(name, options=given)
+    _say("dropped", name, as_json=as_json)
+
+
+def _say(what: str, name: str, *, as_json: bool) -> None:
     if as_json:
-        output.print_json({"dropped": name})
+        output.print_json({what: name})
     else:
-        output.print_line(f"dropped {name}")
+        output.print_line(f"{what} {name}")
 
 
 def _print(indexes: list[TableIndex], *, as_json: bool) -> None:

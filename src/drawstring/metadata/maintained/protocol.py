@@ -99,8 +99,9 @@ class TableChange(TableFacts):
 
     @cached_property
     def metadata(self) -> MetadataTable:
-        """The metadata table before the change."""
-        return open_metadata_table(self.storage, self.config, self.timeline, self.clock)
+        """The metadata table before the change, with the partitions that are being built."""
+        opened = open_metadata_table(self.storage, self.config, self.timeline, self.clock)
+        return opened.with_building()
 
     @cached_property
     def timeline_after(self) -> Timeline:

@@ -21,7 +21,7 @@ from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWr
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.metadata.keeping import MetadataKeeper
-from drawstring.metadata.partitions import METADATA_FOLDER
+from drawstring.metadata.partitions import FILES, METADATA_FOLDER
 from drawstring.model.files import parse_data_file
 from drawstring.model.instant import FILE_ACTIONS
 from drawstring.model.validation import Finding, Remedy
@@ -96,7 +96,7 @@ def _apply(locked: LockedTable, findings: list[Finding], failed: FailedWrites) -
     """Apply the remedies of the findings; deletions last, after taking the inventory again."""
     remedies = {finding.remedy for finding in findings}
     storage = locked.context.storage
-    has_metadata = bool(locked.config.metadata_partitions)
+    partitions = locked.config.metadata_partitions
     if Remedy.PROPERTIES in remedies:
         renew_properties(storage, locked.context.clock)
     if Remedy.ROLLBACK in remedies:
@@ -119,17 +119,20 @@ def _apply(locked: LockedTable, findings: list[Finding], failed: FailedWrites) -
             switch_off_metadata_table(storage, load_config(storage), locked.context.clock)
         storage.delete(orphans)
         storage.sync(folders_above(orphans))
-    if has_metadata and remedies & {Remedy.ORPHAN, Remedy.METADATA}:
-        _rebuild_metadata_table(locked)
+    if partitions and remedies & {Remedy.ORPHAN, Remedy.METADATA}:
+        _rebuild_metadata_table(locked, partitions)
 
 
-def _rebuild_metadata_table(locked: LockedTable) -> None:
-    """Switch the metadata table off, and build it again where this release can."""
+def _rebuild_metadata_table(locked: LockedTable, partitions: Collection[str]) -> None:
+    """Switch the metadata table off, and build it again with its partitions where this release can."""
     storage, clock, ids = locked.context.storage, locked.context.clock, locked.context.ids
     switch_off_metadata_table(storage, load_config(storage), clock)
     try:
-        MetadataKeeper(storage, clock, ids).build(load_config(storage))
+        keeper = MetadataKeeper(storage, clock, ids)
+        if keeper.build(load_config(storage)):
+            keeper.add_again({*partitions} - {FILES})
     except CorruptTableError as error:
+        switch_off_metadata_table(storage, load_config(storage), clock)
         storage.delete_tree(METADATA_FOLDER)
         _log.warning("The metadata table stays off until nothing is missing: %s", error)
 

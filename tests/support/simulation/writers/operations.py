@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from drawstring.base.errors import InvalidError
 from drawstring.table import Table
 from tests.support.simulation.writers import restores
 from tests.support.simulation.writers.history import Operation, Rows
@@ -27,6 +29,7 @@ RETENTION = {
     "hoodie.keep.min.commits": "3",
     "hoodie.keep.max.commits": "4",
 }
+INDEX = "column_stats"
 CITIES = ("bern", "oslo", "rome")
 KEYS = 9
 NEW_GROUPS = {"hoodie.parquet.small.file.limit": "0"}
@@ -56,6 +59,7 @@ class Operations:
         number: of the last operation; its rows carry it.
         merges: whether writers also merge, and upsert into new file groups.
         restores: whether the services also make savepoints, and restore the table.
+        indexes: whether the services also build statistics of columns, and drop them.
         due: the service that runs what was planned last.
     """
 
@@ -65,6 +69,7 @@ class Operations:
     number: int
     merges: bool = False
     restores: bool = False
+    indexes: bool = False
     due: str = ""
 
     def write(self) -> Operation:
@@ -84,8 +89,9 @@ class Operations:
         names += ["compact", "compact", "schedule_compaction"] if self.is_mor else []
         names += [] if self.is_hashed or not plans else ["cluster", "cluster", "schedule_clustering"]
         names += list(restores.WEIGHTED) if self.restores and plans else []
+        names += ["schedule_index", "schedule_index", "drop_index"] if self.indexes else []
         name = self.due or self.draw.choice(names)
-        self.due = {"schedule_compaction": "compact", "schedule_clustering": "cluster"}.get(name, "")
+        self.due = _DUE.get(name, "")
         return restores.OPERATIONS[name](self.draw) if name in restores.OPERATIONS else service(name)
 
     def upsert(self) -> Operation:
@@ -202,10 +208,19 @@ _WRITES: dict[str, tuple[Callable[[Operations], Operation], int]] = {
 _MERGES: dict[str, tuple[Callable[[Operations], Operation], int]] = {"merge": (Operations.merge, 3)}
 
 
+_DUE = {
+    "schedule_compaction": "compact",
+    "schedule_clustering": "cluster",
+    "schedule_index": "run_indexing",
+}
+
+
 def service(name: str) -> Operation:
     """Return the operation of a table service, which changes no rows."""
 
     def act(table: Table, options: dict[str, str]) -> Any:
-        return getattr(table, name)(options=options)
+        arguments = [INDEX] if name.endswith("_index") else []
+        with suppress(InvalidError) if arguments else nullcontext():  # it is there already, or not there
+            return getattr(table, name)(*arguments, options=options)
 
     return Operation(name, act)

@@ -47,6 +47,7 @@ class Plan:
         restores: whether the services also make savepoints and go back to them, or to other writes.
         by_metadata: whether the table has a metadata table, by which all of them plan.
         retries: how often writes may run again after conflicts; one is drawn for each.
+        indexes: whether the services also build statistics of columns while writers go on, and drop them.
     """
 
     kind: Kind
@@ -59,6 +60,7 @@ class Plan:
     restores: bool = False
     by_metadata: bool = False
     retries: tuple[str, ...] = ("0", "3", "3")
+    indexes: bool = False
 
 
 @dataclass

@@ -20,6 +20,7 @@ from dataclasses import replace
 import drawstring
 from drawstring.base.clock import Clock, Ids, SeededIds, SystemIds
 from drawstring.engine.local import LocalEngine
+from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
 from drawstring.model.files import FileStatus, parse_data_file
 from drawstring.model.validation import Severity
 from drawstring.storage.memory import MemoryStorage
@@ -27,11 +28,13 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.table_context import TableContext
+from tests.support.built_statistics import built, kept
 from tests.support.metadata_tables import listed
 from tests.support.simulation.writers.actors import Actor
 from tests.support.simulation.writers.follower import Follower
 from tests.support.simulation.writers.history import History, Operation
 from tests.support.simulation.writers.operations import (
+    INDEX,
     KEYS,
     OPTIMISTIC,
     RETENTION,
@@ -153,6 +156,7 @@ class Simulation:
                 number=100 * (1 + number + WRITERS * is_last),
                 merges=self.plan.merges,
                 restores=self.plan.restores,
+                indexes=self.plan.indexes,
             )
             actor = Actor(self, process, drawn, draw, is_last=is_last)
             self.scheduler.spawn(process, lambda actor=actor: actor.live(operations))  # type: ignore[misc]
@@ -256,6 +260,8 @@ class Simulation:
         self._validate("after a last clean")
         if self.plan.by_metadata:
             self._compare_lists()
+        if self.plan.indexes:
+            self._compare_statistics()
         if self.plan.follows:
             self.follower.go_on(self.looked_at())
             self.follower.check_all()
@@ -271,6 +277,16 @@ class Simulation:
         counted = {file.status.path for file in stored if file is not None and file.instant not in late}
         found = listed(table)
         assert found == counted, f"listed only: {found - counted}, stored only: {counted - found}"
+
+    def _compare_statistics(self) -> None:
+        """Compare the statistics that are kept, if any, with the files."""
+        self._alone(["run_indexing"])
+        table = self.looked_at()
+        if INDEX in {each.name for each in table.indexes()}:
+            self.report.outcomes["indexed"] = 1
+            found = kept(table, INDEX)
+            wanted = built(table, ColumnStatsMaintainer())
+            assert found == wanted, f"kept only: {found.keys() - wanted}, built only: {wanted.keys() - found}"
 
 
 def simulate(plan: Plan) -> Report:
