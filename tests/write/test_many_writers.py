@@ -35,6 +35,8 @@ FOUND = [
     # A delta commit of the metadata table that was taken back completed after its files were deleted: the
     # answer to its claim had been lost.
     Plan(KINDS[0], 20002, 8, restores=True, by_metadata=True),
+    # Others cleaned and archived what the last attempt of a write was to read, which then failed.
+    Plan(KINDS[4], 22001, 8, has_faults=False, merges=True, retries=("1",)),
 ]
 """Simulations that failed once."""
 

@@ -89,6 +89,10 @@ class RivalError(LostRaceError):
     """A live writer has begun a file of the same file group; the write can run again when that is done."""
 
 
+class OutrunError(LostRaceError):
+    """Others deleted files that a write was to read, as a clean does; the write can run again at once."""
+
+
 class ReservedError(LostRaceError):
     """A write that lost before goes first where this one writes; it can run again when that is done."""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import LostRaceError
+from drawstring.base.errors import LostRaceError, OutrunError
 from drawstring.model.instant import Action, Instant
 from drawstring.timeline.properties_store import PROPERTIES_PATH
 from drawstring.timeline.timeline import Timeline
@@ -67,7 +67,7 @@ def rolled_back(locked: LockedTable, now: Timeline, own: str) -> LostRaceError:
     )
 
 
-def files_deleted(began: Timeline, now: Timeline, own: str) -> LostRaceError:
+def files_deleted(began: Timeline, now: Timeline, own: str) -> OutrunError:
     """Return the error of a write that did not find files which it was to read.
 
     Args:
@@ -77,7 +77,7 @@ def files_deleted(began: Timeline, now: Timeline, own: str) -> LostRaceError:
     """
     since = [each for each in now.instants if each not in began.instants and each.requested != own]
     names = ", ".join(f"the {each.action} {each.requested}" for each in since[-_SHOWN:])
-    return LostRaceError(
+    return OutrunError(
         f"Others deleted files that this write, {own}, was to read, as a clean does; since it began, others"
         f" put on the timeline: {names}. Nothing of this write was committed. Write again.",
         instant=own,

@@ -25,6 +25,7 @@ from drawstring.base.errors import (
     DrawstringError,
     LostRaceError,
     MissingFileError,
+    OutrunError,
     PendingClusteringError,
     ReservedError,
     RivalError,
@@ -108,13 +109,21 @@ def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[T
 
 
 def _in_turn(context: TableContext, options: WriteOptions, attempt: Callable[[Turn], T], turn: Turn) -> T:
-    """Run an attempt, again when a write is done that goes first where it writes."""
+    """Run an attempt, again when a write is done that goes first where it writes.
+
+    One that goes first runs again as well, for as long, if others deleted files that it was to read: cleans
+    and archiving do not wait for it.
+    """
     deadline_ms = context.clock.now_ms() + options.locking.wait_ms
     while True:
         try:
             return attempt(turn)
         except ReservedError as error:
             await_reserved(context, options.failed_writes, error, deadline_ms)
+        except OutrunError as error:
+            if turn is not Turn.FIRST or context.clock.now_ms() > deadline_ms:
+                raise
+            _log.info("The last attempt of a write runs again: %s", error)
 
 
 def _last(context: TableContext, options: WriteOptions, attempt: Callable[[Turn], T], turn: Turn) -> T:
