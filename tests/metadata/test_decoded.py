@@ -11,7 +11,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.metadata import contents
 from drawstring.metadata.contents import records
 from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.metadata.partitions import FILES
+from drawstring.metadata.partitions import FILES, Kind
 from drawstring.metadata.stored import rows
 from drawstring.metadata.stored.decoded import DecodedRecords
 from drawstring.model.files import FileStatus
@@ -25,8 +25,8 @@ from tests.support.tables import COW, create
 BATCH = pa.record_batch({"key": pa.array(range(1000), pa.int64())})
 
 
-def key(number: int) -> tuple[str, FileStatus, int]:
-    return "memory://t", FileStatus(f"files/{number}.hfile", 10), 0
+def key(number: int) -> tuple[str, FileStatus]:
+    return "memory://t", FileStatus(f"files/{number}.hfile", 10)
 
 
 @pytest.fixture
@@ -60,7 +60,21 @@ def test_each_file_of_the_list_is_decoded_once(decoded: list[int]) -> None:
     assert decoded == []
     table.upsert(rides(("next", "rome", 9, 1.0)))
     assert listed(table) == data_files(table._context.storage)
-    assert len(decoded) == 1
+    assert decoded == []  # it wrote the file itself
+
+
+def test_what_was_written_is_remembered_as_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made()
+    table.delete_partition("rome")
+    table.clean(options={"hoodie.clean.commits.retained": "1"})
+    context = table._context
+    metadata = open_metadata_table(context.storage, table.config, table.timeline, context.clock)
+    (files,) = metadata.slices(FILES)
+    remembered = rows.read_rows(metadata, files, Kind.FILES)
+    monkeypatch.setattr(rows, "FILE_LISTS", DecodedRecords())
+    assert [sorted(each.to_pylist(), key=str) for each in remembered.to_batches()] == [
+        sorted(each.to_pylist(), key=str) for each in rows.read_rows(metadata, files, Kind.FILES).to_batches()
+    ]
 
 
 def test_the_list_is_merged_once_between_two_commits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,10 @@ from drawstring.base.clock import SteppingClock
 from drawstring.filegroups.view.listing import StorageListing
 from drawstring.metadata.listing import MetadataListing, NamedFiles
 from drawstring.model.files import FileStatus
+from drawstring.model.instant import Instant
 from drawstring.storage.subfolder import Subfolder
 from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support.faults import FIRST, NEWER
 from tests.support.rows import held, rides
@@ -141,6 +143,19 @@ def test_a_damaged_metadata_table_stops_no_write(caplog: pytest.LogCaptureFixtur
     assert "The storage is listed instead of the metadata table" in caplog.text
     assert held(table) == held(opened(table, by_metadata=False))
     assert ("new", "bern", 2, 2.0) in held(table)
+
+
+def test_a_write_reads_the_metadata_of_no_commit_but_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, read, seen = made(COW), TimelineStore.read, []
+
+    def noted(store: TimelineStore, instant: Instant) -> bytes:
+        seen.append(instant)
+        return read(store, instant)
+
+    monkeypatch.setattr(TimelineStore, "read", noted)
+    newest = table.timeline.latest_write()
+    table.upsert(NEWER, options=KEPT)
+    assert {each for each in seen if each.is_write} <= {newest}
 
 
 def test_a_savepoint_that_never_completed_hides_no_file() -> None:

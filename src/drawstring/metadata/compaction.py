@@ -43,15 +43,16 @@ _SLICES_KEPT: Final = 2
 _log = logging.getLogger("drawstring")
 
 
-def is_due(own: Timeline) -> bool:
+def is_due(own: Timeline, more: int = 0) -> bool:
     """Return whether enough delta commits followed the last compaction.
 
     Args:
         own: timeline of the metadata table.
+        more: number of delta commits that are not on the timeline yet.
     """
     last = max((each.requested for each in own.completed_of(Action.COMMIT)), default="")
     later = (each for each in own.completed_of(Action.DELTA_COMMIT) if (each.completed or "") > last)
-    return sum(1 for _ in later) >= DELTA_COMMITS_MAX
+    return sum(1 for _ in later) + more >= DELTA_COMMITS_MAX
 
 
 def compact(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
 from drawstring.formats import schemas
-from drawstring.formats.avro.encode import encode_rows
+from drawstring.formats.avro.encode import RowEncoder
 from drawstring.formats.hfile import encode_hfile
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, encode_deletes
 from drawstring.merge.versions import flat
@@ -72,9 +72,8 @@ def encode_log_file(
 
 
 @cache
-def _parsed_schema() -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(stored_schema())
-    return parsed
+def _encoder() -> RowEncoder:
+    return RowEncoder.of(json.loads(stored_schema()))
 
 
 def _info() -> dict[bytes, bytes]:
@@ -88,16 +87,10 @@ def _stored_columns() -> pa.Schema:
 
 def _values(rows: pa.Table) -> pa.BinaryArray:
     """Return the Avro datum of each record."""
-    avro = _parsed_schema()
-    columns = [_column(rows, field) for field in _stored_columns()]
-    names = [field["name"] for field in avro["fields"]]
-    return encode_rows(pa.StructArray.from_arrays(columns, names), avro)
+    columns = {name: _column(rows, name) for name in rows.column_names}
+    return _encoder().encode_columns(columns | {KEY: pa.repeat(pa.scalar(""), rows.num_rows)})
 
 
-def _column(rows: pa.Table, field: pa.Field) -> pa.Array:
-    if field.name == KEY:
-        return pa.repeat(pa.scalar(""), rows.num_rows)
-    if field.name in rows.column_names:
-        values = flat(rows.column(field.name))
-        return values if values.type == field.type else values.cast(field.type)
-    return pa.nulls(rows.num_rows)  # of no type: those of the schema take long to make
+def _column(rows: pa.Table, name: str) -> pa.Array:
+    values, stored = flat(rows.column(name)), _stored_columns().field(name)
+    return values if values.type == stored.type else values.cast(stored.type)

@@ -212,9 +212,11 @@ class MetadataKeeper:
         Raises:
             MetadataTableError: the metadata table is damaged.
         """
+        writer = self._writer
+        if not is_due(writer.store.loaded, 1):  # without one request more for most writes
+            return
         config = load_config(self.storage)
         try:
-            writer = self._writer
             if not is_due(writer.store.load()):
                 return
             timeline = TimelineStore(self.storage, config, self.clock).load()

@@ -25,9 +25,10 @@ from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import encode_rollback, encode_rollback_plan
 from drawstring.metadata.encoding import RECORD_SCHEMA, encode_log_file
 from drawstring.metadata.maintained.protocol import GroupChange
-from drawstring.metadata.partitions import METADATA_FOLDER
+from drawstring.metadata.partitions import FILES, METADATA_FOLDER
+from drawstring.metadata.stored.rows import remember_log
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
-from drawstring.model.files import LogFile, TaskContext, join_path, parse_data_file
+from drawstring.model.files import FileStatus, LogFile, TaskContext, join_path, parse_data_file
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
 from drawstring.storage.protocol import Storage
@@ -109,6 +110,8 @@ class MetadataWriter:
             requested, change.partition, change.rows, change.removed, self.clock.now_ms()
         )
         self.storage.put(path, content)
+        if change.partition == FILES:
+            remember_log(self.storage, FileStatus(path, len(content)), content, change.rows, change.removed)
         return WriteStat(
             partition=change.partition,
             file_id=change.file_id,

@@ -33,12 +33,11 @@ from drawstring.timeline.instants import (
     instant_time,
     next_time,
     note_rolled_back,
-    noted_in,
     old_notes,
     parse_instant,
 )
 from drawstring.timeline.properties_store import load_config
-from drawstring.timeline.timeline import Timeline
+from drawstring.timeline.timeline import Timeline, timeline_of
 from drawstring.timeline.version_change import VERSION_CHANGE, bar_change
 
 _RECALLED_COMMITS = 64
@@ -108,22 +107,23 @@ class TimelineStore:
                 missing_path = error.path
         raise ConflictError("The timeline kept changing while it was read. Try again.")
 
+    @property
+    def loaded(self) -> Timeline:
+        """The timeline as it was loaded last, without what changed since; an empty one at first."""
+        return self._timeline
+
     def _load(self) -> Timeline:
         if self._listed is None:
             self._check_folders()
         names = self._storage.list_names(self._config.timeline_folder)
         is_same = names == self._listed  # as mostly when it is listed twice under one lock
-        timeline = self._timeline if is_same else self._parsed(names)
+        timeline = self._timeline if is_same else timeline_of(tuple(names), self._config.layout)
         if MOVED in names or not timeline.instants:
             self._check_layout()
         if not is_same:
             self._timeline = self._with_clusterings(timeline)
             self._listed = names
         return self._timeline
-
-    def _parsed(self, names: Sequence[str]) -> Timeline:
-        parsed = (parse_instant(name, self._config.layout) for name in names)
-        return Timeline.of((each for each in parsed if each is not None), noted_in(names))
 
     def _with_clusterings(self, timeline: Timeline) -> Timeline:
         """Return a timeline in which pending clusterings differ from pending overwrites."""

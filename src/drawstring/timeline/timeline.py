@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
 
 from drawstring.model.instant import FILE_ACTIONS, WRITE_ACTIONS, Action, Instant, State, time_of
+from drawstring.model.table_version import TimelineLayout
+from drawstring.timeline.instants import noted_in, parse_instant
+
+_CACHED: Final = 16
+"""Number of timelines that are kept parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +205,18 @@ class Timeline:
         times = [time_of(instant) for instant in self.instants]
         times += [instant.requested for instant in self.instants]
         return max(times, default=None)
+
+
+@lru_cache(maxsize=_CACHED)
+def timeline_of(names: tuple[str, ...], layout: TimelineLayout) -> Timeline:
+    """Return the timeline of a folder with some files: a commit loads the same state several times.
+
+    Args:
+        names: of all files; those that are not instants are ignored.
+        layout: of the timeline.
+    """
+    parsed = (parse_instant(name, layout) for name in names)
+    return Timeline.of((each for each in parsed if each is not None), noted_in(names))
 
 
 def _in_order(instants: Iterable[Instant]) -> tuple[Instant, ...]:

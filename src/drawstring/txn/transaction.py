@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
@@ -45,6 +46,10 @@ from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext
 from drawstring.txn.table_context import TableContext
 
+_FINDABLE: Final[set[tuple[str, Instant]]] = set()
+"""Addresses of tables with completed writes, none of whose files another tool registered."""
+
+_FINDABLE_MAX: Final = 4096
 _log = logging.getLogger("drawstring")
 
 
@@ -92,6 +97,7 @@ class LockedTable:
         content = encode_commit(metadata, self.config.layout, is_replace)
         self.guard.hold(metadata.stats)
         completed = self.store.complete(instant, content, fence, defer=self.lock.afterwards)
+        _note_findable(self.context.storage.spec.uri, completed)
         with _markers_may_stay(instant):
             # A task attempt that lost to another one may have begun a file since.
             if late := discard_failed_attempts(self.context, instant.requested, metadata.stats):
@@ -219,9 +225,18 @@ def _check_findable(locked: LockedTable, timeline: Timeline | None) -> None:
         UnsupportedError: another tool registered external files.
     """
     if locked.config.metadata_partitions:
-        writes = (timeline or locked.store.load()).writes()
-        for write in writes[-WRITES_CHECKED:]:
-            refuse_external_files(locked.store.commit_metadata(write).stats, write.requested)
+        uri = locked.context.storage.spec.uri
+        for write in (timeline or locked.store.load()).writes()[-WRITES_CHECKED:]:
+            if (uri, write) not in _FINDABLE:
+                refuse_external_files(locked.store.commit_metadata(write).stats, write.requested)
+                _note_findable(uri, write)
+
+
+def _note_findable(uri: str, write: Instant) -> None:
+    """Note that the files of a completed write are ordinary ones, so that its metadata is not read again."""
+    if len(_FINDABLE) >= _FINDABLE_MAX:
+        _FINDABLE.clear()
+    _FINDABLE.add((uri, write))
 
 
 def recover_and_load(

@@ -249,11 +249,11 @@ def open_logs(reading: LogReading, file_slice: FileSlice) -> Iterator[OpenLogs]:
     with ExitStack() as files:
         opened = {log: files.enter_context(open_log(reading.storage, log)) for log in file_slice.logs}
         placed = [PlacedBlock(log, block) for log, file in opened.items() for block in scan_log(log, file)]
-        _check_whole(reading, placed)
+        check_whole(reading, placed)
         yield OpenLogs(reading, placed, opened)
 
 
-def _check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
+def check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
     """Check that no log file lost records of a committed write.
 
     In layout 1, the blocks of a failed write stay in the log files of the slice until the next write rolls

@@ -6,8 +6,8 @@ joined row by row; the bytes of an array are those of its items, which are adjac
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,18 +29,79 @@ def encode_rows(rows: pa.StructArray, avro: dict[str, Any]) -> pa.BinaryArray:
         rows: columns by name, of the Arrow types of the schema.
         avro: the record's schema as parsed from JSON.
     """
-    return join(_Encoder().encode(rows, avro, ""))
+    return RowEncoder.of(avro).encode(rows)
 
 
 Part: TypeAlias = "pa.Array | bytes"
 """A part of each row's bytes: the values of an array, or the same bytes in all rows."""
 
 
-@dataclass(slots=True)
-class _Encoder:
-    """Encodes arrays into parts to join, and stores named types."""
+@dataclass(frozen=True, slots=True)
+class RowEncoder:
+    """Encodes the rows of one schema.
 
-    named: dict[str, dict[str, Any]] = field(default_factory=dict)
+    Attributes:
+        avro: the record's schema as parsed from JSON.
+        named: its named types by full name.
+    """
+
+    avro: dict[str, Any]
+    named: Mapping[str, dict[str, Any]]
+
+    @staticmethod
+    def of(avro: dict[str, Any]) -> RowEncoder:
+        """Return the encoder of a schema; see `encode_rows`."""
+        return RowEncoder(avro, dict(_named_types(avro, "")))
+
+    def encode(self, rows: pa.StructArray) -> pa.BinaryArray:
+        """Return the Avro datum of each row; see `encode_rows`."""
+        return join(_Encoder(self.named).encode(rows, self.avro, ""))
+
+    def encode_columns(self, columns: Mapping[str, pa.Array]) -> pa.BinaryArray:
+        """Return the Avro datum of each row of some columns, at least one; the others are null.
+
+        Args:
+            columns: arrays of the same length by name; columns without null branch are among them.
+        """
+        encoder, space = _Encoder(self.named), full_name(self.avro, "").rpartition(".")[0]
+        parts: list[Part] = []
+        for each in self.avro["fields"]:
+            array, avro = columns.get(each["name"]), each["type"]
+            parts += [_null(avro)] if array is None else encoder.encode(array, avro, space)
+        return join(parts)
+
+
+def _null(branches: list[Any]) -> bytes:
+    """Return the datum of a null."""
+    return encode_long(branches.index("null"))
+
+
+def _named_types(avro: Any, space: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the types that other parts of a schema may refer to by their full names."""
+    if isinstance(avro, list):
+        for each in avro:
+            yield from _named_types(each, space)
+    elif isinstance(avro, dict):
+        if avro["type"] in ("record", "fixed", "enum"):
+            name = full_name(avro, space)
+            yield name, avro
+            space = name.rpartition(".")[0]
+        inner = [each["type"] for each in avro.get("fields", ())]
+        inner += [avro[key] for key in ("items", "values") if key in avro]
+        if isinstance(avro["type"], dict | list):
+            inner.append(avro["type"])
+        yield from _named_types(inner, space)
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoder:
+    """Encodes arrays into parts to join.
+
+    Attributes:
+        named: the named types of the schema.
+    """
+
+    named: Mapping[str, dict[str, Any]]
 
     def encode(self, array: pa.Array, avro: Any, space: str) -> list[Part]:
         if isinstance(avro, list):
@@ -51,8 +112,6 @@ class _Encoder:
             return _masked(_PRIMITIVES[avro](array), array)
         if isinstance(avro, str):
             avro = self.named[full_name({"name": avro}, space)]
-        if avro["type"] in ("record", "fixed", "enum"):
-            self.named[full_name(avro, space)] = avro
         return _masked(self.complex(array, avro, space), array)
 
     def complex(self, array: pa.Array, avro: dict[str, Any], space: str) -> list[Part]:
@@ -81,44 +140,30 @@ class _Encoder:
         branch = next((index for index, each in enumerate(branches) if each != "null"), 0)
         has_null = "null" in branches
         if has_null and array.null_count == len(array):
-            self.name_types(branches, space)
-            return [pa.repeat(_binary(encode_long(branches.index("null"))), len(array))]
+            return [pa.repeat(_binary(_null(branches)), len(array))]
         if len(branches) - has_null > 1:
             return [self.member(array, branches, space)]
         present = [encode_long(branch), *self.encode(array, branches[branch], space)]
         if not has_null or not array.null_count:
             return present
-        absent = _binary(encode_long(branches.index("null")))
+        absent = _binary(_null(branches))
         return [pc.if_else(array.is_valid(), join(present), absent)]
 
     def member(self, array: pa.StructArray, branches: list[Any], space: str) -> pa.Array:
         """Encode the one member that is not null of each row; null without one and without null branch."""
         encoded = pa.nulls(len(array), pa.binary())
         if "null" in branches:
-            encoded = pa.repeat(_binary(encode_long(branches.index("null"))), len(array))
+            encoded = pa.repeat(_binary(_null(branches)), len(array))
         members = iter(array.flatten())
         for index, each in enumerate(branches):
             if each == "null":
                 continue
             values = next(members)
             if values.null_count == len(values):
-                self.name_types(each, space)
                 continue
             present = join([encode_long(index), *self.encode(values, each, space)])
             encoded = pc.if_else(values.is_valid(), present, encoded)
         return encoded
-
-    def name_types(self, avro: Any, space: str) -> None:
-        """Store the named types in a schema whose values are all null; later columns may refer to them."""
-        if isinstance(avro, list):
-            for each in avro:
-                self.name_types(each, space)
-        elif isinstance(avro, dict):
-            if avro["type"] in ("record", "fixed", "enum"):
-                self.named[full_name(avro, space)] = avro
-                space = full_name(avro, space).rpartition(".")[0]
-            inner = [each["type"] for each in avro.get("fields", ())]
-            self.name_types([*inner, *(avro[key] for key in ("items", "values") if key in avro)], space)
 
     def record(self, array: pa.StructArray, avro: dict[str, Any], space: str) -> list[Part]:
         fields = avro["fields"]
@@ -157,6 +202,8 @@ def varints(values: npt.NDArray[np.int64]) -> pa.BinaryArray:
         values: the numbers.
     """
     rest = ((values << 1) ^ (values >> 63)).view(np.uint64)
+    if not len(rest) or rest.max() < 1 << 7:
+        return _binaries(np.arange(len(rest) + 1, dtype=np.int32), rest.astype(np.uint8))
     sizes = np.ones(len(rest), np.int32)
     for bits in range(7, 70, 7):
         over = rest >> np.uint64(bits) if bits < 64 else np.zeros_like(rest)

@@ -9,10 +9,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final
-
-import pyarrow as pa
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, TypeVar
 
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.model.files import FileSlice, FileStatus
@@ -20,49 +18,77 @@ from drawstring.model.files import FileSlice, FileStatus
 BYTES_MAX: Final = 64 << 20
 """Bytes of records that a process remembers."""
 
-Key = tuple[str, FileStatus, int] | tuple[str, tuple[FileSlice, ...], InstantRange]
-"""Address of the metadata table, a file of it, and where in the file the records begin; or of merged records
-their slices and the instants that count."""
+_JUST_WRITTEN: Final = -1
+
+FileKey = tuple[str, FileStatus]
+"""Address of the metadata table, and a file of it."""
+
+Key = FileKey | tuple[str, tuple[FileSlice, ...], InstantRange]
+"""A file; or of merged records their metadata table, their slices and the instants that count."""
+
+
+class Sized(Protocol):
+    """Records of a file, or of a part of it."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+T = TypeVar("T", bound=Sized)
 
 
 @dataclass(slots=True)
 class DecodedRecords:
-    """Records by the place that they are stored at; those that were not asked for longest are forgotten.
+    """Records by the file that they are stored in; those that were not asked for longest are forgotten.
 
     Attributes:
         bytes_max: bytes of records to remember.
     """
 
     bytes_max: int = BYTES_MAX
-    _known: OrderedDict[Key, Sequence[pa.RecordBatch]] = field(default_factory=OrderedDict)
+    _known: OrderedDict[Key, Sequence[Any]] = field(default_factory=OrderedDict)
     _bytes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def get(self, key: Key, decode: Callable[[], Sequence[pa.RecordBatch]]) -> Sequence[pa.RecordBatch]:
-        """Return the records at a place.
+    def get(self, key: Key, decode: Callable[[], Sequence[T]]) -> Sequence[T]:
+        """Return the records of a file, or merged ones.
 
         Args:
-            key: the place.
+            key: the file, or what was merged.
             decode: reads and decodes them if they are not known.
         """
         with self._lock:
-            known = self._known.get(key)
+            known = self._known.pop(key, None)
+            if known is None and (written := _written(key)) is not None:
+                known = self._known.pop(written, None)
             if known is not None:
-                self._known.move_to_end(key)
+                self._known[key] = known
                 return known
         found = decode()
+        self._keep(key, found)
+        return found
+
+    def remember(self, key: FileKey, records: Sequence[Sized]) -> None:
+        """Remember the records of a file that this process wrote; its modification time is not known."""
+        self._keep((key[0], replace(key[1], modified_ms=_JUST_WRITTEN)), records)
+
+    def _keep(self, key: Key, records: Sequence[Sized]) -> None:
         with self._lock:
             if key not in self._known:
-                self._known[key] = found
-                self._bytes += _bytes_of(found)
+                self._known[key] = records
+                self._bytes += _bytes_of(records)
             while self._bytes > self.bytes_max:
                 _, forgotten = self._known.popitem(last=False)
                 self._bytes -= _bytes_of(forgotten)
-        return found
 
 
-def _bytes_of(batches: Sequence[pa.RecordBatch]) -> int:
-    return sum(batch.nbytes for batch in batches)
+def _written(key: Key) -> Key | None:
+    """Return the key of a file that this process has just written; None for merged records."""
+    return (key[0], replace(key[1], modified_ms=_JUST_WRITTEN)) if isinstance(key[1], FileStatus) else None
+
+
+def _bytes_of(records: Sequence[Sized]) -> int:
+    return sum(each.nbytes for each in records)
 
 
 FILE_LISTS: Final = DecodedRecords()

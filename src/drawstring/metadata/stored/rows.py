@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -11,16 +12,23 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.log_blocks import PlacedBlock
-from drawstring.filegroups.read.log_records import LogReading, about_log, open_logs
+from drawstring.filegroups.read.log_blocks import PlacedBlock, blocks_to_merge
+from drawstring.filegroups.read.log_records import (
+    LogReading,
+    about_log,
+    check_whole,
+    open_log,
+    open_logs,
+    scan_log,
+)
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
-from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content
+from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content, scan_blocks
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.partitions import IS_REMOVED, KEY, Kind, record_schema
 from drawstring.metadata.stored.decoded import FILE_LISTS, DecodedRecords
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, FileStatus, LogFile
 from drawstring.schema.evolve import conform
 from drawstring.storage.protocol import Storage
 
@@ -47,6 +55,29 @@ def read_rows(
     return pa.Table.from_batches([*rows.of_base(), *rows.of_logs()], no_rows(kind).schema)
 
 
+def remember_log(
+    storage: Storage, log: FileStatus, content: bytes, rows: pa.Table, removed: pa.Array
+) -> None:
+    """Remember the records of a log file of the list of files that this process has just put.
+
+    Args:
+        storage: files of the metadata table.
+        log: the log file.
+        content: its content.
+        rows: the records of its data block, if it has one.
+        removed: the keys of its delete block, if it has one.
+    """
+    schema = record_schema(Kind.FILES)
+    batches = {
+        BlockType.HFILE_DATA: [_live(batch, schema) for batch in rows.combine_chunks().to_batches()],
+        BlockType.DELETE: [_removed(removed, schema)],
+    }
+    blocks = scan_blocks(pa.BufferReader(content), len(content))
+    FILE_LISTS.remember(
+        (storage.spec.uri, log), [DecodedBlock(block, tuple(batches[block.kind])) for block in blocks]
+    )
+
+
 def no_rows(kind: Kind) -> pa.Table:
     """Return no rows, with the columns of `read_rows`."""
     return record_schema(kind).append(pa.field(IS_REMOVED, pa.bool_())).empty_table()
@@ -63,6 +94,19 @@ class MetadataFiles(Protocol):
 
     @property
     def instants(self) -> InstantRange: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedBlock:
+    """A block of a log file and its records; none if it is a command or torn."""
+
+    block: LogBlock
+    batches: tuple[pa.RecordBatch, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the records."""
+        return sum(batch.nbytes for batch in self.batches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +135,7 @@ class SliceRows:
         if self.decoded is None or self.lookup is not None:
             yield from self._read_base(status.path, self.lookup)
             return
-        key = (self.table.storage.spec.uri, status, 0)
+        key = (self.table.storage.spec.uri, status)
         yield from self.decoded.get(key, lambda: [*self._read_base(status.path, None)])
 
     def _read_base(self, path: str, lookup: Lookup | None) -> Iterator[pa.RecordBatch]:
@@ -100,30 +144,55 @@ class SliceRows:
 
     def of_logs(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the log blocks that count, in merge order."""
-        reading = LogReading(self.table.storage, self.table.config, self.schema, self.table.instants)
-        with open_logs(reading, self.file_slice) as logs:
+        if self.decoded is not None:
+            yield from self._of_decoded_logs(self.decoded)
+            return
+        with open_logs(self._reading, self.file_slice) as logs:
             for placed in logs.blocks_to_merge(self.table.instants):
                 with about_log(placed.file, placed.instant):
-                    yield from self._of_block(placed, logs.files[placed.file])
+                    yield from self._read_block(placed.block, logs.files[placed.file], self.lookup)
 
-    def _of_block(self, placed: PlacedBlock, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
-        if self.decoded is None:
-            yield from self._read_block(placed.block, file, self.lookup)
-            return
-        key = (self.table.storage.spec.uri, placed.file.status, placed.block.offset)
-        batches = self.decoded.get(key, lambda: [*self._read_block(placed.block, file, None)])
-        if self.lookup is None or self.lookup.keys is None:
-            yield from batches
-            return
-        for batch in batches:
-            yield batch.filter(pc.is_in(batch.column(KEY), value_set=self.lookup.keys))
+    def _of_decoded_logs(self, decoded: DecodedRecords) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that `of_logs` yields; a file that was decoded before is not even opened."""
+        uri = self.table.storage.spec.uri
+        found = [
+            (PlacedBlock(log, each.block), each.batches)
+            for log in self.file_slice.logs
+            for each in decoded.get((uri, log.status), partial(self._decode_log, log))
+        ]
+        batches = {(placed.file.status.path, placed.block.offset): each for placed, each in found}
+        placed_blocks = [placed for placed, _ in found]
+        check_whole(self._reading, placed_blocks)
+        for placed in blocks_to_merge(placed_blocks, self.table.instants):
+            for batch in batches[placed.file.status.path, placed.block.offset]:
+                if self.lookup is None or self.lookup.keys is None:
+                    yield batch
+                else:
+                    yield batch.filter(pc.is_in(batch.column(KEY), value_set=self.lookup.keys))
+
+    def _decode_log(self, log: LogFile) -> list[DecodedBlock]:
+        with open_log(self.table.storage, log) as file:
+            return [
+                DecodedBlock(block, self._decode_block(log, block, file)) for block in scan_log(log, file)
+            ]
+
+    def _decode_block(self, log: LogFile, block: LogBlock, file: pa.NativeFile) -> tuple[pa.RecordBatch, ...]:
+        placed = PlacedBlock(log, block)
+        if not placed.holds_records:
+            return ()
+        with about_log(log, placed.instant):
+            return tuple(self._read_block(block, file, None))
+
+    @property
+    def _reading(self) -> LogReading:
+        return LogReading(self.table.storage, self.table.config, self.schema, self.table.instants)
 
     def _read_block(
         self, block: LogBlock, file: pa.NativeFile, lookup: Lookup | None
     ) -> Iterator[pa.RecordBatch]:
         content = read_content(file, block)
         if block.kind is BlockType.DELETE:
-            yield _removed(content, self.schema)
+            yield _removed(decode_deletes(content).keys, self.schema)
         elif block.kind is BlockType.HFILE_DATA:
             reader = HFileReader(pa.BufferReader(content), len(content))
             yield from self._of_hfile(reader, lookup, block.schema_json)
@@ -146,8 +215,7 @@ def _live(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return rows.append_column(IS_REMOVED, pa.repeat(pa.scalar(False), rows.num_rows))
 
 
-def _removed(content: bytes, schema: pa.Schema) -> pa.RecordBatch:
+def _removed(keys: pa.Array, schema: pa.Schema) -> pa.RecordBatch:
     """Return the entries of a delete block as rows without content."""
-    keys = decode_deletes(content).keys
     rows = conform(pa.record_batch({KEY: keys}), schema)
     return rows.append_column(IS_REMOVED, pa.repeat(pa.scalar(True), rows.num_rows))
