@@ -79,7 +79,6 @@ VERSION_MODULES = {
 VERSION_TESTS = {
     "layout != rules.layout.number": "the properties contradict each other",
     "version < NEWEST_VERSION": "text of an error",
-    "config.version != version": "the table already has the version that it is to get",
     "locked.config.version == version": "the table already has the version that it is to get",
     "version not in _CONTENT_VERSIONS": "of a log block's content",
     "version != FORMAT_VERSION": "of a log block",

@@ -17,7 +17,7 @@ from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
 from drawstring.entry import TableDefinition, described, make_table
 from drawstring.model.result import CommitResult
-from drawstring.model.table_version import NEWEST_VERSION
+from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config
@@ -41,7 +41,7 @@ def bootstrap(
     table_type: str = TableType.COPY_ON_WRITE,
     partition_by: str | Sequence[str] = (),
     ordering: str | Sequence[str] = (),
-    version: int = NEWEST_VERSION,
+    version: int = DEFAULT_VERSION,
     options: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
     engine: Engine | None = None,
@@ -63,7 +63,7 @@ def bootstrap(
         table_type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
         partition_by: partition columns, in the order of the folders.
         ordering: ordering fields: of versions with the same key, the greatest value wins.
-        version: table version: 9, 8 or 6.
+        version: table version: 9, 10, 8 or 6.
         options: further write options by Hudi's keys, including table properties, as in
             `{"hoodie.datasource.write.hive_style_partitioning": True}`.
         storage_options: options of the object store, for both places, as in `{"region": "eu-central-1"}`.

@@ -27,7 +27,7 @@ from drawstring.engine.protocol import Engine
 from drawstring.index.bucket.simple_bucket import BucketCounts, encode_counts
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.texts import java_text
-from drawstring.model.table_version import NEWEST_VERSION
+from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.query.table_place import table_above
 from drawstring.schema.avro import arrow_to_avro, record_name
 from drawstring.schema.evolve import evolve
@@ -121,7 +121,7 @@ def create(
     merge_mode: str | None = None,
     hive_style: bool | None = None,
     cdc: bool | None = None,
-    version: int = NEWEST_VERSION,
+    version: int = DEFAULT_VERSION,
     properties: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
     engine: Engine | None = None,
@@ -148,7 +148,7 @@ def create(
         hive_style: whether names of partition folders have the form `column=value`
             (`hoodie.datasource.write.hive_style_partitioning`). False by default.
         cdc: whether writes log changes for `Table.changes` (`hoodie.table.cdc.enabled`). False by default.
-        version: table version: 9, 8 or 6.
+        version: table version: 9, 10, 8 or 6.
         properties: further table properties by Hudi's keys, as in
             `{"hoodie.datasource.write.keygenerator.type": "COMPLEX"}`.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`.

@@ -44,7 +44,7 @@ from drawstring.model.result import (
 )
 from drawstring.model.savepoint import RestorePlan
 from drawstring.model.table_index import TableIndex
-from drawstring.model.table_version import NEWEST_VERSION
+from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.model.validation import Finding, Validation
 from drawstring.query.facts import TableFacts, load_facts, with_shown_columns
 from drawstring.query.following import Following, follow_table
@@ -1916,15 +1916,15 @@ class Table:
     # -------------------- table versions
 
     def upgrade(
-        self, to: int = NEWEST_VERSION, *, progress: Progress | None = None, options: Options = None
+        self, to: int = DEFAULT_VERSION, *, progress: Progress | None = None, options: Options = None
     ) -> VersionResult:
         """Upgrade the table to a higher version; rows and their history stay.
 
-        A MERGE_ON_READ table is compacted first. Stop writers during the upgrade; readers may continue. After
-        a crash, the table is unchanged or upgraded: repeat the call.
+        A MERGE_ON_READ table is compacted first, except from 9 to 10. Stop writers during the upgrade;
+        readers may continue. After a crash, the table is unchanged or upgraded: repeat the call.
 
         Args:
-            to: table version 8 or 9. The current version deletes the files of an interrupted change.
+            to: table version 8, 9 or 10. The current version deletes the files of an interrupted change.
             progress: called with the number of compacted file groups and the number of all.
             options: further options by Hudi's keys.
 
@@ -1955,7 +1955,7 @@ class Table:
         that dies leaves the table as it was or downgraded: call it again.
 
         Args:
-            to: table version 6 or 8. The current version deletes the files of an interrupted change.
+            to: table version 6, 8 or 9. The current version deletes the files of an interrupted change.
             progress: called with the number of compacted file groups and the number of all.
             options: further options by Hudi's keys.
 
@@ -1981,7 +1981,7 @@ class Table:
         """Return the properties that `upgrade` or `downgrade` would change, without changing the table.
 
         Args:
-            to: table version 6, 8 or 9.
+            to: table version 6, 8, 9 or 10.
 
         Returns:
             Both versions, whether the timeline moves to another layout, and properties now and then.

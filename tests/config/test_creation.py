@@ -37,7 +37,7 @@ def test_a_new_table_has_the_keys_of_a_real_one(name: str, version: int, extra: 
     assert {key for key in ours.keys() | real.keys() if ours.get(key) != real.get(key)} <= OURS
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", [6, 8, 9, 10])
 @pytest.mark.parametrize("table_type", list(TableType))
 @pytest.mark.parametrize("partition_by", [(), ("a",), ("a", "b")])
 @pytest.mark.parametrize("ordering", [(), ("ts",), ("ts", "seq")])
@@ -114,7 +114,7 @@ def test_version_9_says_by_properties_what_a_payload_class_means(
     assert "hoodie.compaction.payload.class" not in stored
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", [6, 8, 9, 10])
 def test_a_payload_class_with_a_registered_merger_is_stored_for_it(version: int) -> None:
     drawstring.register_merger("test.creation.OwnPayload", lambda older, newer: newer)
     stored = new_table(version=version, extra={PAYLOAD: "test.creation.OwnPayload"})
@@ -128,7 +128,7 @@ def test_a_payload_class_with_a_registered_merger_is_stored_for_it(version: int)
     [
         ({"name": ""}, InvalidError, "is not a valid table name"),
         ({"name": "a/b"}, InvalidError, "is not a valid table name"),
-        ({"version": 10}, UnsupportedError, "version 10"),
+        ({"version": 11}, UnsupportedError, "version 11"),
         (
             {"ordering": [], "extra": {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}},
             InvalidError,

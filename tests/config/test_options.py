@@ -158,7 +158,7 @@ def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
         ({"hoodie.bucket.index.num.buckets": "0"}, InvalidError, "at least 1"),
         ({"hoodie.bucket.index.num.buckets": "x"}, InvalidError, "whole number"),
         ({"hoodie.datasource.write.recordkey.field": "a,a"}, InvalidError, "twice"),
-        ({"hoodie.write.table.version": "10"}, UnsupportedError, "Use 6 or 8 or 9"),
+        ({"hoodie.write.table.version": "11"}, UnsupportedError, "Use 6 or 8 or 9 or 10"),
         (
             {"hoodie.table.ordering.fields": "a", "hoodie.table.precombine.field": "b"},
             InvalidError,

@@ -213,7 +213,7 @@ def test_an_index_is_named_in_upper_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "advice"), [("10", "Upgrade drawstring"), ("42", "Upgrade drawstring"), ("1", "Apache Hudi")]
+    ("version", "advice"), [("11", "Upgrade drawstring"), ("42", "Upgrade drawstring"), ("1", "Apache Hudi")]
 )
 def test_an_unknown_version_is_named(version: str, advice: str) -> None:
     with pytest.raises(UnsupportedError, match=f"version {version},.*{advice}"):

@@ -31,7 +31,7 @@ from drawstring.timeline.archive import reader as archived
 from drawstring.timeline.archive import writer as archive_writer
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])
-NEXT = 10
+NEXT = 11
 
 
 @pytest.mark.parametrize("number", VERSION_RULES)
@@ -52,7 +52,7 @@ def test_layouts_are_told_apart_by_their_folder() -> None:
     assert len({each.folder("timeline") for each in LAYOUTS}) == len(LAYOUTS)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 5, 7, 10, True])
+@pytest.mark.parametrize("version", [0, 1, 2, 5, 7, 11, True])
 def test_other_versions_are_not_written(version: int) -> None:
     assert writable_rules(version) is None
 
@@ -80,7 +80,7 @@ def test_files_are_sliced_in_each_way_there_is() -> None:
 def test_a_version_that_is_added_is_created_written_and_read(
     monkeypatch: pytest.MonkeyPatch, like: int, table_type: str
 ) -> None:
-    """Version 10 is one more entry, with the rules of another one here."""
+    """Version 11 is one more entry, with the rules of another one here."""
     monkeypatch.setitem(VERSION_RULES, NEXT, replace(VERSION_RULES[like], number=NEXT))  # type: ignore[arg-type]
     table = drawstring.create(
         f"memory://{uuid.uuid4()}",

@@ -32,7 +32,7 @@ WITHOUT_SERVICES = {
 }
 """Options of writes after which old files and instants stay."""
 
-VERSIONS = (6, 8, 9)
+VERSIONS = (6, 8, 9, 10)
 versions = pytest.mark.parametrize("version", VERSIONS)
 A, B, C = ("a", "rome", 1, 1.0), ("b", "rome", 1, 2.0), ("c", "pisa", 1, 3.0)
 OLD = [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]

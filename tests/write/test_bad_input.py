@@ -229,7 +229,7 @@ def test_a_value_that_does_not_fit_its_column_is_told(tmp_path: Path) -> None:
     assert held(table) == OLD
 
 
-@pytest.mark.parametrize("version", ["10", "42", "5", "nine"])
+@pytest.mark.parametrize("version", ["11", "42", "5", "nine"])
 def test_a_table_version_that_is_unknown_is_named(tmp_path: Path, version: str) -> None:
     table = table_at(tmp_path)
     change_properties(tmp_path, {"hoodie.table.version": version})

@@ -1,9 +1,10 @@
 r"""The index in a log file: summaries of the record keys of it and of the log files before it.
 
-The last block of an indexed log file is a Parquet data block, which may be empty. So the file ends with a
-Parquet footer, and one read at its end returns the index:
+The last block of an indexed log file is a Parquet data block, which may be empty; a native log file is a
+Parquet file itself. So the file ends with a Parquet footer, and one read at its end returns the index:
 
     ... footer | length, 4 LE | "PAR1" | 00000000 (the block's own footer map) | total, 8 BE | end
+    ... footer | length, 4 LE | "PAR1" | end of a native log file
 
 The footer has the four entries of a base file (`key_summary`) for the keys that this log file writes or
 deletes, and `drawstring.log.index`, JSON, for its clique (RFC-06) and the chain of earlier cliques:
@@ -42,7 +43,8 @@ FILTER_KEYS_MAX: Final = 100_000
 """Number of keys of a log file above which it has only a key range and no filter."""
 
 _VERSION: Final = 1
-_FOOTER_END: Final = struct.Struct("<i4s4sq")
+_PARQUET_END: Final = struct.Struct("<i4s")
+_BLOCK_END_BYTES: Final = 12
 _PARQUET_MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 64 << 10
 
@@ -156,16 +158,18 @@ def read_log_index(storage: Storage, path: str) -> LogIndex | None:
 def _footer_entries(file: pa.NativeFile) -> dict[str, str] | None:
     size = file.size()
     tail = _last(file, size, min(size, _TAIL_BYTES))
-    if len(tail) < _FOOTER_END.size:
+    if len(tail) < _PARQUET_END.size + _BLOCK_END_BYTES:
         return None
-    length, magic, _, _ = _FOOTER_END.unpack(tail[-_FOOTER_END.size :])
-    needed = _FOOTER_END.size + length
+    after = 0 if tail.endswith(_PARQUET_MAGIC) else _BLOCK_END_BYTES
+    length, magic = _PARQUET_END.unpack_from(tail, len(tail) - after - _PARQUET_END.size)
+    needed = _PARQUET_END.size + after + length
     if magic != _PARQUET_MAGIC or not 0 < needed <= size:
         return None
     if needed > len(tail):
         tail = _last(file, size, needed)
-    stop = len(tail) - (_FOOTER_END.size - 8)
-    metadata = pq.read_metadata(pa.BufferReader(tail[stop - length - 8 : stop])).metadata or {}
+    stop = len(tail) - after
+    footer = pa.BufferReader(tail[stop - length - _PARQUET_END.size : stop])
+    metadata = pq.read_metadata(footer).metadata or {}
     return {key.decode(): value.decode() for key, value in metadata.items()}
 
 

@@ -16,6 +16,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.parquet import parquet_footer
 from drawstring.model.commit import WriteStat
+from drawstring.model.files import is_base_path
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -71,7 +72,7 @@ class ExistingWrites:
                 return
 
     def _is_there(self, stat: WriteStat) -> bool:
-        return stat.path.endswith(".parquet") and self.storage.exists(stat.path)
+        return stat.path.endswith(".parquet") and is_base_path(stat.path) and self.storage.exists(stat.path)
 
 
 def has_rings(storage: Storage) -> bool:

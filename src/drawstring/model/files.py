@@ -1,16 +1,18 @@
 """Data files and their names, file slices and file groups.
 
-    base file   <fileId>_<writeToken>_<instant>.<extension>
-    log file    .<fileId>_<instant>.log.<version>_<writeToken>[.cdc]
+    base file         <fileId>_<writeToken>_<instant>.<extension>
+    inline log file   .<fileId>_<instant>.log.<version>_<writeToken>[.cdc]
+    native log file   <fileId>_<writeToken>_<instant>_<version>.<log|deletes|cdc>.<format>
 
 The instant in a log file's name is the slice's base instant in table version 6, and the delta
-commit that wrote the file in versions 8 and 9 (specification: File Layout Hierarchy).
+commit that wrote the file in later versions (specification: File Layout Hierarchy).
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
 BASE_NAME = (
     r"(?P<file_id>[a-zA-Z0-9-]+)_(?P<token>[a-zA-Z0-9-]+)_(?P<instant>[0-9]+)(?P<extension>\.[a-zA-Z0-9]+)"
@@ -21,9 +23,15 @@ LOG_NAME = (
     r"\.(?P<file_id>[^._]+)_(?P<instant>[^.]*)\.log\.(?P<version>[0-9]+)"
     r"(?:_(?P<token>[0-9]+-[0-9]+-[0-9]+)(?P<cdc>\.cdc)?)?"
 )
-"""Regular expression for the whole name of a log file."""
+"""Regular expression for the whole name of an inline log file."""
 
-_BASE, _LOG = re.compile(BASE_NAME), re.compile(LOG_NAME)
+NATIVE_LOG_NAME = (
+    r"(?P<file_id>[^._/]+)_(?P<token>[0-9]+-[0-9]+-[0-9]+)_(?P<instant>[^_./]+)_(?P<version>[0-9]+)"
+    r"\.(?P<kind>log|deletes|cdc)\.(?P<format>[^./]+)"
+)
+"""Regular expression for the whole name of a native log file."""
+
+_BASE, _LOG, _NATIVE_LOG = map(re.compile, (BASE_NAME, LOG_NAME, NATIVE_LOG_NAME))
 
 BASE_EXTENSIONS = (".parquet", ".orc", ".hfile", ".lance")
 """Endings of base files."""
@@ -125,9 +133,30 @@ class BaseFile:
         return f"{file_id}_{write_token}_{instant}{extension}"
 
 
+class NativeLog(StrEnum):
+    """What a native log file holds, in the order of the files of one write; values are parts of names."""
+
+    DATA = "log"
+    DELETES = "deletes"
+    CDC = "cdc"
+
+
+_NATIVE_ORDER = tuple(NativeLog)
+
+
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A log file: changes to the records of a file slice, as a sequence of blocks."""
+    """A log file: changes to the records of a file slice.
+
+    Attributes:
+        status: the file.
+        file_id: the file group.
+        instant: requested time in its name.
+        version: number of the file among those with the same instant and write token.
+        write_token: write token of the task that wrote the file; empty if the name has none.
+        is_cdc: whether it holds images of changes rather than records.
+        native: what a native log file holds; None for an inline log file, which is a sequence of blocks.
+    """
 
     status: FileStatus
     file_id: str
@@ -135,29 +164,45 @@ class LogFile:
     version: int
     write_token: str
     is_cdc: bool = False
+    native: NativeLog | None = None
 
     @staticmethod
     def parse(status: FileStatus) -> LogFile | None:
         """Return a listed file as a log file, None if its name is not that of one."""
-        match = _LOG.fullmatch(status.name)
-        if not match:
-            return None
-        return LogFile(status, match[1], match[2], int(match[3]), match[4] or "", bool(match[5]))
+        name = status.name
+        if match := _LOG.fullmatch(name):
+            return LogFile(status, match[1], match[2], int(match[3]), match[4] or "", bool(match[5]))
+        if match := _NATIVE_LOG.fullmatch(name):
+            kind = NativeLog(match[5])
+            is_cdc = kind is NativeLog.CDC
+            return LogFile(status, match[1], match[3], int(match[4]), match[2], is_cdc, kind)
+        return None
 
     @staticmethod
     def name_of(file_id: str, instant: str, version: int, write_token: str) -> str:
-        """Return the name of a log file."""
+        """Return the name of an inline log file."""
         return f".{file_id}_{instant}.log.{version}_{write_token}"
 
+    @staticmethod
+    def native_name_of(file_id: str, instant: str, version: int, write_token: str, kind: NativeLog) -> str:
+        """Return the name of a native log file in Parquet."""
+        return f"{file_id}_{write_token}_{instant}_{version}.{kind}.parquet"
+
     @property
-    def order(self) -> tuple[str, int, str, bool]:
+    def order(self) -> tuple[str, int, str, int]:
         """The sort key of the file among the log files of its slice."""
-        return (self.instant, self.version, self.write_token, self.is_cdc)
+        place = int(self.is_cdc) if self.native is None else _NATIVE_ORDER.index(self.native)
+        return (self.instant, self.version, self.write_token, place)
 
 
 def parse_data_file(status: FileStatus) -> BaseFile | LogFile | None:
     """Return a listed file as a base or log file (CDC files included), None if it is neither."""
     return BaseFile.parse(status) or LogFile.parse(status)
+
+
+def is_base_path(path: str) -> bool:
+    """Return whether a path ends like that of a base file; native log files have the same extensions."""
+    return path.endswith(BASE_EXTENSIONS) and not _NATIVE_LOG.fullmatch(path.rpartition("/")[2])
 
 
 @dataclass(frozen=True, slots=True)

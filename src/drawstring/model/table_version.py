@@ -4,6 +4,7 @@
     2 to 6    1        their slice              taken back by command blocks         a payload class
     8         2        the write                deleted with their file              merge mode and class
     9         2        the write                deleted with their file              merge mode, properties
+    10        2        the same as 9; new log files are Parquet files of their own (native log files)
 
 No other module compares version or layout numbers. It asks the rules of its table (`TableConfig.rules`), and
 where the answer takes code of a higher room, that room has a table of functions keyed by an enum from here:
@@ -42,6 +43,13 @@ class LogFileAssignment(Enum):
 
     BY_LOG_NAME = "a log file's name holds the base instant of its slice"
     BY_COMPLETION = "a log file belongs to the newest base file requested before its write completed"
+
+
+class LogFormat(Enum):
+    """The format of new log files; readers know both, and both may be in one file slice."""
+
+    INLINE = "blocks of a format of Hudi's own, several in a file"
+    NATIVE = "data, deletes or change images in a file each, of the format of base files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,7 @@ class VersionRules:
         log_file_assignment: how log files belong to slices.
         names_logs_by_slice: whether a log file is named by the base instant of its slice, so that several
             writes may put blocks into it; otherwise it is named by the one write that made it.
+        log_format: format of new log files.
         log_marker: type of the marker that precedes a log file, `APPEND` or `CREATE`.
         appends_rollbacks: whether log records of a failed write are taken back by command blocks in further
             log files; otherwise its log files are deleted.
@@ -126,6 +135,7 @@ class VersionRules:
     is_writable: bool
     log_file_assignment: LogFileAssignment
     names_logs_by_slice: bool
+    log_format: LogFormat
     log_marker: str
     appends_rollbacks: bool
     has_partial_blocks: bool
@@ -174,6 +184,7 @@ _VERSION_6: Final = VersionRules(
     is_writable=True,
     log_file_assignment=LogFileAssignment.BY_LOG_NAME,
     names_logs_by_slice=True,
+    log_format=LogFormat.INLINE,
     log_marker="APPEND",
     appends_rollbacks=True,
     has_partial_blocks=False,
@@ -198,6 +209,7 @@ _VERSION_8: Final = VersionRules(
     is_writable=True,
     log_file_assignment=LogFileAssignment.BY_COMPLETION,
     names_logs_by_slice=False,
+    log_format=LogFormat.INLINE,
     log_marker="CREATE",
     appends_rollbacks=False,
     has_partial_blocks=True,
@@ -226,6 +238,8 @@ _VERSION_9: Final = replace(
     has_index_versions=True,
 )
 
+_VERSION_10: Final = replace(_VERSION_9, number=10, log_format=LogFormat.NATIVE)
+
 _VERSION_5: Final = replace(_VERSION_6, number=5, is_writable=False)
 _VERSION_4: Final = replace(_VERSION_5, number=4, ambiguous_partition="default")
 
@@ -237,6 +251,7 @@ VERSION_RULES: Final[Mapping[int, VersionRules]] = {
     6: _VERSION_6,
     8: _VERSION_8,
     9: _VERSION_9,
+    10: _VERSION_10,
 }
 """The rules by version number, of every version that this release reads."""
 
@@ -246,6 +261,9 @@ WRITABLE_VERSIONS: Final = tuple(
 """The versions that a table can have, lowest first, in order to be written to."""
 
 NEWEST_VERSION: Final = WRITABLE_VERSIONS[-1]
+
+DEFAULT_VERSION: Final = 9
+"""The version of a new table for which none is chosen: the newest one that a release of Apache Hudi reads."""
 
 VERSIONS_WITH_SHARED_LOGS: Final = frozenset(
     str(number) for number in WRITABLE_VERSIONS if VERSION_RULES[number].names_logs_by_slice

@@ -16,7 +16,9 @@ import pyarrow as pa
 from drawstring.base.bounds import LITTLE_BYTES, worker_threads
 from drawstring.base.errors import DrawstringError, FilesCleanedError, InvalidError
 from drawstring.engine.streams import stream
-from drawstring.filegroups.read.cdc import read_task, task_bytes
+from drawstring.filegroups.read.cdc import ChangeTask, read_changes
+from drawstring.filegroups.read.slice_reader import read_slice
+from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.model.explanation import Explanation
 from drawstring.query.facts import TableFacts
 from drawstring.query.replanning import Draft, Replanning, Task
@@ -28,6 +30,17 @@ if TYPE_CHECKING:
     import polars
 
 T = TypeVar("T")
+
+
+def read_task(task: ReadTask | ChangeTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task of any query.
+
+    Raises:
+        CorruptTableError: a file is lost or damaged.
+        FilesCleanedError: a file was deleted since the task was planned.
+    """
+    with since(task.storage, task.timeline_digest):
+        yield from read_changes(task) if isinstance(task, ChangeTask) else read_slice(task)
 
 
 class Scan:
@@ -197,7 +210,7 @@ def scan_of_plan(
 def _threads_for(tasks: Sequence[Task]) -> int:
     """Return 1 for small local files, which are read before threads would start, else the default."""
     is_local = not any(is_object_store(task.storage.uri) for task in tasks[:1])
-    sizes = accumulate(task_bytes(task) for task in tasks)
+    sizes = accumulate(task.size_bytes for task in tasks)
     is_large = any(size_bytes > LITTLE_BYTES for size_bytes in sizes)
     return worker_threads() if is_large or not is_local else 1
 

@@ -72,6 +72,7 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
             config.drop_partition_columns and config.is_merge_on_read,
             "is MERGE_ON_READ and drops its partition columns from the files",
         ),
+        (config.has_sorted_files, "keeps its files sorted by key (hoodie.table.storage.layout)"),
         (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
         (
             config.has_several_base_formats,

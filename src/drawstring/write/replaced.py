@@ -26,12 +26,10 @@ def replaced_by(verb: Verb, stats: list[WriteStat], lookup: SliceLookup) -> dict
     """Return the file groups that an overwrite replaces.
 
     Args:
-        verb: rules of the operation.
+        verb: rules of the operation, which replaces something.
         stats: what it wrote.
         lookup: the slices before it.
     """
-    if not verb.replaces:
-        return {}
     written = {stat.partition for stat in stats}
     if verb.replaces == "table" or verb.named:
         present = lookup.partitions_including_lost()

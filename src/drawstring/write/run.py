@@ -209,7 +209,7 @@ class _Write:
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             with nullcontext() if keeps_lock else beside_others(transaction, facts):
                 stats = placed(bound, plan, verb, sizer)
-                replaced = replaced_by(verb, stats, lookup)
+                replaced = replaced_by(verb, stats, lookup) if verb.replaces else {}
                 flush_to_commit(facts, stats, options)
             watch.lap("write")
             extra = {**self.extra, "schema": plan.schema_json}

@@ -29,7 +29,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
         "simple", "bloom", "global_simple", "global_bloom", "bucket", "consistent", "log", "global_log",
     ),
     "storage": ("cow", "parquet", "avro"),
-    "version": ("6", "8", "9"),
+    "version": ("6", "8", "9", "10"),
     "order": ("event", "commit"),
     "layout": ("none", "hive", "time", "custom", "keys"),
     "files": ("full", "no_meta", "dropped", "cdc_all", "cdc_before", "cdc_keys"),
@@ -37,7 +37,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
 BARE_DIMENSIONS: dict[str, tuple[str, ...]] = {
     "index": ("simple", "bloom", "bucket", "consistent", "log"),
     "storage": ("parquet", "avro"),
-    "version": ("8", "9"),
+    "version": ("8", "9", "10"),
     "order": ("event",),
     "layout": ("time", "keys"),
     "files": ("bare", "bare_cdc"),

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.formats.log_inline import scan_blocks
+from drawstring.formats.log_files import log_blocks
 from drawstring.formats.log_inline.blocks import LogBlock
+from drawstring.model.files import LogFile
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
 from tests.support.contract.cells import PATCHES
@@ -152,9 +153,10 @@ def data_blocks(table: Table, instant: str) -> Iterator[LogBlock]:
     """Yield the blocks with records that a commit wrote."""
     storage = table._context.storage
     for status in storage.list_tree(""):
-        if ".log." in status.name and not status.path.startswith(".hoodie/"):
+        log = LogFile.parse(status)
+        if log is not None and not log.is_cdc and not status.path.startswith(".hoodie/"):
             with storage.open(status.path) as file:
-                blocks = scan_blocks(file, file.size())
+                blocks = log_blocks(file, log)
             yield from (each for each in blocks if each.instant == instant and each.kind.is_data)
 
 

@@ -22,11 +22,11 @@ RETENTION = (
 KINDS = [
     Kind(version, table_type, index, RETENTION)
     for version, table_type, index in itertools.product(
-        (6, 8, 9), ("COPY_ON_WRITE", "MERGE_ON_READ"), ("SIMPLE", "BUCKET")
+        (6, 8, 9, 10), ("COPY_ON_WRITE", "MERGE_ON_READ"), ("SIMPLE", "BUCKET")
     )
 ]
 
-CHOSEN = [kind for kind in KINDS if str(kind) in ("v6-mor-simple", "v9-cow-simple")]
+CHOSEN = [kind for kind in KINDS if str(kind) in ("v6-mor-simple", "v9-cow-simple", "v10-mor-simple")]
 A, B, C = (0, 1, 2, 3, 4, 5), (1, 2, 6), (3, 7, 8, 9)
 LIFE = (
     Step("insert", A),

@@ -46,7 +46,7 @@ def bootstrap(
     table_type: Annotated[
         Literal["COPY_ON_WRITE", "MERGE_ON_READ"], Parameter(help="Type of the table.")
     ] = "COPY_ON_WRITE",
-    version: Annotated[Literal[6, 8, 9], Parameter(help="Version of the table.")] = 9,
+    version: Annotated[Literal[6, 8, 9, 10], Parameter(help="Version of the table.")] = 9,
     as_json: AsJson = False,
     option: HudiOptions = (),
     storage_option: StorageOptions = (),

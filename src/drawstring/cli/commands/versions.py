@@ -21,23 +21,23 @@ from drawstring.cli.arguments import (
 )
 from drawstring.cli.bar import progress_bar
 from drawstring.model.result import VersionPlan, VersionResult
-from drawstring.model.table_version import NEWEST_VERSION
+from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.table import Table
 
-Higher = Annotated[int, Parameter(name="--to", help="Table version to upgrade to: 8 or 9.")]
-Lower = Annotated[int, Parameter(name="--to", help="Table version to downgrade to: 6 or 8.")]
+Higher = Annotated[int, Parameter(name="--to", help="Table version to upgrade to: 8, 9 or 10.")]
+Lower = Annotated[int, Parameter(name="--to", help="Table version to downgrade to: 6, 8 or 9.")]
 
 
 def upgrade(
     path: TablePath,
     *,
-    to: Higher = NEWEST_VERSION,
+    to: Higher = DEFAULT_VERSION,
     dry_run: DryRun = False,
     as_json: AsJson = False,
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Upgrade a table to a higher version, by default the newest. First stop writers without support."""
+    """Upgrade a table to a higher version, by default to 9. First stop writers without support."""
     table = open_table(path, storage_option)
     _change(table, table.upgrade, to, "upgrading", named_values(option), dry_run=dry_run, as_json=as_json)
 

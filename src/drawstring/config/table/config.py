@@ -1,6 +1,6 @@
 """The table configuration: `hoodie.properties` as typed fields.
 
-`table_config` reads the properties of tables of versions 2 to 6, 8 and 9, written by any release;
+`table_config` reads the properties of tables of versions 2 to 6 and 8 to 10, written by any release;
 `new_table_properties` returns those of a new table.
 """
 
@@ -55,7 +55,7 @@ class TableConfig:
     Attributes:
         name, database: names of the table and its database; the latter is empty if it has none.
         table_type: COPY_ON_WRITE or MERGE_ON_READ.
-        version: table version, 6, 8 or 9; 2 to 5 in tables that can only be read.
+        version: table version, 6, 8, 9 or 10; 2 to 5 in tables that can only be read.
         record_key_fields: columns of the record key, empty when keys are generated.
         partition_fields: columns of the partition path, without the types of CUSTOM generators.
         partition_types: type of each partition column (`SIMPLE`, `TIMESTAMP`) for CUSTOM, else empty.
@@ -189,6 +189,11 @@ class TableConfig:
         return self.rules.names_logs_by_slice or initial in VERSIONS_WITH_SHARED_LOGS
 
     @property
+    def has_sorted_files(self) -> bool:
+        """Whether base and log files are sorted by record key, as the storage layout `lsm_tree` has it."""
+        return self.properties.get("hoodie.table.storage.layout", "").lower() == "lsm_tree"
+
+    @property
     def has_several_base_formats(self) -> bool:
         """Whether base files may have other formats than `base_file_format`."""
         return _flag(self.properties, "hoodie.table.multiple.base.file.formats.enable")
@@ -202,7 +207,7 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
 
     Raises:
         CorruptTableError: a mandatory key is missing, or values contradict each other.
-        UnsupportedError: the table version is not 2 to 6, 8 or 9.
+        UnsupportedError: the table version is not 2 to 6, 8, 9 or 10.
     """
     rules = _rules(properties)
     layout = rules.layout
@@ -304,8 +309,8 @@ def _rules(properties: Mapping[str, str]) -> VersionRules:
     rules = VERSION_RULES.get(version)
     if rules is None:
         raise UnsupportedError(
-            f"The table has version {version}, but this release reads only versions 2 to 6, 8 and 9, and"
-            " writes 6, 8 and 9. "
+            f"The table has version {version}, but this release reads only versions 2 to 6, 8, 9 and 10,"
+            " and writes 6, 8, 9 and 10. "
             + ("Upgrade the table with Apache Hudi." if version < NEWEST_VERSION else "Upgrade drawstring.")
         )
     layout = _whole_number(properties, "hoodie.timeline.layout.version")

@@ -1,6 +1,6 @@
-"""The properties of a new table, with every key that readers of versions 6, 8 and 9 need.
+"""The properties of a new table, with every key that readers of versions 6, 8, 9 and 10 need.
 
-| | 6 | 8 | 9 |
+| | 6 | 8 | 9, 10 |
 |---|---|---|---|
 | merge mode | - | yes | yes |
 | strategy id, payload class | yes | yes | - |
@@ -23,8 +23,9 @@ from drawstring.config.table.new_keys import KEY_PROPERTIES, key_properties
 from drawstring.config.table.new_merging import MODE_KEY, PAYLOAD_KEYS, STRATEGY_KEY, new_merging
 from drawstring.config.table.properties import table_checksum
 from drawstring.config.table.virtual_keys import check_leaner_files
-from drawstring.model.table_version import VersionRules, writable_rules
+from drawstring.model.table_version import WRITABLE_VERSIONS, VersionRules, writable_rules
 
+_CHOICE: Final = f"Choose one of {', '.join(map(str, WRITABLE_VERSIONS))}."
 _EXTRACTORS: Final = "org.apache.hudi.hive."
 CDC_MODE: Final = "hoodie.table.cdc.supplemental.logging.mode"
 _CONSUMED: Final = frozenset(
@@ -57,7 +58,7 @@ def new_table_properties(
     Args:
         name: name of the table.
         table_type: COPY_ON_WRITE or MERGE_ON_READ.
-        version: table version, 6, 8 or 9.
+        version: table version, 6, 8, 9 or 10.
         record_key, partition_by, ordering: column names; partition columns have types with a CUSTOM key
             generator.
         schema_json: Avro schema of the table without meta columns.
@@ -69,10 +70,10 @@ def new_table_properties(
     """
     _check_name(name)
     if not isinstance(version, int):
-        raise InvalidError(f"The table version {version!r} is not a number. Choose 6, 8 or 9.")
+        raise InvalidError(f"The table version {version!r} is not a number. {_CHOICE}")
     rules = writable_rules(version)
     if rules is None:
-        raise UnsupportedError(f"A table of version {version} cannot be created. Choose 6, 8 or 9.")
+        raise UnsupportedError(f"A table of version {version} cannot be created. {_CHOICE}")
     merging = new_merging(extra, tuple(ordering), rules)
     check_index(extra, record_key)
     keys = key_properties(tuple(record_key), tuple(partition_by), rules, extra)

@@ -1,12 +1,15 @@
 """Changes of the table properties when a table is upgraded or downgraded; pure functions.
 
-    6 <-> 8 <-> 9, step by step, like the upgrade and downgrade handlers of Hudi 1.2.0:
+    6 <-> 8 <-> 9 <-> 10, step by step, like the upgrade and downgrade handlers of Hudi 1.2.0, and those to
+    and from 10 like Hudi's later ones:
 
     6 -> 8   adds timeline folder, initial version, merge mode and strategy id (by payload class), and both
              class and type of key generator and bootstrap index
     8 -> 9   replaces a well-known payload class by merge mode, partial update mode and merge properties,
              and stores it as the legacy payload class
     9 -> 8   reverses this
+    9 -> 10  changes nothing, and log files stay as they are: readers of version 10 know both formats
+    10 -> 9  removes the storage layout
     8 -> 6   removes merge mode and strategy id: a payload class defines how records merge
 
 Properties that a lower version cannot express prevent the change, see `obstacles`.
@@ -37,6 +40,7 @@ from drawstring.config.table.merge_rules import (
 from drawstring.config.table.new_keys import CLASS_KEY, TYPE_KEY
 from drawstring.model.table_version import VERSION_RULES, WRITABLE_VERSIONS, TimelineLayout
 
+STORAGE_LAYOUT: Final = "hoodie.table.storage.layout"
 _VERSION: Final = "hoodie.table.version"
 _LAYOUT: Final = "hoodie.timeline.layout.version"
 _INITIAL: Final = "hoodie.table.initial.version"
@@ -64,7 +68,7 @@ def properties_of_version(properties: Mapping[str, str], version: int) -> dict[s
 
     Args:
         properties: the current properties.
-        version: the new version, 6, 8 or 9.
+        version: the new version.
     """
     changed = dict(properties)
     for step in _steps(int(properties[_VERSION]), version):
@@ -105,6 +109,11 @@ def leads_elsewhere(current: int, version: int, *, lower: bool) -> bool:
     last = version == (WRITABLE_VERSIONS[-1] if lower else WRITABLE_VERSIONS[0])
     is_known = {version, current} <= {*WRITABLE_VERSIONS}
     return is_known and (last or (version > current if lower else version < current))
+
+
+def keeps_log_files(current: int, version: int) -> bool:
+    """Tell whether log files mean the same after a change of version, so that none has to be compacted."""
+    return all(step in _LOG_FILES_STAY for step in _steps(current, version))
 
 
 def moves_timeline(old: TimelineLayout, new: TimelineLayout) -> bool:
@@ -248,9 +257,21 @@ def _bootstrap_index(properties: Mapping[str, str]) -> str | None:
     return _NO_INDEX if kind == "NO_OP" else properties.get(_INDEX_CLASS) or _HFILE_INDEX
 
 
+def _nine_to_ten(properties: _Properties) -> None:
+    """Change nothing: the version alone says that new log files are native."""
+
+
+def _ten_to_nine(properties: _Properties) -> None:
+    properties.pop(STORAGE_LAYOUT, None)
+
+
+_LOG_FILES_STAY: Final = {(9, 10)}
+
 _STEPS: Final[Mapping[tuple[int, int], Callable[[_Properties], None]]] = {
     (6, 8): _six_to_eight,
     (8, 9): _eight_to_nine,
+    (9, 10): _nine_to_ten,
+    (10, 9): _ten_to_nine,
     (9, 8): _nine_to_eight,
     (8, 6): _eight_to_six,
 }

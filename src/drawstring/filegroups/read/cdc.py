@@ -27,14 +27,13 @@ from drawstring.filegroups.read.json_images import COMPACT, SPACED, json_images,
 from drawstring.filegroups.read.log_history import LogHistory
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import ReadTask
-from drawstring.formats.avro.blocks import decode_datums
-from drawstring.formats.log_inline import BlockType, read_content, scan_blocks
+from drawstring.formats.log_files import change_rows, log_blocks
+from drawstring.formats.log_inline import BlockType
 from drawstring.merge.versions import flat
 from drawstring.model.files import LogFile
 from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
-from drawstring.timeline.change_detection import since
 
 CHANGE_SCHEMA: Final = pa.schema([(name, pa.string()) for name in ("op", "ts_ms", "before", "after")])
 """Columns of change queries: `i`, `u` or `d`; requested time of the commit; the images as JSON."""
@@ -81,22 +80,6 @@ class ChangeTask:
         """Bytes of the files that the task reads."""
         slices = [task.file_slice.size_bytes for task in (self.before, self.after) if task is not None]
         return sum(slices) + sum(log.status.size_bytes for log in self.logs)
-
-
-def read_task(task: ReadTask | ChangeTask) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task of any query.
-
-    Raises:
-        CorruptTableError: a file is lost or damaged.
-        FilesCleanedError: a file was deleted since the task was planned.
-    """
-    with since(task.storage, task.timeline_digest):
-        yield from read_changes(task) if isinstance(task, ChangeTask) else read_slice(task)
-
-
-def task_bytes(task: ReadTask | ChangeTask) -> int:
-    """Return the bytes of the files that a task of any query reads."""
-    return task.size_bytes if isinstance(task, ChangeTask) else task.file_slice.size_bytes
 
 
 def read_changes(task: ChangeTask) -> Iterator[pa.RecordBatch]:
@@ -275,14 +258,13 @@ def _log_rows(storage: Storage, log: LogFile) -> Iterator[pa.RecordBatch]:
         with storage.open(path) as file:
             if file.size() < max(log.status.size_bytes, 1):
                 raise CorruptTableError("A CDC log file is truncated. Restore it from a backup.")
-            for block in scan_blocks(file, file.size()):
+            for block in log_blocks(file, log):
                 if block.kind is BlockType.CORRUPT or block.schema_json is None:
                     raise CorruptTableError(
                         f"A CDC log file is truncated or damaged at byte {block.offset}."
                         " Restore it from a backup."
                     )
-                batches = decode_datums(read_content(file, block), block.schema_json)
-                yield from (_checked(batch) for batch in batches)
+                yield from (_checked(batch) for batch in change_rows(file, block))
     except FileNotFoundError:
         raise MissingFileError(f"A CDC log file is missing: {REPAIR}.", path=path) from None
     except DrawstringError as error:

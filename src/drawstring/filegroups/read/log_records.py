@@ -24,10 +24,8 @@ from drawstring.filegroups.read.log_blocks import (
     torn_blocks,
 )
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.formats.avro.blocks import iter_datums
-from drawstring.formats.hfile import HFileReader, read_hfile_records
-from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content, scan_blocks
-from drawstring.formats.parquet import read_parquet_part
+from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
+from drawstring.formats.log_inline import BlockType, DeleteRecords, LogBlock
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.merge.order import Array, number_keys, repeated_deletes, wins_over
 from drawstring.merge.record_mergers import merger_of
@@ -303,16 +301,13 @@ def scan_log(log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
         CorruptTableError: the file is empty, or a block header is invalid.
     """
     with about_log(log):
-        size = file.size()
-        if size == 0:
-            raise CorruptTableError(f"A log file is empty: {REPAIR}.")
-        return scan_blocks(file, size)
+        return log_blocks(file, log)
 
 
 def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> LogPiece:
     block = placed.block
     if block.kind is BlockType.DELETE:
-        return _delete_piece(reading, read_content(file, block))
+        return _delete_piece(reading, block_deletes(file, block))
     batches = list(_stored_rows(reading, placed, file))
     rows = pa.Table.from_batches([conform(batch, reading.schema) for batch in batches], reading.schema)
     piece = replace(_data_piece(reading, rows), schema_json=block.schema_json)
@@ -327,34 +322,10 @@ def _stored_rows(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) 
     renames = reading.history.renames(placed.instant) if reading.history else None
     names = reading.schema.names
     if renames is None:
-        yield from block_rows(file, placed.block, names)
+        yield from block_rows(file, placed.block, names, reading.keys)
         return
-    for batch in block_rows(file, placed.block, renames.stored_names(names)):
+    for batch in block_rows(file, placed.block, renames.stored_names(names), reading.keys):
         yield renames.applied(batch)
-
-
-def block_rows(file: pa.NativeFile, block: LogBlock, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a data block with those of the given columns that it has.
-
-    Args:
-        file: the log file, open.
-        block: one of its data blocks.
-        names: column names in the file.
-
-    Raises:
-        CorruptTableError: the block is damaged.
-    """
-    if block.kind is BlockType.PARQUET_DATA:
-        yield from read_parquet_part(file, block.content_offset, block.content_bytes, names)
-        return
-    if block.schema_json is None:
-        raise CorruptTableError(f"The log block at byte {block.offset} has no schema: {REPAIR}.")
-    content = read_content(file, block)
-    if block.kind is BlockType.AVRO_DATA:
-        yield from iter_datums(content, block.schema_json, columns=names)
-        return
-    entries = HFileReader(pa.BufferReader(content), len(content)).scan()
-    yield from read_hfile_records(entries, block.schema_json, names)
 
 
 def _data_piece(reading: LogReading, rows: pa.Table) -> LogPiece:
@@ -367,8 +338,7 @@ def _data_piece(reading: LogReading, rows: pa.Table) -> LogPiece:
     return LogPiece(rows, keys, *row_deletes(rows, reading.config))
 
 
-def _delete_piece(reading: LogReading, content: bytes) -> LogPiece:
-    deletes = decode_deletes(content)
+def _delete_piece(reading: LogReading, deletes: DeleteRecords) -> LogPiece:
     count = len(deletes.keys)
     columns = {RECORD_KEY: deletes.keys}
     is_commit_time_ordering_delete = deletes.is_commit_time.to_numpy(zero_copy_only=False)

@@ -109,6 +109,11 @@ class ReadTask:
     wording: Wording | None = None
 
     @property
+    def size_bytes(self) -> int:
+        """Bytes of the files that the task reads."""
+        return self.file_slice.size_bytes
+
+    @property
     def base_renames(self) -> Renames | None:
         """The names of the columns in the base file; None if they are unchanged."""
         base = self.file_slice.base

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.model.files import BASE_NAME, LOG_NAME, FileStatus, join_path
+from drawstring.model.files import BASE_NAME, LOG_NAME, NATIVE_LOG_NAME, FileStatus, NativeLog, join_path
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
-_NAMES: Final = tuple(f"^(?:{pattern})$" for pattern in (BASE_NAME, LOG_NAME))
+_NAMES: Final = tuple(f"^(?:{pattern})$" for pattern in (BASE_NAME, LOG_NAME, NATIVE_LOG_NAME))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,15 @@ class DataFiles:
     @staticmethod
     def of(names: pa.StringArray) -> DataFiles:
         """Return the data files among files with some names."""
-        bases, logs = _Names.of(names, _NAMES[0]), _Names.of(names, _NAMES[1])
-        logs = logs.take(np.flatnonzero(_texts(logs.parts, "cdc").to_numpy(zero_copy_only=False) == ""))
+        bases, inline, native = (_Names.of(names, pattern) for pattern in _NAMES)
+        inline = inline.take(np.flatnonzero(pc.equal(_texts(inline.parts, "cdc"), "")))
+        native = native.take(np.flatnonzero(pc.not_equal(_texts(native.parts, "kind"), NativeLog.CDC.value)))
+        found = (bases, inline, native)
         return DataFiles(
-            np.concatenate([bases.rows, logs.rows]),
-            np.repeat([False, True], [len(bases.rows), len(logs.rows)]),
-            pa.concat_arrays([_texts(each.parts, "file_id") for each in (bases, logs)]),
-            pa.concat_arrays([_texts(each.parts, "instant") for each in (bases, logs)]),
+            np.concatenate([each.rows for each in found]),
+            np.repeat([False, True, True], [len(each.rows) for each in found]),
+            pa.concat_arrays([_texts(each.parts, "file_id") for each in found]),
+            pa.concat_arrays([_texts(each.parts, "instant") for each in found]),
         )
 
 

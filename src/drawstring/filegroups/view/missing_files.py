@@ -39,11 +39,11 @@ from typing import Final, Protocol
 from drawstring.base.errors import REPAIR, MissingFileError, UnsupportedError
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import (
-    BASE_EXTENSIONS,
     PARTITION_METADATA,
     FileSlice,
     FileStatus,
     LogFile,
+    is_base_path,
     join_path,
 )
 from drawstring.model.instant import BUILDS, Instant, time_of
@@ -267,9 +267,7 @@ class MissingFileCheck:
                 if stat.file_id not in superseded:
                     yield instant, stat
             is_build = instant.requested.startswith(BUILDS)
-            superseded.update(
-                stat.file_id for stat in stats if is_build or stat.path.endswith(BASE_EXTENSIONS)
-            )
+            superseded.update(stat.file_id for stat in stats if is_build or is_base_path(stat.path))
 
     def _stats_of(self, instant: Instant, partition: str) -> list[WriteStat]:
         return self._stats_by_partition(instant).get(partition, [])
@@ -287,7 +285,7 @@ class MissingFileCheck:
 
 def _base_of(stat: WriteStat) -> str:
     """Return the path of the base file in the statistics of a write; empty for none."""
-    if stat.path.endswith(BASE_EXTENSIONS):
+    if is_base_path(stat.path):
         return stat.path
     return join_path(stat.partition, stat.base_file) if stat.base_file else ""
 

@@ -1,4 +1,4 @@
-"""Writer of CDC logs: the change of each record in a rewritten base file (Hudi's `.cdc` log files).
+"""Writer of CDC logs: the change of each record in a rewritten base file, in the log format of the table.
 
 | mode | fields of a CDC record |
 |---|---|
@@ -13,6 +13,7 @@ files themselves.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,8 +22,10 @@ import pyarrow as pa
 from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.avro.blocks import encode_datums
-from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block
-from drawstring.model.files import FileSlice, LogFile, TaskContext, join_path
+from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block
+from drawstring.formats.log_native.changes import encode_change_file
+from drawstring.model.files import FileSlice, LogFile, NativeLog, TaskContext, join_path
+from drawstring.model.table_version import LogFormat
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import META_COLUMNS, RECORD_KEY
@@ -81,17 +84,16 @@ class ChangeLog:
         if not self._parts:
             return {}
         settings = self._settings
-        name = LogFile.name_of(target.file_id, settings.instant, 1, context.write_token) + ".cdc"
-        path = join_path(target.partition, name)
+        name_of, encode = _FORMATS[settings.config.rules.log_format]
+        path = join_path(target.partition, name_of(target.file_id, settings.instant, context.write_token))
         markers = Markers(storage, settings.instant)
         markers.create(path, "CREATE")
         header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: self._schema_json}
-        rows = pa.Table.from_batches([self._rows(part) for part in self._parts]).combine_chunks()
-        content = encode_datums(rows.to_batches()[0], self._schema_json)
-        block = encode_block(BlockType.CDC_DATA, header, content)
-        storage.put(path, block)
+        batches = [self._rows(part) for part in self._parts]
+        content = encode(batches, self._schema_json, header, settings.compression)
+        storage.put(path, content)
         markers.confirm(path, "CREATE")
-        return {path: len(block)}
+        return {path: len(content)}
 
     def _note(
         self, operation: str, keys: pa.Array, before: pa.RecordBatch | None, after: pa.RecordBatch | None
@@ -110,6 +112,28 @@ class ChangeLog:
             "after": lambda: _image(part.after, schema.field("after").type, count),
         }
         return pa.RecordBatch.from_arrays([columns[name]() for name in schema.names], schema=schema)
+
+
+def _inline_name(file_id: str, instant: str, write_token: str) -> str:
+    return f"{LogFile.name_of(file_id, instant, 1, write_token)}.cdc"
+
+
+def _native_name(file_id: str, instant: str, write_token: str) -> str:
+    return LogFile.native_name_of(file_id, instant, 1, write_token, NativeLog.CDC)
+
+
+def _inline_file(
+    batches: Sequence[pa.RecordBatch], schema_json: str, header: Mapping[HeaderKey, str], _compression: str
+) -> bytes:
+    rows = pa.Table.from_batches(batches).combine_chunks()
+    return encode_block(BlockType.CDC_DATA, header, encode_datums(rows.to_batches()[0], schema_json))
+
+
+_FORMATS: Final = {
+    LogFormat.INLINE: (_inline_name, _inline_file),
+    LogFormat.NATIVE: (_native_name, encode_change_file),
+}
+"""How a CDC log file is named and encoded in each log format."""
 
 
 def _image(rows: pa.RecordBatch | None, kind: pa.StructType, count: int) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
@@ -18,7 +18,6 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.merge.order import Array, number_keys, winning_rows
 from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import Versions, flat, ordering_fields, ordering_of
-from drawstring.model.commit import WriteStat
 from drawstring.schema.meta import RECORD_KEY
 
 MOVED_AWAY: Final = "_drawstring_moved_away"
@@ -173,29 +172,12 @@ def acted(rows: pa.Table, settings: FileSettings) -> Changes:
     return with_deletes(upserts(rows.filter(pa.array(~is_delete)), settings), deleted)
 
 
-class CountedActions:
-    """Iterates over changes for a log file and counts the inserts among them, if rows have actions.
-
-    Args:
-        changes: the changes, piece by piece.
-    """
-
-    def __init__(self, changes: Iterable[Changes]) -> None:
-        self._changes = changes
-        self._inserts: int | None = None
-
-    def __iter__(self) -> Iterator[Changes]:
-        for each in self._changes:
-            if ACTION in each.records.column_names:
-                actions = flat(each.records.column(ACTION)).to_numpy(zero_copy_only=False)
-                self._inserts = (self._inserts or 0) + int(np.count_nonzero(actions == RowAction.INSERT))
-            yield each
-
-    def with_inserts(self, stat: WriteStat) -> WriteStat:
-        """Return the statistics of the log file with the number of inserts; call it after the iteration."""
-        if self._inserts is None:
-            return stat
-        return replace(stat, num_inserts=self._inserts, num_updates=stat.num_writes - self._inserts)
+def inserts_among(records: pa.Table) -> int | None:
+    """Return the number of new records by their actions; None if the rows have no actions."""
+    if ACTION not in records.column_names:
+        return None
+    actions = flat(records.column(ACTION)).to_numpy(zero_copy_only=False)
+    return int(np.count_nonzero(actions == RowAction.INSERT))
 
 
 def _check_unambiguous(rows: pa.Table, actions: Array) -> None:

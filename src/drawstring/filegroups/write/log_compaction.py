@@ -1,4 +1,4 @@
-"""Log compaction of one file slice: merges its log blocks into one new log file.
+"""Log compaction of one file slice: merges its log blocks into one block of records and one of deletes.
 
 The header `COMPACTED_BLOCK_TIMES` of the new blocks lists the instants whose blocks they replace; readers
 skip those. The old log files stay until the slice is compacted and cleaned, because queries as of an earlier
@@ -24,15 +24,14 @@ from drawstring.filegroups.read.log_records import (
     open_logs,
 )
 from drawstring.filegroups.read.tasks import InstantRange, nullable
-from drawstring.filegroups.write.log_writer import data_block, log_stat, next_log, ordering_values
-from drawstring.filegroups.write.markers import Markers
+from drawstring.filegroups.write.log_content import LogContent, LogPart, LogTarget
+from drawstring.filegroups.write.log_writers import LOG_WRITERS
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block
-from drawstring.formats.log_inline.deletes import encode_deletes
+from drawstring.formats.log_inline import HeaderKey
 from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import Versions, flat, ordering_fields
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice, join_path
+from drawstring.model.files import FileSlice
 from drawstring.storage.protocol import Storage
 
 
@@ -84,8 +83,8 @@ def check_rewritable(config: TableConfig) -> None:
 
 def rewrite_logs(
     settings: FileSettings, storage: Storage, target: FileSlice, instants: InstantRange, write_token: str
-) -> WriteStat:
-    """Write the merged log records of a slice as a new log file.
+) -> list[WriteStat]:
+    """Write the merged log records of a slice as new log files.
 
     Args:
         settings: settings of the log compaction.
@@ -95,7 +94,7 @@ def rewrite_logs(
         write_token: write token of the task attempt.
 
     Returns:
-        The statistics of the new file.
+        The statistics of each new file; those of the first tell what was merged.
 
     Raises:
         CorruptTableError: a log file is missing or damaged.
@@ -107,50 +106,36 @@ def rewrite_logs(
         blocks = logs.blocks_to_merge(instants)
         merged = merged_records(reading, [logs.read(each) for each in blocks])
     times = sorted({each.instant for each in blocks})
-    content = _encoded(settings, target, merged, times)
-    name, version = next_log(settings, target, write_token)
-    path = join_path(target.partition, name)
-    io_type = settings.config.rules.log_marker
-    markers = Markers(storage, settings.instant)
-    markers.create(path, io_type)
-    storage.put(path, content)
-    markers.confirm(path, io_type)
-    deletes = int(np.count_nonzero(merged.versions.is_delete))
-    return replace(
-        log_stat(target, name, version, len(merged.versions.keys) - deletes, deletes),
-        size_bytes=len(content),
+    header = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(times)}
+    place = LogTarget(settings, storage, target, write_token, header)
+    write = LOG_WRITERS[settings.config.rules.log_format]
+    first, *others = write(place, iter([_content(settings, merged)]))
+    first = replace(
+        first,
         log_blocks=len(blocks),
         log_files_compacted=len(target.logs),
         log_size_compacted=sum(log.status.size_bytes for log in target.logs),
         seconds=watch.seconds(),
     )
+    return [first, *others]
 
 
-def _encoded(settings: FileSettings, target: FileSlice, merged: LogRecords, times: list[str]) -> bytes:
-    header = {
-        HeaderKey.INSTANT_TIME: settings.instant,
-        HeaderKey.SCHEMA: settings.avro_schema,
-        HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(times),
-    }
+def _content(settings: FileSettings, merged: LogRecords) -> LogContent:
     versions = merged.versions
-    parts = []
     records = versions.rows.filter(pa.array(~versions.is_delete))
-    if records.num_rows:
-        rows = records.select(settings.log_schema.names).combine_chunks()
-        parts.append(data_block(settings, header, rows.to_batches(max_chunksize=BATCH_ROWS)))
-    deleted = np.flatnonzero(versions.is_delete)
-    if len(deleted):
-        deletes = versions.take(deleted)
-        content = encode_deletes(deletes.keys, target.partition, _delete_ordering(settings.config, deletes))
-        parts.append(encode_block(BlockType.DELETE, header, content))
-    return b"".join(parts)
+    rows = records.select(settings.log_schema.names).combine_chunks()
+    part = LogPart(settings, rows.to_batches(max_chunksize=BATCH_ROWS))
+    deletes = versions.take(np.flatnonzero(versions.is_delete))
+    ordering = _delete_ordering(settings.config, deletes)
+    keys = versions.keys.filter(pa.array(~versions.is_delete))
+    return LogContent((part,) if part.rows else (), keys, deletes.keys, ordering)
 
 
-def _delete_ordering(config: TableConfig, gone: Versions) -> pa.Array | None:
+def _delete_ordering(config: TableConfig, gone: Versions) -> list[pa.Array] | None:
     """Return the ordering values of deletes, null for those that win over all earlier versions."""
     names = [name for name in ordering_fields(config) if name in gone.rows.column_names]
     if not names:
         return None
     wins = pa.array(gone.is_commit_time_ordering_delete)
     columns = [flat(gone.rows.column(name)) for name in names]
-    return ordering_values([pc.if_else(wins, pa.nulls(len(wins), each.type), each) for each in columns])
+    return [pc.if_else(wins, pa.nulls(len(wins), each.type), each) for each in columns]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from drawstring.filegroups.read.log_records import about_log, block_rows, open_log, scan_log
+from drawstring.filegroups.read.log_records import about_log, open_log, scan_log
 from drawstring.formats.bloom.key_summary import StoredSummary
+from drawstring.formats.log_files import block_deletes, block_rows
 from drawstring.formats.log_index import LogKeys
-from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content
+from drawstring.formats.log_inline import BlockType, LogBlock
 from drawstring.model.files import LogFile
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
@@ -45,5 +46,5 @@ def _keys(file: pa.NativeFile, block: LogBlock) -> list[pa.Array] | None:
             return None
         return [batch.column(RECORD_KEY).cast(pa.string()) for batch in batches]
     if block.kind is BlockType.DELETE:
-        return [decode_deletes(read_content(file, block)).keys]
+        return [block_deletes(file, block).keys]
     return None

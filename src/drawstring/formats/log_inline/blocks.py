@@ -134,12 +134,13 @@ class LogBlock:
         return self.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true"
 
 
-def scan_blocks(file: pa.NativeFile, size: int) -> list[LogBlock]:
+def scan_blocks(file: pa.NativeFile, size: int, head: bytes = b"") -> list[LogBlock]:
     """Return the blocks of a log file in order, without reading their contents.
 
     Args:
         file: the log file, open for random access.
         size: its size in bytes.
+        head: its first bytes, if they were read already.
 
     Raises:
         CorruptTableError: a complete block has a damaged header.
@@ -147,7 +148,7 @@ def scan_blocks(file: pa.NativeFile, size: int) -> list[LogBlock]:
     """
     blocks = []
     at = 0
-    source = _Source(file, size)
+    source = _Source(file, size, head)
     while at < size:
         block = _block_at(source, at)
         blocks.append(block)
@@ -161,13 +162,14 @@ class _Source:
     Args:
         file: the file, open for random access.
         size: its size in bytes.
+        head: its first bytes, if they were read already.
     """
 
-    def __init__(self, file: pa.NativeFile, size: int) -> None:
+    def __init__(self, file: pa.NativeFile, size: int, head: bytes) -> None:
         self._file = file
         self.size = size
         self._buffer_start = 0
-        self._buffer = b""
+        self._buffer = head
         self._false_starts = 0
 
     def hold(self, at: int, size: int) -> bytes:

@@ -208,6 +208,14 @@ def read_parquet_part(
         yield from _batches(part, ParquetQuery(columns))
 
 
+def read_open_parquet(
+    file: pa.NativeFile, query: ParquetQuery, metadata: pq.FileMetaData
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of an open file whose footer was read; see `read_parquet`."""
+    file.seek(0)
+    yield from _batches(file, query, metadata)
+
+
 def parquet_schema(storage: Storage, path: str) -> pa.Schema:
     """Return the schema of a file.
 

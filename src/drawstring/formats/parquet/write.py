@@ -86,6 +86,7 @@ class ParquetSink:
         self._writer: pq.ParquetWriter | None = None
         self._footers: list[pq.FileMetaData] = []
         self._summaries: WrittenSummaries | None = None
+        self._entries: dict[str, str] = {}
 
     @property
     def bytes_written(self) -> int:
@@ -128,6 +129,10 @@ class ParquetSink:
         """Have the summaries of some columns made, before any rows are written."""
         self._summaries = WrittenSummaries(columns, self._schema) if columns else None
 
+    def add_entries(self, entries: Mapping[str, str]) -> None:
+        """Add entries to the footer; they take the place of those with the same names."""
+        self._entries |= entries
+
     def summaries(self) -> tuple[ColumnSummary, ...] | None:
         """Return the summaries of the closed file; None if none were wanted, or if one is unknown."""
         return self._summaries.finished(self._footers[0]) if self._summaries and self._footers else None
@@ -145,7 +150,7 @@ class ParquetSink:
     def _finish(self) -> int:
         self._flush(everything=True)
         writer = self._writer or self._open(self._schema.empty_table())
-        writer.add_key_value_metadata(_footer(self._avro, self._keys))
+        writer.add_key_value_metadata(_footer(self._avro, self._keys) | self._entries)
         writer.close()
         size_bytes = int(self._file.tell())
         self._file.close()

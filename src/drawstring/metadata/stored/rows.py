@@ -24,7 +24,8 @@ from drawstring.filegroups.read.log_records import (
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
-from drawstring.formats.log_inline import BlockType, LogBlock, decode_deletes, read_content, scan_blocks
+from drawstring.formats.log_files import block_deletes
+from drawstring.formats.log_inline import BlockType, LogBlock, read_content, scan_blocks
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.partitions import IS_REMOVED, KEY, Kind, record_schema
 from drawstring.metadata.stored.decoded import FILE_LISTS, DecodedRecords
@@ -190,10 +191,10 @@ class SliceRows:
     def _read_block(
         self, block: LogBlock, file: pa.NativeFile, lookup: Lookup | None
     ) -> Iterator[pa.RecordBatch]:
-        content = read_content(file, block)
         if block.kind is BlockType.DELETE:
-            yield _removed(decode_deletes(content).keys, self.schema)
+            yield _removed(block_deletes(file, block).keys, self.schema)
         elif block.kind is BlockType.HFILE_DATA:
+            content = read_content(file, block)
             reader = HFileReader(pa.BufferReader(content), len(content))
             yield from self._of_hfile(reader, lookup, block.schema_json)
         else:

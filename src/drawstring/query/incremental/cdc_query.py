@@ -187,7 +187,8 @@ class ChangePlanner:
     def _change_log(self, instant: Instant, stat: WriteStat, path: str, size_bytes: int) -> LogFile:
         status = self._slices.listed(instant, stat.partition, path)
         status = replace(status, size_bytes=max(size_bytes, status.size_bytes))
-        return LogFile(status, stat.file_id, instant.requested, 1, "", True)
+        named = LogFile.parse(status)
+        return named or LogFile(status, stat.file_id, instant.requested, 1, "", True)
 
     def _replaced(self, instant: Instant, partition: str, file_id: str) -> ChangeTask:
         last_slice = self._slices.before(instant, partition, file_id)

@@ -14,7 +14,7 @@ from drawstring.filegroups.view.slicing import (
     slicer_of,
 )
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import BASE_EXTENSIONS, BaseFile, FileSlice, FileStatus
+from drawstring.model.files import BaseFile, FileSlice, FileStatus, is_base_path
 from drawstring.model.instant import Instant, time_of
 from drawstring.query.facts import TableFacts
 from drawstring.query.incremental.listed_files import ListedFiles
@@ -141,7 +141,7 @@ class ChangeSlices:
             return file_slice
         for stat in self._facts.store.commit_metadata(write).stats:
             is_same_group = (stat.partition, stat.file_id) == (file_slice.partition, file_slice.file_id)
-            if is_same_group and (stat.base_file or stat.path.endswith(BASE_EXTENSIONS)):
+            if is_same_group and (stat.base_file or is_base_path(stat.path)):
                 raise _cleaned(instant)
         return file_slice
 

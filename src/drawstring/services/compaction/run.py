@@ -237,8 +237,8 @@ class _Attempt:
         return self.instant.action is Action.LOG_COMPACTION
 
     def write(self, engine: Engine, progress: Progress | None) -> list[WriteStat]:
-        """Write the file of each operation."""
-        return watched(engine, self.task, self.operations, progress)
+        """Write the files of each operation."""
+        return [stat for stats in watched(engine, self.task, self.operations, progress) for stat in stats]
 
     def complete(self, locked: LockedTable, timeline: Timeline, stats: list[WriteStat]) -> Instant:
         """Complete the compaction, so that new file slices begin with its files.

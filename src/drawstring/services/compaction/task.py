@@ -1,4 +1,4 @@
-"""The task that compacts one file slice into a base file, or its log files into one log file."""
+"""The task that compacts one file slice into a base file, or its log files into new ones."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class CompactSlice:
     instants: InstantRange
     ids: Ids
 
-    def __call__(self, numbered: tuple[int, CompactionOperation]) -> WriteStat:
-        """Write the file of one operation."""
+    def __call__(self, numbered: tuple[int, CompactionOperation]) -> list[WriteStat]:
+        """Write the files of one operation."""
         number, operation = numbered
         storage = open_spec(self.settings.storage)
         target = slice_of(operation, {s.path: s for s in storage.list_files(operation.partition)})
@@ -58,7 +58,7 @@ class CompactSlice:
         except BaseException:
             writer.abort()
             raise
-        return _compacted(writer.close(inserts=0, updates=writer.rows), target)
+        return [_compacted(writer.close(inserts=0, updates=writer.rows), target)]
 
 
 def _compacted(stat: WriteStat, target: FileSlice) -> WriteStat:

@@ -1,7 +1,7 @@
-"""Upgrade and downgrade of a table among versions 6, 8 and 9.
+"""Upgrade and downgrade of a table among versions 6, 8, 9 and 10.
 
     check      the new version supports everything that the table has       nothing was written yet
-    compact    MERGE_ON_READ: run pending compactions, compact all log files, as Hudi does
+    compact    MERGE_ON_READ: run pending compactions, compact all log files, as Hudi does; not from 9 to 10
     lock:      roll failed writes back, switch a foreign metadata table off
                no pending compaction, no log file in a latest slice?        else compact again
                archive cleans and rollbacks that earlier archiving left     before completion times count
@@ -30,6 +30,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig, table_config
 from drawstring.config.table.kinds import KeyGeneratorType
 from drawstring.config.table.version_changes import (
+    keeps_log_files,
     moves_timeline,
     obstacles,
     properties_of_version,
@@ -37,9 +38,16 @@ from drawstring.config.table.version_changes import (
 )
 from drawstring.formats.metadata.index_definitions import INDEX_DEFINITIONS, definitions_of_version
 from drawstring.formats.parquet import ParquetQuery, read_parquet
+from drawstring.model.files import LogFile
 from drawstring.model.instant import Action
 from drawstring.model.result import VersionPlan, VersionResult
-from drawstring.model.table_version import VERSION_RULES, WRITABLE_VERSIONS, VersionRules, writable_rules
+from drawstring.model.table_version import (
+    VERSION_RULES,
+    WRITABLE_VERSIONS,
+    LogFormat,
+    VersionRules,
+    writable_rules,
+)
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.services.archiving.run import archive_stragglers
 from drawstring.services.compaction.run import compact
@@ -54,6 +62,7 @@ from drawstring.timeline.version_change import begin_change, end_change
 from drawstring.txn.events import emit_version_change
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable, without_metadata_table
 from drawstring.txn.live_work import refuse_live_work
+from drawstring.txn.rollback.file_owners import data_files
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 
@@ -88,7 +97,7 @@ def change_version(
 
     Args:
         context: the open table.
-        version: 6, 8 or 9; the table's own version only deletes what an interrupted change left.
+        version: 6, 8, 9 or 10; the table's own version only deletes what an interrupted change left.
         options: of writes: codec, lock wait; the compaction includes all file groups.
         progress: called after each compacted file group.
 
@@ -106,7 +115,7 @@ def change_version(
     _check(context.storage, config, version)
     compacted: str | None = None
     for _ in range(_COMPACTIONS_MAX):
-        if config.is_merge_on_read and config.version != version:
+        if config.is_merge_on_read and not keeps_log_files(config.version, version):
             compaction_result = compact(context, _full_compaction(options), progress)
             compacted = compaction_result.instant if compaction_result else compacted
         with lock_table(context, options.locking) as locked:
@@ -146,6 +155,26 @@ def _check(storage: Storage, config: TableConfig, version: int) -> None:
             f" {config.version}, or copy its rows to a new table.",
             table=storage.spec.uri,
         )
+    if config.rules.log_format is LogFormat.NATIVE and VERSION_RULES[version].log_format is LogFormat.INLINE:
+        _check_change_logs(storage, version)
+
+
+def _check_change_logs(storage: Storage, version: int) -> None:
+    """Refuse native files of change images, which readers of a lower version do not know.
+
+    Raises:
+        UnsupportedError: there are such files.
+    """
+    for status in data_files(storage):
+        log = LogFile.parse(status)
+        if log is not None and log.native is not None and log.is_cdc:
+            raise UnsupportedError(
+                f"The table has change logs in native files, which readers of version {version} do not know:"
+                " change queries would lack their changes. Clean the commits that wrote them, or leave the"
+                " table at its version.",
+                table=storage.spec.uri,
+                path=status.path,
+            )
 
 
 def _full_compaction(options: WriteOptions) -> WriteOptions:
@@ -171,7 +200,8 @@ def _change(locked: LockedTable, version: int, options: WriteOptions) -> Migrate
     timeline = locked.store.load()
     refuse_live_work(locked.context, timeline, options.failed_writes, "change the version of the table")
     locked = recover(locked, timeline=timeline)
-    if locked.config.is_merge_on_read and not _has_no_logs(locked, locked.store.load()):
+    stays = keeps_log_files(locked.config.version, version)
+    if locked.config.is_merge_on_read and not stays and not _has_no_logs(locked, locked.store.load()):
         return None
     properties_kept = without_metadata_table(locked.config.properties)
     new_config = table_config(properties_of_version(properties_kept, version))

@@ -21,8 +21,7 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
-from drawstring.filegroups.read.cdc import read_task, task_bytes
-from drawstring.query.scan import Scan
+from drawstring.query.scan import Scan, read_task
 from drawstring.spark.engine.batches import with_types
 from drawstring.spark.engine.failures import carried
 from drawstring.spark.engine.types import arrow_schema, spark_schema
@@ -126,7 +125,7 @@ class SliceReader(D.DataSourceReader):
     def partitions(self) -> Sequence[D.InputPartition]:
         """Plan the query and return its partitions."""
         tasks = self._scan().tasks()
-        parts = shares([task_bytes(task) for task in tasks], _PARALLELISM)
+        parts = shares([task.size_bytes for task in tasks], _PARALLELISM)
         return [SlicePartition([cloudpickle.dumps(tasks[number]) for number in part]) for part in parts]
 
     def read(self, partition: D.InputPartition) -> Iterator[pa.RecordBatch]:

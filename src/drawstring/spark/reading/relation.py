@@ -31,10 +31,10 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.udf import UserDefinedFunction, _wrap_function
 from pyspark.util import PythonEvalType
 
-from drawstring.filegroups.read.cdc import read_task, task_bytes
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.query.narrowing import narrowed
 from drawstring.query.replanning import Task
+from drawstring.query.scan import read_task
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.spark.engine.tasks import ReadSlices
 from drawstring.spark.engine.types import arrow_schema
@@ -72,7 +72,7 @@ class Slices:
     @property
     def size_bytes(self) -> int:
         """Size of the files, in bytes."""
-        return sum(task_bytes(task) for task in self.tasks)
+        return sum(task.size_bytes for task in self.tasks)
 
     def narrowed(self, names: Sequence[str], where: pc.Expression | None) -> Slices:
         """Return these slices with fewer columns and a condition on their rows."""
@@ -286,7 +286,7 @@ class SliceScan(_Proxy):
         """Return the pickled tasks, by partition."""
         tasks = self._slices.tasks
         cores = self._jvm.spark.sparkContext.defaultParallelism
-        parts = shares([task_bytes(task) for task in tasks], cores)
+        parts = shares([task.size_bytes for task in tasks], cores)
         return [cloudpickle.dumps([tasks[number] for number in part]) for part in parts]
 
     def createReaderFactory(self) -> Any:

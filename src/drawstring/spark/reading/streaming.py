@@ -22,7 +22,6 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
-from drawstring.filegroups.read.cdc import read_task, task_bytes
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.incremental.batch_ends import Limits
 from drawstring.query.incremental.follow import (
@@ -39,6 +38,7 @@ from drawstring.query.incremental.positions import (
     position_of,
     stored_position,
 )
+from drawstring.query.scan import read_task
 from drawstring.spark.engine.batches import with_types
 from drawstring.spark.engine.types import arrow_schema
 from drawstring.spark.engine.worker import shares
@@ -167,7 +167,7 @@ class CommitReader(D.DataSourceStreamReader):
             # A stream has the columns that the table had when the stream started.
             spec = replace(spec, columns=self._schema.names)
         tasks = batch_scan(facts, begin, stop, spec).tasks()
-        parts = shares([task_bytes(task) for task in tasks], _PARALLELISM)
+        parts = shares([task.size_bytes for task in tasks], _PARALLELISM)
         return [CommitPartition([cloudpickle.dumps(tasks[number]) for number in part]) for part in parts]
 
     def read(self, partition: D.InputPartition) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,6 @@ from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError, NoTableError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
-from drawstring.filegroups.read.cdc import task_bytes
 from drawstring.query.scan import Scan
 from drawstring.schema.meta import META_COLUMNS, without_meta
 from drawstring.spark.engine.types import spark_schema
@@ -65,7 +64,7 @@ class TablePeer(Peer):
             "facts": lambda _: json.dumps(self.facts),
             "rows": lambda _: plan_of(self._reread.shown(self.spark, self._scan_to_read())),
             "records": lambda _: plan_of(records(self, self._scan_to_read())),
-            "size": lambda _: str(sum(task_bytes(task) for task in self.scan.tasks())),
+            "size": lambda _: str(sum(task.size_bytes for task in self.scan.tasks())),
             "insert": lambda given: insert(self, json.loads(given[0]), given[1]),
             "change": lambda given: change(self, json.loads(given[0]), given[1]),
             "check_alter": lambda given: check_alter(self, json.loads(given)),

@@ -17,7 +17,7 @@ from drawstring.entry import TableDefinition, create
 from drawstring.entry import open as open_table
 from drawstring.model.files import HOODIE_FOLDER
 from drawstring.model.result import CommitResult
-from drawstring.model.table_version import NEWEST_VERSION
+from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
 from drawstring.spark.reading.dataframe import plan_name
 from drawstring.spark.writing.overwrite import Replacement, replace_table
@@ -67,7 +67,7 @@ class Target:
         """
         definition = TableDefinition(
             write_options.table_type or "COPY_ON_WRITE",
-            write_options.table_version or NEWEST_VERSION,
+            write_options.table_version or DEFAULT_VERSION,
             write_options.record_key,
             write_options.partition_path,
             write_options.ordering,
@@ -116,7 +116,7 @@ class Target:
             table_type=write_options.table_type or "COPY_ON_WRITE",
             partition_by=write_options.partition_path,
             ordering=write_options.ordering,
-            version=write_options.table_version or NEWEST_VERSION,
+            version=write_options.table_version or DEFAULT_VERSION,
             properties=table_scope(options),
             storage_options=self.storage_options,
             engine=self.engine,

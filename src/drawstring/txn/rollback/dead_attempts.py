@@ -33,8 +33,11 @@ def files_of_attempt(
 
 
 def _is_own_log(storage: Storage, marked: FileStatus, requested: str) -> bool:
-    if LogFile.parse(marked) is None or not storage.exists(marked.path):
+    log = LogFile.parse(marked)
+    if log is None or not storage.exists(marked.path):
         return False
+    if log.native is not None and log.instant == requested:
+        return True
     owners = instants_in(storage, marked.path)
     if owners is None or owners - {requested}:
         raise UnsupportedError(

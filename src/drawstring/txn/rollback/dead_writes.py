@@ -21,6 +21,7 @@ from typing import Final
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
+from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant
 from drawstring.model.table_version import VersionRules
 from drawstring.storage.paths import RESERVED_SUFFIX, folders_above
@@ -264,8 +265,13 @@ def _uncounted(marked: Sequence[str], counted: set[str], instant: str, rules: Ve
         for path in marked
         if path not in counted
         and (not rules.names_logs_by_slice or f"_{instant}." in path.rpartition("/")[2])
-        and not path.endswith(".cdc")
+        and not _is_change_log(path)
     ]
+
+
+def _is_change_log(path: str) -> bool:
+    log = LogFile.parse(FileStatus(path, 0))
+    return log is not None and log.is_cdc
 
 
 def _refuse_restore(timeline: Timeline) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.formats.log_inline.blocks import scan_blocks
+from drawstring.formats.log_files import log_blocks
 from drawstring.model.files import HOODIE_FOLDER, FileStatus, LogFile, parse_data_file
 from drawstring.storage.protocol import Storage
 
@@ -35,9 +35,13 @@ def instants_in(storage: Storage, path: str) -> frozenset[str] | None:
         storage: the table's files.
         path: of the log file; torn blocks are ignored.
     """
+    log = LogFile.parse(FileStatus(path, 0))
+    if log is None:
+        return None
     try:
         with storage.open(path) as file:
-            return frozenset(block.instant for block in scan_blocks(file, file.size()) if block.instant)
+            blocks = log_blocks(file, log) if file.size() else []
+            return frozenset(block.instant for block in blocks if block.instant)
     except (CorruptTableError, UnsupportedError):
         return None
 

@@ -34,14 +34,14 @@ from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.base_writer import NewGroups, ensure_partition
 from drawstring.filegroups.write.changes import (
     Changes,
-    CountedActions,
     acted,
     deletes,
     joined,
     split_deletes,
     upserts,
 )
-from drawstring.filegroups.write.log_writer import append_log
+from drawstring.filegroups.write.log_content import LogTarget, log_content
+from drawstring.filegroups.write.log_writers import LOG_WRITERS
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter, with_generated_keys
 from drawstring.filegroups.write.rewrite import extend_slice, rewrite_slice
 from drawstring.filegroups.write.settings import FileSettings
@@ -232,9 +232,10 @@ class _GroupWork:
         changes = (each for each in map(self._changes, pieces) if not each.is_nothing)
         first = next(changes, None)
         if first is not None:
-            every = CountedActions(chain((first,), changes))
-            stat = append_log(settings, self._storage, target, every, self._meta_columns, self._context)
-            yield every.with_inserts(stat)
+            token = self._context.write_token
+            place = LogTarget(settings, self._storage, target, token, may_be_planned=True)
+            pieces = (log_content(place, each, self._meta_columns) for each in chain((first,), changes))
+            yield from LOG_WRITERS[settings.config.rules.log_format](place, pieces)
 
     def _rewrite(self, target: FileSlice, changes: Changes) -> Iterator[WriteStat]:
         if not changes.is_nothing:

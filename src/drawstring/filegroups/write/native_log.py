@@ -1,0 +1,215 @@
+"""Writer of native log files: records in a file, deletes in another one, each a Parquet file.
+
+    <version>.log.parquet       the records; partial updates apart from new records, in files of two versions
+    <version>.deletes.parquet   the deletes
+
+A file begins with the first row for it and gets those of all pieces of the write. Its footer has the headers
+of a block, and the key summary that base files have, so that readers can skip the file by record keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from drawstring.base.clock import Stopwatch
+from drawstring.filegroups.write.cliques import next_index
+from drawstring.filegroups.write.log_content import (
+    LogContent,
+    LogPart,
+    LogTarget,
+    first_version,
+    log_stat,
+    row_summaries,
+    with_records,
+)
+from drawstring.filegroups.write.markers import Markers
+from drawstring.formats.log_index import LogKeys, encode_log_index
+from drawstring.formats.log_inline import BlockType, HeaderKey
+from drawstring.formats.log_native import DeleteLog, deletes_schema, encode_footer
+from drawstring.formats.log_native.footer import AVRO_SCHEMA
+from drawstring.formats.parquet import ParquetSink
+from drawstring.merge.versions import ordering_fields
+from drawstring.model.commit import Held, WriteStat
+from drawstring.model.files import FileStatus, LogFile, NativeLog, join_path
+from drawstring.schema.meta import RECORD_KEY
+
+_TYPES: Final = {NativeLog.DATA: BlockType.PARQUET_DATA, NativeLog.DELETES: BlockType.DELETE}
+
+
+def write_native_logs(target: LogTarget, pieces: Iterator[LogContent]) -> list[WriteStat]:
+    """Write the native log files of a file group.
+
+    Args:
+        target: where they are written.
+        pieces: their records and deletes, in one or several pieces.
+
+    Returns:
+        The statistics of each file, those of deletes last.
+    """
+    files = _NativeLogs(target)
+    try:
+        for each in pieces:
+            files.add(each)
+        return files.close()
+    except BaseException:
+        files.abort()
+        raise
+
+
+class _NativeLogs:
+    """The log files that a write adds to a slice, in the order of their names."""
+
+    def __init__(self, target: LogTarget) -> None:
+        self._target = target
+        self._data: dict[tuple[str, ...], _OpenLog] = {}
+        self._deletes: _OpenLog | None = None
+        settings = target.settings
+        fields = ordering_fields(settings.config)
+        self._delete_log = deletes_schema(settings.full_schema, settings.avro_schema, fields)
+
+    def add(self, content: LogContent) -> None:
+        """Write a piece."""
+        for part in content.parts:
+            self._file_of(part).add_records(part)
+        if len(content.delete_keys):
+            if self._deletes is None:
+                self._deletes = _OpenLog(self._target, _deletes_of(self._target, self._delete_log))
+            self._deletes.add_deletes(self._delete_log, content.delete_keys, content.delete_ordering)
+
+    def close(self) -> list[WriteStat]:
+        """Finish the files, and return their statistics."""
+        done: list[WriteStat] = []
+        for each in self._files():
+            done.append(each.close(done))
+        return done
+
+    def abort(self) -> None:
+        """Discard the files."""
+        for each in self._files():
+            each.abort()
+
+    def _files(self) -> list[_OpenLog]:
+        return [*self._data.values(), *([self._deletes] if self._deletes else [])]
+
+    def _file_of(self, part: LogPart) -> _OpenLog:
+        columns = part.settings.partial
+        if columns not in self._data:
+            self._data[columns] = _OpenLog(self._target, _records_of(self._target, part, len(self._data)))
+        return self._data[columns]
+
+
+@dataclass(frozen=True, slots=True)
+class _LogForm:
+    """What a native log file is to look like.
+
+    Attributes:
+        kind: what it holds.
+        schema, avro_schema: its columns.
+        header: headers of the block that it is.
+        later: how many files of the same kind the write began before.
+    """
+
+    kind: NativeLog
+    schema: pa.Schema
+    avro_schema: str
+    header: Mapping[HeaderKey, str]
+    later: int = 0
+
+
+def _records_of(target: LogTarget, part: LogPart, later: int) -> _LogForm:
+    settings, header = part.settings, target.data_header(part)
+    return _LogForm(NativeLog.DATA, settings.log_schema, settings.log_avro_schema, header, later)
+
+
+def _deletes_of(target: LogTarget, form: DeleteLog) -> _LogForm:
+    return _LogForm(NativeLog.DELETES, form.schema, form.avro_schema, target.block_header)
+
+
+class _OpenLog:
+    """A native log file that is being written; its marker precedes it."""
+
+    def __init__(self, target: LogTarget, form: _LogForm) -> None:
+        self._watch = Stopwatch()
+        self._target = target
+        self._form = form
+        settings, group = target.settings, target.file_slice
+        instant, first, token = first_version(target)
+        self._version = first + form.later
+        self._name = LogFile.native_name_of(group.file_id, instant, self._version, token, form.kind)
+        self._path = join_path(group.partition, self._name)
+        self._rows = 0
+        self._inserts: int | None = None
+        self._keys = LogKeys()
+        is_data = form.kind is NativeLog.DATA
+        self._summaries = row_summaries(settings) if is_data else None
+        self._io_type = settings.config.rules.log_marker
+        self._markers = Markers(target.storage, settings.instant)
+        self._markers.create(self._path, self._io_type)
+        self._sink = ParquetSink(
+            target.storage,
+            self._path,
+            form.schema,
+            table_avro_schema=form.avro_schema,
+            compression=settings.compression,
+            bloom=settings.bloom and settings.config.populate_meta_fields and not settings.clique_files,
+            row_group_rows=settings.row_group_rows,
+        )
+
+    def add_records(self, part: LogPart) -> None:
+        """Append records with their meta columns."""
+        for batch in part.batches:
+            self._write(batch)
+        if self._summaries is not None:
+            self._summaries.add(part.batches)
+        if part.inserts is not None:
+            self._inserts = (self._inserts or 0) + part.inserts
+
+    def add_deletes(self, form: DeleteLog, keys: pa.Array, ordering: Sequence[pa.Array] | None) -> None:
+        """Append deletes."""
+        self._write(form.rows(keys, ordering))
+
+    def _write(self, batch: pa.RecordBatch) -> None:
+        self._sink.write(batch)
+        self._rows += batch.num_rows
+        if self._target.settings.clique_files:
+            self._keys.add(batch.column(RECORD_KEY).cast(pa.string()))
+
+    def close(self, earlier: Sequence[WriteStat]) -> WriteStat:
+        """Finish the file.
+
+        Args:
+            earlier: statistics of the files that the write finished before.
+
+        Raises:
+            ConflictError: the write ended meanwhile; the file was deleted.
+        """
+        form, target = self._form, self._target
+        footer = encode_footer(_TYPES[form.kind], form.header) | {AVRO_SCHEMA: form.avro_schema}
+        self._sink.add_entries(footer | self._index(earlier))
+        size_bytes = self._sink.close()
+        self._markers.confirm(self._path, self._io_type)
+        names = [each.path.rpartition("/")[2] for each in earlier]
+        stat = log_stat(target, self._name, self._version, names)
+        if form.kind is NativeLog.DELETES:
+            stat = replace(stat, num_deletes=self._rows)
+        else:
+            stat = with_records(stat, self._rows, self._inserts)
+        held = None if self._summaries is None else Held(self._summaries.finished())
+        return replace(stat, size_bytes=size_bytes, seconds=self._watch.seconds(), held=held)
+
+    def _index(self, earlier: Sequence[WriteStat]) -> dict[str, str]:
+        """Return the footer entries of the index in the log files, if they carry one."""
+        target, files = self._target, self._target.settings.clique_files
+        if not files:
+            return {}
+        written = (LogFile.parse(FileStatus(each.path, each.size_bytes)) for each in earlier)
+        logs = (*target.file_slice.logs, *(each for each in written if each is not None))
+        return encode_log_index(next_index(target.storage, logs, self._name, self._keys.summary(), files))
+
+    def abort(self) -> None:
+        """Discard the file."""
+        self._sink.abort()

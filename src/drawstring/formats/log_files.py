@@ -1,0 +1,116 @@
+"""Log files of either format: their blocks, and what these hold.
+
+    inline   a sequence of blocks; by the name, unless the content is a Parquet file    `log_inline`
+    native   the file is one block                                                      `log_native`
+
+Readers and services know blocks alone, and both formats may be in one file slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from drawstring.base.errors import REPAIR, CorruptTableError
+from drawstring.formats.avro.blocks import decode_datums, iter_datums
+from drawstring.formats.hfile import HFileReader, read_hfile_records
+from drawstring.formats.log_inline import (
+    BlockType,
+    DeleteRecords,
+    LogBlock,
+    decode_deletes,
+    read_content,
+    scan_blocks,
+)
+from drawstring.formats.log_native import NativeBlock, native_block, native_deletes, native_rows
+from drawstring.formats.log_native.block import MAGIC
+from drawstring.formats.parquet import read_parquet_part
+from drawstring.model.files import LogFile
+from drawstring.schema.avro import avro_to_arrow
+from drawstring.schema.evolve import conform
+
+_PEEK_BYTES = 16 << 10
+
+
+def log_blocks(file: pa.NativeFile, log: LogFile) -> list[LogBlock]:
+    """Return the blocks of an open log file.
+
+    Args:
+        file: the file, open for random access.
+        log: its name.
+
+    Raises:
+        CorruptTableError: the file is empty, or a complete block or a native file is damaged.
+        UnsupportedError: a block or the file has a format that this release does not know.
+    """
+    size = file.size()
+    if size == 0:
+        raise CorruptTableError(f"A log file is empty: {REPAIR}.")
+    if log.native is not None:
+        return [native_block(file, log)]
+    head = bytes(file.read(_PEEK_BYTES))
+    return [native_block(file, log)] if head.startswith(MAGIC) else scan_blocks(file, size, head)
+
+
+def block_rows(
+    file: pa.NativeFile, block: LogBlock, names: Sequence[str], keys: pa.Array | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a data block with those of the given columns that it has.
+
+    Args:
+        file: the log file, open.
+        block: one of its data blocks.
+        names: column names in the file.
+        keys: the only record keys whose records are needed; others may be left out. None for all.
+
+    Raises:
+        CorruptTableError: the block is damaged.
+    """
+    if isinstance(block, NativeBlock):
+        yield from native_rows(file, block, names, keys)
+        return
+    if block.kind is BlockType.PARQUET_DATA:
+        yield from read_parquet_part(file, block.content_offset, block.content_bytes, names)
+        return
+    if block.schema_json is None:
+        raise CorruptTableError(f"The log block at byte {block.offset} has no schema: {REPAIR}.")
+    content = read_content(file, block)
+    if block.kind is BlockType.AVRO_DATA:
+        yield from iter_datums(content, block.schema_json, columns=names)
+        return
+    entries = HFileReader(pa.BufferReader(content), len(content)).scan()
+    yield from read_hfile_records(entries, block.schema_json, names)
+
+
+def block_deletes(file: pa.NativeFile, block: LogBlock) -> DeleteRecords:
+    """Return the records of a delete block.
+
+    Args:
+        file: the log file, open.
+        block: one of its delete blocks.
+
+    Raises:
+        CorruptTableError: the block is damaged.
+        UnsupportedError: the version of its content is not supported.
+    """
+    if isinstance(block, NativeBlock):
+        return native_deletes(file, block)
+    return decode_deletes(read_content(file, block))
+
+
+def change_rows(file: pa.NativeFile, block: LogBlock) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a block of change images, with all their columns.
+
+    Args:
+        file: the CDC log file, open.
+        block: one of its blocks, with a schema.
+
+    Raises:
+        CorruptTableError: the block is damaged.
+    """
+    if isinstance(block, NativeBlock):
+        for batch in native_rows(file, block, None):
+            yield conform(batch, avro_to_arrow(block.schema_json or ""))
+    else:
+        yield from decode_datums(read_content(file, block), block.schema_json or "")

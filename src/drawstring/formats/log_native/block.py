@@ -1,0 +1,140 @@
+"""Reader of native log files: the file as one block, whose content is the whole file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
+from drawstring.formats.file_errors import about_file
+from drawstring.formats.hfile import HFileReader, read_hfile_records
+from drawstring.formats.log_inline import BlockType, DeleteRecords, HeaderKey, LogBlock
+from drawstring.formats.log_native.deletes import deletes_of
+from drawstring.formats.log_native.footer import AVRO_SCHEMA, decode_footer
+from drawstring.formats.parquet import ParquetQuery, read_open_parquet
+from drawstring.model.files import LogFile, NativeLog, file_extension
+from drawstring.schema.meta import RECORD_KEY
+
+MAGIC: Final = b"PAR1"
+_PARQUET, _HFILE = ".parquet", ".hfile"
+_SCHEMA: Final = b"schema"
+_KINDS: Final[Mapping[NativeLog, BlockType]] = {
+    NativeLog.DATA: BlockType.PARQUET_DATA,
+    NativeLog.DELETES: BlockType.DELETE,
+    NativeLog.CDC: BlockType.CDC_DATA,
+}
+_KEYS_ASKED_MAX: Final = 100
+"""Number of record keys up to which a file is asked for each by statistics and bloom filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeBlock(LogBlock):
+    """A native log file.
+
+    Attributes:
+        footer: footer of a Parquet file; None for an HFile.
+    """
+
+    footer: pq.FileMetaData | None = None
+
+
+def native_block(file: pa.NativeFile, log: LogFile) -> NativeBlock:
+    """Return an open native log file as a block.
+
+    Args:
+        file: the file, open for random access.
+        log: its name. What it holds is told by the name, and by its footer if the name does not.
+
+    Raises:
+        CorruptTableError: the file is damaged.
+        UnsupportedError: this release cannot read its format.
+    """
+    size = file.size()
+    extension = file_extension(log.status.name) if log.native else _PARQUET
+    footer: pq.FileMetaData | None = None
+    if extension == _PARQUET:
+        with about_file(None):
+            footer = pq.read_metadata(file)
+        entries: Mapping[bytes, bytes] = footer.metadata or {}
+    elif extension == _HFILE:
+        info = HFileReader(file, size).info
+        entries = {**info, AVRO_SCHEMA.encode(): info[_SCHEMA]} if _SCHEMA in info else info
+    else:
+        raise UnsupportedError(
+            f"Native log files of the format {extension} are not supported, only Parquet and HFile. Compact"
+            " the table with the engine that wrote it."
+        )
+    header, stated = decode_footer({_text(name): _text(value) for name, value in entries.items()})
+    header.setdefault(HeaderKey.INSTANT_TIME, log.instant)
+    if log.native is not None:
+        stated = _KINDS[log.native]
+    kind = BlockType.PARQUET_DATA if stated is None else stated
+    if kind is BlockType.PARQUET_DATA and footer is None:
+        kind = BlockType.HFILE_DATA
+    return NativeBlock(kind, 0, size, 0, size, header, footer)
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def native_rows(
+    file: pa.NativeFile,
+    block: NativeBlock,
+    names: Sequence[str] | None,
+    keys: pa.Array | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a native log file.
+
+    Args:
+        file: the file, open.
+        block: the file as a block.
+        names: columns to read, of which those that the file lacks are left out; None for all.
+        keys: the only record keys whose rows are needed, text; None for all. Row groups that cannot have one
+            are not read.
+
+    Raises:
+        CorruptTableError: the file is damaged.
+    """
+    if block.footer is None:
+        yield from _hfile_rows(file, block, names)
+        return
+    if keys is not None and RECORD_KEY not in block.footer.schema.names:
+        keys = None
+    where = None if keys is None else pc.field(RECORD_KEY).isin(keys)
+    asked = None if keys is None or len(keys) > _KEYS_ASKED_MAX else keys.to_pylist()
+    with about_file(None):
+        yield from read_open_parquet(file, ParquetQuery(names, where, keys=asked), block.footer)
+
+
+def _hfile_rows(
+    file: pa.NativeFile, block: NativeBlock, names: Sequence[str] | None
+) -> Iterator[pa.RecordBatch]:
+    if block.schema_json is None:
+        raise CorruptTableError(f"A log file has no record schema: {REPAIR}.")
+    entries = HFileReader(file, block.content_bytes).scan()
+    yield from read_hfile_records(entries, block.schema_json, names)
+
+
+def native_deletes(file: pa.NativeFile, block: NativeBlock) -> DeleteRecords:
+    """Return the deletes of a native log file.
+
+    Args:
+        file: the file, open.
+        block: the file as a block.
+
+    Raises:
+        CorruptTableError: the file is damaged.
+    """
+    if block.footer is not None:
+        batches = list(native_rows(file, block, None))
+        empty = block.footer.schema.to_arrow_schema().empty_table()
+        return deletes_of(pa.Table.from_batches(batches) if batches else empty)
+    found = [entries.keys for entries in HFileReader(file, block.content_bytes).scan()]
+    keys = pa.concat_arrays([pa.array([], pa.string()), *found])
+    return DeleteRecords(keys, None, pa.repeat(pa.scalar(True), len(keys)))
