@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import drawstring
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError
 from tests.support.sql import Ask
 
 pytestmark = pytest.mark.spark
@@ -117,8 +117,11 @@ def test_indexes_are_created_shown_and_dropped(sql: Ask, session: SparkSession) 
     } <= rows
     with pytest.raises(AnalysisException, match="INDEX_ALREADY_EXISTS"):
         sql("CREATE INDEX by_hour ON rides (hour)")
-    with pytest.raises(UnsupportedError, match="Indexes of expressions"):
-        sql("CREATE INDEX other ON rides USING column_stats (day) OPTIONS (expr = 'year')")
+    sql("CREATE INDEX other ON rides USING column_stats (day) OPTIONS (expr = 'year')")
+    assert ("expr_index_other", "day") in [(row[0], row[1]) for row in sql("SHOW INDEXES FROM rides")]
+    with pytest.raises(InvalidError, match="is of type column_stats or bloom_filters"):
+        sql("CREATE INDEX another ON rides USING record_index (day) OPTIONS (expr = 'year')")
+    sql("DROP INDEX other ON rides")
     sql("DROP INDEX by_hour ON rides")
     with pytest.raises(AnalysisException, match="INDEX_NOT_FOUND"):
         sql("DROP INDEX by_hour ON rides")

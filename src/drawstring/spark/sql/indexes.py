@@ -4,7 +4,7 @@
 |---|---|
 | record_index | of record keys |
 | secondary_index, or nothing, with a column | of the values of a column |
-| column_stats, bloom_filters | of what files contain |
+| column_stats, bloom_filters | of what files contain; with `OPTIONS (expr = ...)`, of an expression |
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.model.table_index import TableIndex
+from drawstring.services.indexes import index_settings
 from drawstring.spark.sql.options import table_options, write_options
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 _TYPE: Final = "type"
 _EXPRESSION: Final = "expr"
 _SECONDARY: Final = "secondary_index"
+_OF_EXPRESSION: Final = "expr_index"
 _OF_FILES: Final = ("record_index", "column_stats", "bloom_filters")
+_EXPRESSION_TYPES: Final = ("column_stats", "bloom_filters")
 _NAME: Final = "name"
 _COLUMNS: Final = "columns"
 SHOWN: Final = "index_name string, col_name string, index_type string, col_options string, options string"
@@ -37,7 +40,8 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
         given: `name`, `type`, `columns` as trees, and options.
 
     Raises:
-        InvalidError: there is such an index, no such column, or no record index for a secondary one.
+        InvalidError: there is such an index, no such column or function, or no record index for a secondary
+            index.
         UnsupportedError: there is no such type of index.
     """
     name = given[_NAME]
@@ -47,14 +51,22 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
         raise UnsupportedError(
             f"There is no index of type {kind}. Use {', '.join((_SECONDARY, *_OF_FILES))}.", table=table.path
         )
-    if _EXPRESSION in given:
-        raise UnsupportedError(
-            "Indexes of expressions are not supported yet. Leave OPTIONS (expr = ...) out.", table=table.path
+    is_of_expression = _EXPRESSION in given
+    if is_of_expression and kind not in _EXPRESSION_TYPES:
+        raise InvalidError(
+            f"An index of an expression is of type {' or '.join(_EXPRESSION_TYPES)}, not {kind}. Name one of"
+            " them behind USING.",
+            table=table.path,
         )
-    if kind == _SECONDARY and len(columns) != 1:
-        raise InvalidError("A secondary index has one column. Name one.", table=table.path)
-    options = write_options(table.spark, table.properties, table_options(given))
-    if kind == _SECONDARY:
+    if (is_of_expression or kind == _SECONDARY) and len(columns) != 1:
+        raise InvalidError(
+            f"Index {name} is of one column, and {len(columns)} are given. Name one.", table=table.path
+        )
+    settings, others = index_settings({key: given[key] for key in given.keys() - {_NAME, _TYPE, _COLUMNS}})
+    options = write_options(table.spark, table.properties, table_options(others))
+    if is_of_expression:
+        table.for_writes().create_index(name, columns[0], using=kind, options={**options, **settings})
+    elif kind == _SECONDARY:
         table.for_writes().create_index(name, columns[0], options=options)
     else:
         table.for_writes().create_index(kind, options=options)
@@ -67,7 +79,8 @@ def drop_index(table: TablePeer, name: str) -> None:
 
 def has_index(table: TablePeer, name: str) -> bool:
     """Return whether a table has an index of a name, given with or without its prefix."""
-    return any(each.name in (name, f"{_SECONDARY}_{name}") for each in table.open().indexes())
+    names = (name, f"{_SECONDARY}_{name}", f"{_OF_EXPRESSION}_{name}")
+    return any(each.name in names for each in table.open().indexes())
 
 
 def shown(index: TableIndex) -> tuple[str, ...]:
