@@ -24,7 +24,7 @@ from drawstring.expressions.literals import typed
 from drawstring.expressions.number_comparisons import compared, values_held
 from drawstring.expressions.numbers import is_number, widest
 from drawstring.expressions.sql_functions import FUNCTIONS
-from drawstring.expressions.sql_parser import parsed
+from drawstring.expressions.sql_parser import nested_too_deeply, parsed
 from drawstring.expressions.sql_syntax import (
     check_supported,
     literal,
@@ -79,9 +79,7 @@ def _bounded() -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        raise InvalidError(
-            "The SQL is nested too deeply. Remove parentheses, or use IN for many values."
-        ) from None
+        raise nested_too_deeply() from None
 
 
 class _Translator:

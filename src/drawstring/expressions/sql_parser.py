@@ -28,16 +28,23 @@ def parsed(text: str, what: str) -> Any:
         what: `condition` or `value`, for error messages.
 
     Raises:
-        InvalidError: a syntax error, or more than one statement.
+        InvalidError: a syntax error, more than one statement, or a text that is nested too deeply.
     """
     try:
         tokens = _Tokenizer(dialect=DIALECT).tokenize(text)
         trees = Spark().parser().parse(tokens, text)
     except sqlglot.errors.SqlglotError as error:
         raise InvalidError(f"The {what} {text!r} is not a SQL {what}.{_hint(error)}") from error
+    except RecursionError:
+        raise nested_too_deeply() from None
     if len(trees) != 1 or trees[0] is None:
         raise InvalidError(f"The {what} {text!r} is not a SQL {what}. Write one {what} only.")
     return trees[0]
+
+
+def nested_too_deeply() -> InvalidError:
+    """Return the error of a text whose nesting exhausts the stack."""
+    return InvalidError("The SQL is nested too deeply. Remove parentheses, or use IN for many values.")
 
 
 def _hint(error: sqlglot.errors.SqlglotError) -> str:
