@@ -153,10 +153,9 @@ def _date_format(times: pa.Array, settings: Settings) -> pa.Array:
 
 
 def _seconds(times: pa.Array, settings: Settings) -> pa.Array:
-    whole = (
-        times.cast(pa.timestamp("s")) if pt.is_date32(times.type) else pc.floor_temporal(times, unit="second")
-    )
-    return whole.cast(pa.timestamp("s", getattr(whole.type, "tz", None))).cast(pa.int64())
+    if pt.is_date32(times.type):
+        return times.cast(pa.timestamp("s")).cast(pa.int64())
+    return pc.divide(times.cast(pa.int64()), 1_000_000)  # towards zero, as Spark: also before 1970
 
 
 def _same(values: pa.Array, settings: Settings) -> pa.Array:
