@@ -15,8 +15,8 @@ import pytest
 import drawstring
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
 from drawstring.filegroups.read import log_history, log_records
+from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.model.instant import time_of
-from drawstring.query.scan import read_task
 from tests.support.golden import golden_table
 from tests.support.tables import WITHOUT_COMPACTION
 from tests.support.timelines import archive

@@ -16,9 +16,7 @@ import pyarrow as pa
 from drawstring.base.bounds import LITTLE_BYTES, worker_threads
 from drawstring.base.errors import DrawstringError, FilesCleanedError, InvalidError
 from drawstring.engine.streams import stream
-from drawstring.filegroups.read.cdc import ChangeTask, read_changes
-from drawstring.filegroups.read.slice_reader import read_slice
-from drawstring.filegroups.read.tasks import ReadTask
+from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.model.explanation import Explanation
 from drawstring.query.facts import TableFacts
 from drawstring.query.replanning import Draft, Replanning, Task
@@ -30,17 +28,6 @@ if TYPE_CHECKING:
     import polars
 
 T = TypeVar("T")
-
-
-def read_task(task: ReadTask | ChangeTask) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task of any query.
-
-    Raises:
-        CorruptTableError: a file is lost or damaged.
-        FilesCleanedError: a file was deleted since the task was planned.
-    """
-    with since(task.storage, task.timeline_digest):
-        yield from read_changes(task) if isinstance(task, ChangeTask) else read_slice(task)
 
 
 class Scan:

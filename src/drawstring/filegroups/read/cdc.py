@@ -81,6 +81,10 @@ class ChangeTask:
         slices = [task.file_slice.size_bytes for task in (self.before, self.after) if task is not None]
         return sum(slices) + sum(log.status.size_bytes for log in self.logs)
 
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the changes, as `read_changes` does."""
+        return read_changes(self)
+
 
 def read_changes(task: ChangeTask) -> Iterator[pa.RecordBatch]:
     """Yield the changes of a write to a file group, with the columns of `CHANGE_SCHEMA`.

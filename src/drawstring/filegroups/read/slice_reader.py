@@ -45,7 +45,7 @@ from drawstring.filegroups.read.log_records import (
     read_log_records,
     record_keys,
 )
-from drawstring.filegroups.read.tasks import ReadTask, nullable
+from drawstring.filegroups.read.tasks import ComposedTask, ReadTask, nullable
 from drawstring.formats.base_files import Selection
 from drawstring.formats.conditions import matching_rows, where_columns
 from drawstring.formats.log_inline import BlockType
@@ -58,6 +58,7 @@ from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.change_detection import since
 
 HELD_BYTES_MAX: Final = 256 << 20
 """Total size of the log files, in bytes, up to which their records are held in memory."""
@@ -171,6 +172,16 @@ def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
     except DrawstringError as error:
         worded = error if task.wording is None else task.wording.of(error)
         raise worded.at(table=task.storage.uri) from error.__cause__
+
+
+def read_task(task: ReadTask | ComposedTask) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task of any query.
+
+    Raises:
+        DrawstringError: as of `read_slice`; `FilesCleanedError` if a file was deleted since the plan.
+    """
+    with since(task.storage, task.timeline_digest):
+        yield from read_slice(task) if isinstance(task, ReadTask) else task.rows()
 
 
 def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:

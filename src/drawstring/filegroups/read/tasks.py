@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -162,6 +162,21 @@ class ReadTask:
         else:
             of_keys = reduce(or_, [pc.field(RECORD_KEY) == key for key in self.keys])
         return of_keys if in_range is None else in_range & of_keys
+
+
+class ComposedTask(Protocol):
+    """A task whose rows are made of those of several read tasks."""
+
+    @property
+    def storage(self) -> StorageSpec:
+        """Opens the table."""
+
+    @property
+    def timeline_digest(self) -> str | None:
+        """Digest of the timeline when the task was planned, as of `ReadTask`."""
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows."""
 
 
 def nullable(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:

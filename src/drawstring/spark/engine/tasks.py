@@ -17,9 +17,9 @@ from drawstring.engine.counting import Tally
 from drawstring.engine.grouping import coalesced
 from drawstring.engine.key_sets import KeySets, gather, matching
 from drawstring.engine.protocol import TaskFunction
+from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.formats.parquet.read import read_parquet_groups
 from drawstring.model.files import TaskContext
-from drawstring.query.scan import read_task
 from drawstring.spark.engine.batches import with_types
 from drawstring.spark.engine.packing import LOOKED_UP, MAIN, Chain, JoinBuckets, Splitter, binary, packed
 from drawstring.spark.engine.worker import work

@@ -21,7 +21,8 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
-from drawstring.query.scan import Scan, read_task
+from drawstring.filegroups.read.slice_reader import read_task
+from drawstring.query.scan import Scan
 from drawstring.spark.engine.batches import with_types
 from drawstring.spark.engine.failures import carried
 from drawstring.spark.engine.types import arrow_schema, spark_schema

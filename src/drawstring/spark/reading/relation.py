@@ -31,10 +31,10 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.udf import UserDefinedFunction, _wrap_function
 from pyspark.util import PythonEvalType
 
+from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.query.narrowing import narrowed
 from drawstring.query.replanning import Task
-from drawstring.query.scan import read_task
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.spark.engine.tasks import ReadSlices
 from drawstring.spark.engine.types import arrow_schema

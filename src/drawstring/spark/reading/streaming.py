@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
+from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.incremental.batch_ends import Limits
 from drawstring.query.incremental.follow import (
@@ -38,7 +39,6 @@ from drawstring.query.incremental.positions import (
     position_of,
     stored_position,
 )
-from drawstring.query.scan import read_task
 from drawstring.spark.engine.batches import with_types
 from drawstring.spark.engine.types import arrow_schema
 from drawstring.spark.engine.worker import shares
