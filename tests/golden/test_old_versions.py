@@ -92,11 +92,11 @@ def test_every_write_is_refused_and_changes_nothing(call: Callable[[Table], obje
     assert list(files_of(root)) == before
 
 
-@pytest.mark.parametrize("version", [0, 1, 7, 10])
+@pytest.mark.parametrize("version", [0, 1, 7, 11])
 def test_other_versions_are_refused(version: int, tmp_path: Path) -> None:
     root = of_version(unpack("v6_cow_ops", tmp_path), version)
     with pytest.raises(
-        DrawstringError, match=f"version {version}, but this release reads only versions 2 to 6, 8 and 9"
+        DrawstringError, match=f"version {version}, but this release reads only versions 2 to 6, 8, 9 and 10"
     ):
         drawstring.open(root)
 

@@ -291,15 +291,6 @@ def test_a_table_of_the_catalog_may_name_the_format_drawstring(session: SparkSes
     assert load(session, path) == [(1, 1)]
 
 
-def test_a_stream_into_a_table_says_what_to_do_instead(session: SparkSession, tmp_path: Path) -> None:
-    path = tmp_path / "rides"
-    save(rides(session, 1), path, "insert")
-    writer = session.readStream.format("rate").load().writeStream.format("hudi")
-    writing = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(path))
-    with pytest.raises(PySparkException, match="foreachBatch"):
-        writing.processAllAvailable()
-
-
 def test_each_batch_of_a_stream_can_be_upserted(session: SparkSession, tmp_path: Path) -> None:
     path, source = tmp_path / "rides", tmp_path / "source"
     rides(session, 1, 2).coalesce(1).write.parquet(str(source))

@@ -57,9 +57,9 @@ def test_a_place_without_a_table_is_named() -> None:
 def test_an_unknown_version_is_not_taken_for_damage() -> None:
     storage = memory()
     storage.put(
-        PROPERTIES_PATH, b"hoodie.table.name=t\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.version=10\n"
+        PROPERTIES_PATH, b"hoodie.table.name=t\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.version=11\n"
     )
-    with pytest.raises(UnsupportedError, match="10"):
+    with pytest.raises(UnsupportedError, match="11"):
         load_config(storage)
 
 

@@ -40,7 +40,7 @@ FOUND: dict[str, tuple[Kind, int, bool]] = {
     "no_check": (COW9, 0, False),
     "stalled_writers_commit": (MOR9, 206, True),
     "live_writers_rolled_back": (COW9, 0, False),
-    "inserts_unchecked": (MOR9, 1, True),
+    "inserts_unchecked": (COW9, 6, False),
     "readers_unchecked": (COW6_BUCKETS, 0, False),
     "overwrites_unchecked": (COW6_BUCKETS, 1, False),
     "plans_unchecked": (MOR6, 0, False),

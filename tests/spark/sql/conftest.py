@@ -22,7 +22,14 @@ def sql(session: SparkSession, tmp_path: Path) -> Iterator[Ask]:
 
     session.sql(f"CREATE DATABASE lake LOCATION '{tmp_path}/lake'")
     session.sql("USE lake")
+    before = _views(session)
     with settings_kept(session):
         yield ask
+    for view in _views(session) - before:
+        session.catalog.dropTempView(view)
     session.sql("USE default")
     session.sql("DROP DATABASE lake CASCADE")
+
+
+def _views(session: SparkSession) -> set[str]:
+    return {row.viewName for row in session.sql("SHOW VIEWS").collect() if row.isTemporary}
