@@ -90,7 +90,7 @@ class RivalError(LostRaceError):
 
 
 class OutrunError(LostRaceError):
-    """Others deleted files that a write was to read, as a clean does; the write can run again at once."""
+    """A clean or an archiver took away what a write was to read or to compare; it can run again at once."""
 
 
 class ReservedError(LostRaceError):

@@ -34,10 +34,12 @@ class Clash:
     Attributes:
         why: the reason; with file groups, an introduction to their names.
         groups: the file groups concerned.
+        by_services: whether there would be none without a clean or an archiver.
     """
 
     why: str
     groups: Groups = frozenset()
+    by_services: bool = False
 
     def __str__(self) -> str:
         return f"{self.why}: {shown(self.groups)}" if self.groups else self.why
@@ -143,7 +145,8 @@ def lost_to_plan(own: str, plan: Instant, groups: Groups) -> LostRaceError:
 
 
 def _lost(own: str, other: Instant, what: str, clash: Clash, advice: str) -> LostRaceError:
-    return LostRaceError(
+    kind = OutrunError if clash.by_services else LostRaceError
+    return kind(
         f"The {other.action} {other.requested} of another writer {what} while this write, {own}, ran, and"
         f" conflicts with it: {clash}. Nothing of this write was committed. {advice}",
         instant=other.requested,

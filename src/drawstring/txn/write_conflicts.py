@@ -113,7 +113,7 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         clash = Clash("this write began with its rows, and may have built on them")
         raise lost_race(own.requested, instant, "was rolled back or restored", clash)
     for instant in _archived(began, now):
-        clash = Clash("its file groups cannot be compared any more")
+        clash = Clash("its file groups cannot be compared any more", by_services=True)
         raise lost_race(own.requested, instant, "was completed and archived", clash)
     for instant in _unscheduled(own, began, now):
         clash = Clash("log files or buckets of this write may belong to its plan")
@@ -129,7 +129,8 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         if is_first and _may_have_other_buckets(own, other, config):
             clash = Clash("the table was empty, and both decided on the buckets of", other.touched)
         elif is_cleaned and _may_have_missed_slices(own, other):
-            clash = Clash("a clean ran too, so that this write may not have found all rows of", other.touched)
+            why = "a clean ran too, so that this write may not have found all rows of"
+            clash = Clash(why, other.touched, by_services=True)
         elif found := _clash_with_completed(own, instant, other, spares_logs=spares_logs):
             clash = found
         elif not other.compacted and _may_insert_same_key(own, instant, other, locked):

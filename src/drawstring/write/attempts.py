@@ -18,6 +18,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from itertools import count
 from typing import Final, TypeVar
 
 from drawstring.base.clock import jitter
@@ -54,6 +55,9 @@ from drawstring.write.waits import running_clustering, runs, wait_for
 from drawstring.write.write_source import BoundSource
 
 T = TypeVar("T")
+_FIRST_MAX: Final = 4
+"""How often a write that goes first runs before it is given up."""
+
 _PAUSE_SECONDS: Final = 0.05
 _PAUSE_SECONDS_MAX: Final = 5.0
 _log: Final = logging.getLogger("drawstring")
@@ -111,17 +115,18 @@ def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[T
 def _in_turn(context: TableContext, options: WriteOptions, attempt: Callable[[Turn], T], turn: Turn) -> T:
     """Run an attempt, again when a write is done that goes first where it writes.
 
-    One that goes first runs again as well, for as long, if others deleted files that it was to read: cleans
-    and archiving do not wait for it.
+    One that goes first runs again as well, a few times: cleans and archiving do not wait for it, and may have
+    deleted what it was to read.
     """
     deadline_ms = context.clock.now_ms() + options.locking.wait_ms
+    first = count(1)
     while True:
         try:
             return attempt(turn)
         except ReservedError as error:
             await_reserved(context, options.failed_writes, error, deadline_ms)
         except OutrunError as error:
-            if turn is not Turn.FIRST or context.clock.now_ms() > deadline_ms:
+            if turn is not Turn.FIRST or next(first) == _FIRST_MAX:
                 raise
             _log.info("The last attempt of a write runs again: %s", error)
 
