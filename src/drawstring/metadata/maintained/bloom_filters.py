@@ -17,15 +17,14 @@ import pyarrow as pa
 
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.config.table.config import TableConfig
-from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.streams import stream
 from drawstring.formats.base_files import is_parquet
 from drawstring.formats.parquet import stored_summary
 from drawstring.metadata.keys import file_hash, partition_hash
-from drawstring.metadata.lookups import group_numbers
 from drawstring.metadata.maintained.files import committed_files
+from drawstring.metadata.maintained.grouping import Grouping
 from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
-from drawstring.metadata.partitions import BLOOM, BLOOM_FILTERS, KEY, Kind, record_schema
+from drawstring.metadata.partitions import BLOOM, BLOOM_FILTERS, Kind, record_schema
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus, LogFile, join_path
@@ -36,7 +35,6 @@ GROUPS: Final = 4
 
 _RECORD_TYPE: Final = 4
 _SCHEMA: Final = record_schema(Kind.BLOOM_FILTERS)
-_NO_KEYS: Final = pa.array([], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +71,7 @@ class BloomFilterMaintainer:
         return self._grouped(stream(files, partial(_read, storage), worker_threads()), ids)
 
     def _grouped(self, batches: Iterable[pa.RecordBatch], ids: Sequence[str]) -> Iterator[GroupChange]:
-        held = SpillingGroups(_SCHEMA, self.memory_bytes)
-        try:
-            for batch in batches:
-                numbers = group_numbers(batch.column(KEY), len(ids))
-                for number in sorted(set(numbers.tolist())):
-                    held.add(ids[number], batch.filter(pa.array(numbers == number)))
-            for file_id in sorted(map(str, held.groups())):
-                rows = pa.Table.from_batches(held.batches(file_id), _SCHEMA)
-                yield GroupChange(BLOOM_FILTERS, file_id, rows, _NO_KEYS)
-        finally:
-            held.close()
+        return Grouping(BLOOM_FILTERS, _SCHEMA, ids, self.memory_bytes).changes(batches)
 
 
 def _written(commit: CommitMetadata) -> list[BaseFile]:

@@ -21,11 +21,9 @@ from pyarrow import types as pt
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.base.clock import SystemClock
 from drawstring.config.table.config import TableConfig
-from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.streams import stream
 from drawstring.metadata.column_ranges import COLUMN_STATS
 from drawstring.metadata.definitions import define, definitions
-from drawstring.metadata.lookups import group_numbers
 from drawstring.metadata.maintained.file_summaries import (
     INDEXED_META,
     DataFile,
@@ -35,8 +33,9 @@ from drawstring.metadata.maintained.file_summaries import (
     reader_of,
     written_files,
 )
+from drawstring.metadata.maintained.grouping import Grouping
 from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
-from drawstring.metadata.partitions import KEY, Kind, record_schema
+from drawstring.metadata.partitions import Kind, record_schema
 from drawstring.metadata.statistics_encoding import Described, encode_deleted, encode_statistics
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.commit import WriteOperation
@@ -53,7 +52,6 @@ COLUMNS_MAX: Final = 32
 
 _FILES_AT_ONCE: Final = 64
 _SCHEMA: Final = record_schema(Kind.STATISTICS)
-_NO_KEYS: Final = pa.array([], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +147,7 @@ class ColumnStatsMaintainer:
         return self._grouped(stream(parts, partial(_describe, reader), worker_threads()), ids)
 
     def _grouped(self, batches: Iterable[pa.RecordBatch], ids: Sequence[str]) -> Iterator[GroupChange]:
-        held = SpillingGroups(_SCHEMA, self.memory_bytes)
-        try:
-            for batch in batches:
-                numbers = group_numbers(batch.column(KEY), len(ids))
-                for number in sorted(set(numbers.tolist())):
-                    held.add(ids[number], batch.filter(pa.array(numbers == number)))
-            for file_id in sorted(map(str, held.groups())):
-                rows = pa.Table.from_batches(held.batches(file_id), _SCHEMA)
-                yield GroupChange(COLUMN_STATS, file_id, rows, _NO_KEYS)
-        finally:
-            held.close()
+        return Grouping(COLUMN_STATS, _SCHEMA, ids, self.memory_bytes).changes(batches)
 
 
 def _describe(reader: ReadSummaries, files: Sequence[DataFile]) -> Iterator[pa.RecordBatch]:

@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.table.config import TableConfig
-from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.streams import stream
 from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
 from drawstring.formats.metadata.index_definitions import INDEX_DEFINITIONS
@@ -29,11 +28,11 @@ from drawstring.metadata.column_ranges import COLUMN_STATS
 from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.expressions.index import PREFIX, ExpressionIndex
 from drawstring.metadata.keys import NAME_HASH_CHARS, name_hash
-from drawstring.metadata.lookups import group_numbers
 from drawstring.metadata.maintained.bloom_filters import filter_records
 from drawstring.metadata.maintained.column_stats import deleted_files, stored_files
 from drawstring.metadata.maintained.expression_values import ReadExpression
 from drawstring.metadata.maintained.file_summaries import DataFile, files_of, written_files
+from drawstring.metadata.maintained.grouping import Grouping
 from drawstring.metadata.maintained.partition_stats import PartitionSummaries, SummariesAtHand
 from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
 from drawstring.metadata.metadata_table import MetadataTable
@@ -47,7 +46,6 @@ GROUPS: Final = 2
 
 _PARTITION: Final = "__partition_stat__"
 _SCHEMA: Final = record_schema(Kind.EXPRESSION_INDEX)
-_NO_KEYS: Final = pa.array([], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +126,7 @@ class ExpressionIndexMaintainer:
             )
 
     def _grouped(self, batches: Iterable[pa.RecordBatch], ids: Sequence[str]) -> Iterator[GroupChange]:
-        held = SpillingGroups(_SCHEMA, self.memory_bytes)
-        try:
-            for batch in batches:
-                numbers = group_numbers(batch.column(KEY), len(ids))
-                for number in sorted(set(numbers.tolist())):
-                    held.add(ids[number], batch.filter(pa.array(numbers == number)))
-            for file_id in sorted(map(str, held.groups())):
-                rows = pa.Table.from_batches(held.batches(file_id), _SCHEMA)
-                yield GroupChange(self.partition, file_id, rows, _NO_KEYS)
-        finally:
-            held.close()
+        return Grouping(self.partition, _SCHEMA, ids, self.memory_bytes).changes(batches)
 
 
 def is_indexable(index: ExpressionIndex, schema: pa.Schema, config: TableConfig) -> bool:
