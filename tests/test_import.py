@@ -6,8 +6,13 @@ import ast
 import inspect
 import subprocess
 import sys
+from types import ModuleType
+from typing import Any
 
 import drawstring
+from drawstring import creation, table
+from drawstring.base.later import Later
+from drawstring.txn import table_context
 
 
 def loaded_by(program: str) -> set[str]:
@@ -16,17 +21,50 @@ def loaded_by(program: str) -> set[str]:
     return set(run.stdout.split())
 
 
+def imports_for_checkers(module: ModuleType) -> dict[str, Any]:
+    """Return what a module imports for type checkers only."""
+    checked = [
+        each
+        for each in ast.parse(inspect.getsource(module)).body
+        if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING"
+    ]
+    names: dict[str, Any] = {}
+    for block in checked:
+        imports = [each for each in block.body if isinstance(each, ast.ImportFrom)]
+        exec(compile(ast.Module(imports, []), module.__name__, "exec"), names)
+    return names
+
+
 def test_the_query_parser_and_the_command_line_are_not_loaded_by_opening_tables() -> None:
     loaded = loaded_by("import drawstring; drawstring.open, drawstring.create")
     assert "drawstring.table" in loaded
     assert {"sqlglot", "polars", "cyclopts", "rich", "pyspark"}.isdisjoint(loaded)
 
 
+def test_opening_a_table_loads_neither_pandas_nor_what_reads_writes_and_maintains_tables() -> None:
+    loaded = loaded_by("import drawstring; drawstring.open, drawstring.create")
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("drawstring.")}
+    assert {"table", "timeline"} <= rooms
+    assert {"write", "metadata", "filegroups", "index", "expressions"}.isdisjoint(rooms)
+    assert {"drawstring.query.snapshot", "drawstring.services.cleaning"}.isdisjoint(loaded)
+    assert {"pandas", "pyarrow.dataset", "pyarrow.parquet"}.isdisjoint(loaded)
+
+
+def test_what_a_verb_loads_later_is_what_type_checkers_see() -> None:
+    for module in (creation, table, table_context):
+        defined = module.__dict__.copy()
+        seen = {name: value for name, value in imports_for_checkers(module).items() if name in defined}
+        assert seen
+        for name, value in seen.items():
+            found = defined[name]
+            assert (found.load() if isinstance(found, Later) else found) is value
+
+
 def test_a_spark_worker_loads_what_moves_rows_and_not_the_verbs() -> None:
     loaded = loaded_by("import drawstring.spark.engine.tasks, drawstring.write.placement.place")
     rooms = {name.split(".")[1] for name in loaded if name.startswith("drawstring.")}
     assert {"spark", "write", "filegroups", "formats"} <= rooms
-    assert {"table", "services", "query", "txn", "entry", "cli"}.isdisjoint(rooms)
+    assert {"table", "services", "query", "txn", "entry", "creation", "cli"}.isdisjoint(rooms)
 
 
 def test_every_public_name_is_there_and_is_listed() -> None:

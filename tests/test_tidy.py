@@ -27,7 +27,10 @@ FACADE = "src/drawstring/table.py"
 of its methods is a signature, a docstring that says everything by itself, and a few lines."""
 
 FACADE_BODY_LINES_MAX = 10
-INTERFACE = (FACADE, *(f"src/drawstring/{name}.py" for name in ("entry", "bootstrapping", "spark/functions")))
+INTERFACE = (
+    FACADE,
+    *(f"src/drawstring/{name}.py" for name in ("entry", "creation", "bootstrapping", "spark/functions")),
+)
 """Where functions are that users call: what their docstrings say does not make them longer."""
 
 PUBLIC_NAMES = [

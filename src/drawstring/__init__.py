@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from drawstring.bootstrapping import bootstrap
     from drawstring.config.table.key_generators import register_key_generator
     from drawstring.config.table.mergers import register_merger
-    from drawstring.entry import create, open
+    from drawstring.creation import create
+    from drawstring.entry import open
     from drawstring.model.event import Event
     from drawstring.model.result import CommitResult
     from drawstring.query.scan import Scan
@@ -72,7 +73,7 @@ _ROOMS = {
     "UnsupportedError": "base.errors",
     "add_listener": "txn.events",
     "bootstrap": "bootstrapping",
-    "create": "entry",
+    "create": "creation",
     "open": "entry",
     "register_key_generator": "config.table.key_generators",
     "register_merger": "config.table.mergers",

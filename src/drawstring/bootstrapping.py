@@ -13,9 +13,9 @@ from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions, check_call, table_scope
 from drawstring.config.table.config import TableType
+from drawstring.creation import TableDefinition, described, make_table
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
-from drawstring.entry import TableDefinition, described, make_table
 from drawstring.model.result import CommitResult
 from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.storage import open_storage

@@ -16,94 +16,150 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError
+from drawstring.base.later import import_later
 from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import WriteOptions, check_call, options_of
-from drawstring.config.table.config import TableConfig
-from drawstring.engine.protocol import Rows
-from drawstring.formats.arrow_dataset import ScannedDataset
-from drawstring.metadata.contents import shown
-from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.model.clean import CleanPlan
-from drawstring.model.files import FileSlice
-from drawstring.model.hold import Hold
-from drawstring.model.instant import Instant
-from drawstring.model.instant_status import InstantStatus
-from drawstring.model.result import (
-    ArchiveResult,
-    CleanResult,
-    CommitResult,
-    PlannedRollback,
-    RestoreResult,
-    RollbackResult,
-    VersionPlan,
-    VersionResult,
-)
-from drawstring.model.savepoint import RestorePlan
-from drawstring.model.table_index import TableIndex
+from drawstring.model.hold import HOLD_HOURS
 from drawstring.model.table_version import DEFAULT_VERSION
-from drawstring.model.validation import Finding, Validation
-from drawstring.query.facts import TableFacts, load_facts, with_shown_columns
-from drawstring.query.following import Following, follow_table
-from drawstring.query.handing_over import Snapshot
-from drawstring.query.incremental import holds as holding
-from drawstring.query.incremental.batch_ends import Limits
-from drawstring.query.incremental.cdc_query import changes_scan
-from drawstring.query.incremental.commit_ranges import Holes, RangeSpec
-from drawstring.query.incremental.follow import Batch, FollowSpec, OnCleaned
-from drawstring.query.incremental.holds import HOLD_HOURS
-from drawstring.query.incremental.incremental_query import incremental_scan
-from drawstring.query.latest_slices import latest_slices
-from drawstring.query.policies import policy_of
-from drawstring.query.scan import Scan
-from drawstring.query.snapshot import snapshot_scan
-from drawstring.services import indexes as indexing
-from drawstring.services import indexing as background_indexing
-from drawstring.services import manual_rollback
-from drawstring.services import partition_ttl as expire
-from drawstring.services.archiving import run as archive
-from drawstring.services.background import wait_for_background
-from drawstring.services.cleaning import run as clean
-from drawstring.services.clustering import base_file_compaction
-from drawstring.services.clustering import run as clustering
-from drawstring.services.compaction import run as compaction
-from drawstring.services.instant_states import instant_states
-from drawstring.services.maintenance_tasks import TaskOutcome, after_commit, run_tasks
-from drawstring.services.progress import Progress
-from drawstring.services.report.facts import load_report
-from drawstring.services.report.page import Report
-from drawstring.services.savepoints import restore, savepoint
+from drawstring.query.policies import Holes, OnCleaned, policy_of
 from drawstring.services.service_options import check_direction, service_options
-from drawstring.services.streams import StreamWriter, stream_options
-from drawstring.services.validation import repair
-from drawstring.services.validation import run as validate
-from drawstring.services.versions import run as change_version
 from drawstring.timeline.properties_store import load_config
-from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.timeline import Timeline
-from drawstring.txn.holds import Holds
 from drawstring.txn.table_context import TableContext
-from drawstring.write import table_writes
-from drawstring.write.merge.builder import MergeBuilder
-from drawstring.write.merge.clauses import RequestedClause
-from drawstring.write.run import write
-from drawstring.write.table_writes import MergeSource
-from drawstring.write.write_source import local_rows
 
 if TYPE_CHECKING:
     import polars
+    import pyarrow.compute as pc
+
+    from drawstring.base.clock import Clock
+    from drawstring.config.table.config import TableConfig
+    from drawstring.engine.protocol import Rows
+    from drawstring.formats.arrow_dataset import ScannedDataset
+    from drawstring.metadata.contents import shown
+    from drawstring.metadata.metadata_table import open_metadata_table
+    from drawstring.model.clean import CleanPlan
+    from drawstring.model.files import FileSlice
+    from drawstring.model.hold import Hold
+    from drawstring.model.instant import Instant
+    from drawstring.model.instant_status import InstantStatus
+    from drawstring.model.result import (
+        ArchiveResult,
+        CleanResult,
+        CommitResult,
+        PlannedRollback,
+        RestoreResult,
+        RollbackResult,
+        VersionPlan,
+        VersionResult,
+    )
+    from drawstring.model.savepoint import RestorePlan
+    from drawstring.model.table_index import TableIndex
+    from drawstring.model.validation import Finding, Validation
+    from drawstring.query.facts import TableFacts, load_facts, with_shown_columns
+    from drawstring.query.following import Following, follow_table
+    from drawstring.query.handing_over import Snapshot
+    from drawstring.query.incremental import holds as holding
+    from drawstring.query.incremental.batch_ends import Limits
+    from drawstring.query.incremental.cdc_query import changes_scan
+    from drawstring.query.incremental.commit_ranges import RangeSpec
+    from drawstring.query.incremental.follow import Batch, FollowSpec
+    from drawstring.query.incremental.incremental_query import incremental_scan
+    from drawstring.query.latest_slices import latest_slices
+    from drawstring.query.scan import Scan
+    from drawstring.query.snapshot import snapshot_scan
+    from drawstring.services import indexes as indexing
+    from drawstring.services import indexing as background_indexing
+    from drawstring.services import manual_rollback
+    from drawstring.services import partition_ttl as expire
+    from drawstring.services.archiving import run as archive
+    from drawstring.services.background import wait_for_background
+    from drawstring.services.cleaning import run as clean
+    from drawstring.services.clustering import base_file_compaction
+    from drawstring.services.clustering import run as clustering
+    from drawstring.services.compaction import run as compaction
+    from drawstring.services.instant_states import instant_states
+    from drawstring.services.maintenance_tasks import TaskOutcome, after_commit, run_tasks
+    from drawstring.services.progress import Progress
+    from drawstring.services.report.facts import load_report
+    from drawstring.services.report.page import Report
+    from drawstring.services.savepoints import restore, savepoint
+    from drawstring.services.streams import StreamWriter, stream_options
+    from drawstring.services.validation import repair
+    from drawstring.services.validation import run as validate
+    from drawstring.services.versions import run as change_version
+    from drawstring.timeline.store import TimelineStore
+    from drawstring.timeline.timeline import Timeline
+    from drawstring.txn.holds import Holds
+    from drawstring.write import table_writes
+    from drawstring.write.merge.builder import MergeBuilder
+    from drawstring.write.merge.clauses import RequestedClause
+    from drawstring.write.run import write
+    from drawstring.write.table_writes import MergeSource
+    from drawstring.write.write_source import local_rows
+
+    Condition: TypeAlias = str | pc.Expression | None
+    _Watch: TypeAlias = Progress | None
+    _AtOnce: TypeAlias = Callable[[TableContext, WriteOptions, _Watch], CommitResult | None]
+    _Planned: TypeAlias = Callable[[TableContext, str, WriteOptions, _Watch], CommitResult | None]
+else:
+    import_later(
+        globals(),
+        shown="drawstring.metadata.contents:shown",
+        open_metadata_table="drawstring.metadata.metadata_table:open_metadata_table",
+        ArchiveResult="drawstring.model.result:ArchiveResult",
+        CleanResult="drawstring.model.result:CleanResult",
+        CommitResult="drawstring.model.result:CommitResult",
+        RestoreResult="drawstring.model.result:RestoreResult",
+        RollbackResult="drawstring.model.result:RollbackResult",
+        load_facts="drawstring.query.facts:load_facts",
+        with_shown_columns="drawstring.query.facts:with_shown_columns",
+        Following="drawstring.query.following:Following",
+        follow_table="drawstring.query.following:follow_table",
+        Snapshot="drawstring.query.handing_over:Snapshot",
+        holding="drawstring.query.incremental.holds",
+        Limits="drawstring.query.incremental.batch_ends:Limits",
+        changes_scan="drawstring.query.incremental.cdc_query:changes_scan",
+        RangeSpec="drawstring.query.incremental.commit_ranges:RangeSpec",
+        FollowSpec="drawstring.query.incremental.follow:FollowSpec",
+        incremental_scan="drawstring.query.incremental.incremental_query:incremental_scan",
+        latest_slices="drawstring.query.latest_slices:latest_slices",
+        snapshot_scan="drawstring.query.snapshot:snapshot_scan",
+        indexing="drawstring.services.indexes",
+        background_indexing="drawstring.services.indexing",
+        manual_rollback="drawstring.services.manual_rollback",
+        expire="drawstring.services.partition_ttl",
+        archive="drawstring.services.archiving.run",
+        wait_for_background="drawstring.services.background:wait_for_background",
+        clean="drawstring.services.cleaning.run",
+        base_file_compaction="drawstring.services.clustering.base_file_compaction",
+        clustering="drawstring.services.clustering.run",
+        compaction="drawstring.services.compaction.run",
+        instant_states="drawstring.services.instant_states:instant_states",
+        after_commit="drawstring.services.maintenance_tasks:after_commit",
+        run_tasks="drawstring.services.maintenance_tasks:run_tasks",
+        load_report="drawstring.services.report.facts:load_report",
+        Report="drawstring.services.report.page:Report",
+        restore="drawstring.services.savepoints.restore",
+        savepoint="drawstring.services.savepoints.savepoint",
+        StreamWriter="drawstring.services.streams:StreamWriter",
+        stream_options="drawstring.services.streams:stream_options",
+        repair="drawstring.services.validation.repair",
+        validate="drawstring.services.validation.run",
+        change_version="drawstring.services.versions.run",
+        TimelineStore="drawstring.timeline.store:TimelineStore",
+        Holds="drawstring.txn.holds:Holds",
+        table_writes="drawstring.write.table_writes",
+        MergeBuilder="drawstring.write.merge.builder:MergeBuilder",
+        write="drawstring.write.run:write",
+        MergeSource="drawstring.write.table_writes:MergeSource",
+        local_rows="drawstring.write.write_source:local_rows",
+    )
 
 Options: TypeAlias = Mapping[str, Any] | None
 """Options by Hudi's keys, with texts or Python values."""
 
 Columns: TypeAlias = str | Sequence[str] | None
-Condition: TypeAlias = str | pc.Expression | None
-_Watch: TypeAlias = Progress | None
-_AtOnce: TypeAlias = Callable[[TableContext, WriteOptions, _Watch], CommitResult | None]
-_Planned: TypeAlias = Callable[[TableContext, str, WriteOptions, _Watch], CommitResult | None]
 _T = TypeVar("_T")
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+HOLD_HOURS: Final = 24.0
+"""Default lifetime of a hold, in hours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,23 @@ from typing import Any, TypeVar
 
 from drawstring.base.errors import InvalidError
 
+
+class Holes(StrEnum):
+    """Treatment of a hole in a version 6 table: a pending write before a completed one."""
+
+    FAIL = "FAIL"
+    BLOCK = "BLOCK"
+    USE_TRANSITION_TIME = "USE_TRANSITION_TIME"
+
+
+class OnCleaned(StrEnum):
+    """What a follower does when the changes of commits after its position were archived or cleaned away."""
+
+    FAIL = "fail"
+    SNAPSHOT = "snapshot"
+    EARLIEST = "earliest"
+
+
 _Policy = TypeVar("_Policy", bound=StrEnum)
 
 

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from drawstring.base.clock import Clock, Ids, SystemClock, SystemIds
 from drawstring.base.errors import InvalidError
+from drawstring.base.later import import_later
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
-from drawstring.filegroups.view.file_groups import FileGroupView, table_view
-from drawstring.filegroups.view.listing import Listing
-from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.metadata.listing import listing_by_metadata
 from drawstring.model.partition_scope import PartitionScope
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from drawstring.filegroups.view.file_groups import FileGroupView, table_view
+    from drawstring.filegroups.view.listing import Listing
+    from drawstring.filegroups.view.lookup import SliceLookup
+    from drawstring.metadata.listing import listing_by_metadata
+    from drawstring.timeline.store import TimelineStore
+    from drawstring.timeline.timeline import Timeline
+else:
+    import_later(
+        globals(),
+        table_view="drawstring.filegroups.view.file_groups:table_view",
+        SliceLookup="drawstring.filegroups.view.lookup:SliceLookup",
+        listing_by_metadata="drawstring.metadata.listing:listing_by_metadata",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,24 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from enum import StrEnum
 from itertools import islice
 
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.model.instant import Instant, time_of
 from drawstring.query.facts import TableFacts
+from drawstring.query.policies import Holes
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import EARLIEST, as_instant_time, file_name, instant_time
 
 Time = str | datetime | date
-
-
-class Holes(StrEnum):
-    """Treatment of a hole in a version 6 table: a pending write before a completed one."""
-
-    FAIL = "FAIL"
-    BLOCK = "BLOCK"
-    USE_TRANSITION_TIME = "USE_TRANSITION_TIME"
 
 
 @dataclass(frozen=True, slots=True)

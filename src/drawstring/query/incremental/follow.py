@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -34,20 +33,13 @@ from drawstring.query.incremental.cdc_query import changes_draft
 from drawstring.query.incremental.commit_ranges import CommitRange, archived_writes
 from drawstring.query.incremental.incremental_query import range_draft, range_query
 from drawstring.query.incremental.positions import Position, commits_between, position_of
+from drawstring.query.policies import OnCleaned
 from drawstring.query.replanning import Draft, Task, retry_on_change
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.snapshot import Query, query_of, same_columns, snapshot_tasks
 from drawstring.schema.meta import COMMIT_TIME
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import EARLIEST
-
-
-class OnCleaned(StrEnum):
-    """What a follower does when the changes of commits after its position were archived or cleaned away."""
-
-    FAIL = "fail"
-    SNAPSHOT = "snapshot"
-    EARLIEST = "earliest"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,6 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.holds import Holds
 from drawstring.txn.table_context import TableContext
 
-HOLD_HOURS: Final = 24.0
-"""Default lifetime of a hold, in hours."""
-
 _SPARE_MS: Final = 60_000
 """Remaining lifetime, in milliseconds, that a hold needs to protect a new hold without further checks."""
 

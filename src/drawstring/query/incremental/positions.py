@@ -19,8 +19,9 @@ from typing import Any, Final
 from drawstring.base.errors import InvalidError
 from drawstring.model.instant import Instant, time_of
 from drawstring.query.facts import TableFacts
-from drawstring.query.incremental.commit_ranges import CommitRange, Holes, RangeSpec, find_range
+from drawstring.query.incremental.commit_ranges import CommitRange, RangeSpec, find_range
 from drawstring.query.incremental.incremental_query import check_commit_times
+from drawstring.query.policies import Holes
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import EARLIEST, as_instant_time
 

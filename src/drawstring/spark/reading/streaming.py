@@ -27,7 +27,6 @@ from drawstring.query.facts import TableFacts, load_facts
 from drawstring.query.incremental.batch_ends import Limits
 from drawstring.query.incremental.follow import (
     FollowSpec,
-    OnCleaned,
     batch_scan,
     next_position,
 )
@@ -39,6 +38,7 @@ from drawstring.query.incremental.positions import (
     position_of,
     stored_position,
 )
+from drawstring.query.policies import OnCleaned
 from drawstring.spark.engine.batches import with_types
 from drawstring.spark.engine.types import arrow_schema
 from drawstring.spark.engine.worker import shares

@@ -13,7 +13,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.bootstrapping import Place, bootstrapped
 from drawstring.config.keys.locks import without_provider
 from drawstring.config.options.write_options import WriteOptions, table_scope
-from drawstring.entry import TableDefinition, create
+from drawstring.creation import TableDefinition, create
 from drawstring.entry import open as open_table
 from drawstring.model.files import HOODIE_FOLDER
 from drawstring.model.result import CommitResult
