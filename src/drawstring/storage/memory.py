@@ -24,9 +24,37 @@ class _File:
 
 @dataclass(slots=True)
 class _Store:
-    files: dict[str, _File] = field(default_factory=dict)
+    """Files by path, kept by folder: listing one does not look at all the others."""
+
+    folders: dict[str, dict[str, _File]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     writes: int = 0
+
+    def get(self, path: str) -> _File | None:
+        files = self.folders.get(_folder_of(path))
+        return None if files is None else files.get(path)
+
+    def set(self, path: str, file: _File) -> None:
+        self.folders.setdefault(_folder_of(path), {})[path] = file
+
+    def drop(self, path: str) -> None:
+        folder = _folder_of(path)
+        files = self.folders.get(folder, {})
+        if files.pop(path, None) is not None and not files:
+            del self.folders[folder]
+
+    def below(self, folder: str) -> list[str]:
+        """Return the folders that have files, from a folder downwards."""
+        prefix = _prefix(folder)
+        return [each for each in self.folders if each == folder or each.startswith(prefix)]
+
+    def listed(self, folder: str) -> list[FileStatus]:
+        """Return the files directly in a folder that listings show."""
+        return [
+            FileStatus(path, len(file.data), file.modified_ms)
+            for path, file in self.folders.get(folder, {}).items()
+            if not is_hidden(path.rpartition("/")[2])
+        ]
 
 
 _STORES: dict[str, _Store] = {}
@@ -55,7 +83,9 @@ class MemoryStorage:
 
     def list_files(self, folder: str) -> list[FileStatus]:
         """List the files directly in a folder, sorted by path."""
-        return [status for status in self.list_tree(folder) if status.folder == folder]
+        with self._store.lock:
+            statuses = self._store.listed(checked_folder(folder))
+        return sorted(statuses, key=_path)
 
     def list_names(self, folder: str) -> list[str]:
         """List the names of the files directly in a folder, sorted."""
@@ -63,21 +93,20 @@ class MemoryStorage:
 
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
-        prefix = _prefix(folder)
-        deeper = (status.path for status in self.list_tree(folder) if status.folder != folder)
-        below = {path.removeprefix(prefix).partition("/")[0] for path in deeper}
-        return sorted(joined(folder, name) for name in below)
+        prefix = _prefix(checked_folder(folder))
+        with self._store.lock:
+            deeper = [
+                each for each in self._store.below(folder) if each != folder and self._store.listed(each)
+            ]
+        names = {each.removeprefix(prefix).partition("/")[0] for each in deeper}
+        return sorted(joined(folder, name) for name in names)
 
     def list_tree(self, folder: str) -> list[FileStatus]:
         """List all files below a folder, sorted by path."""
-        prefix = _prefix(checked_folder(folder))
+        checked_folder(folder)
         with self._store.lock:
-            statuses = [
-                FileStatus(path, len(file.data), file.modified_ms)
-                for path, file in self._store.files.items()
-                if path.startswith(prefix) and not is_hidden(path.rpartition("/")[2])
-            ]
-        return sorted(statuses, key=lambda status: status.path)
+            statuses = [status for each in self._store.below(folder) for status in self._store.listed(each)]
+        return sorted(statuses, key=_path)
 
     def list_unfinished(self, folder: str) -> list[FileStatus]:
         """Return an empty list: memory needs no temporary files."""
@@ -89,11 +118,11 @@ class MemoryStorage:
 
     def exists(self, path: str) -> bool:
         """Return whether a file exists."""
-        return checked(path) in self._store.files
+        return self._store.get(checked(path)) is not None
 
     def read(self, path: str) -> bytes:
         """Return a whole file."""
-        file = self._store.files.get(checked(path))
+        file = self._store.get(checked(path))
         if file is None:
             raise FileNotFoundError(path)
         return file.data
@@ -115,20 +144,20 @@ class MemoryStorage:
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write a whole file unless it exists; False when it does."""
         with self._store.lock:
-            if checked(path) in self._store.files:
+            if self._store.get(checked(path)) is not None:
                 return False
             self._write(path, data)
             return True
 
     def read_versioned(self, path: str) -> tuple[bytes, str] | None:
         """Return a file and its version, the number of the write that created it."""
-        file = self._store.files.get(checked(path))
+        file = self._store.get(checked(path))
         return None if file is None else (file.data, str(file.version))
 
     def put_if_match(self, path: str, data: bytes, version: str) -> bool:
         """Replace a file if it still has that version; False otherwise."""
         with self._store.lock:
-            file = self._store.files.get(checked(path))
+            file = self._store.get(checked(path))
             if file is None or str(file.version) != version:
                 return False
             self._write(path, data)
@@ -137,21 +166,21 @@ class MemoryStorage:
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Set the modification time of a file."""
         with self._store.lock:
-            file = self._store.files[checked(path)]
-            self._store.files[path] = _File(file.data, modified_ms, file.version)
+            file = self._store.folders[_folder_of(checked(path))][path]
+            self._store.set(path, _File(file.data, modified_ms, file.version))
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; missing ones are ignored."""
         with self._store.lock:
             for path in paths:
-                self._store.files.pop(checked(path), None)
+                self._store.drop(checked(path))
 
     def delete_tree(self, folder: str) -> None:
         """Delete a folder and everything below it."""
-        prefix = _prefix(checked_folder(folder))
+        checked_folder(folder)
         with self._store.lock:
-            for path in [path for path in self._store.files if path.startswith(prefix)]:
-                del self._store.files[path]
+            for each in self._store.below(folder):
+                del self._store.folders[each]
 
     def sync(self, folders: Iterable[str]) -> None:
         """Do nothing: memory does not outlive the process."""
@@ -166,8 +195,16 @@ class MemoryStorage:
 
     def _write(self, path: str, data: bytes) -> None:
         self._store.writes += 1
-        self._store.files[path] = _File(bytes(data), self._clock.now_ms(), self._store.writes)
+        self._store.set(path, _File(bytes(data), self._clock.now_ms(), self._store.writes))
 
 
 def _prefix(folder: str) -> str:
     return f"{folder}/" if folder else ""
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _path(status: FileStatus) -> str:
+    return status.path
