@@ -27,11 +27,11 @@ setup: ## create .venv from the lock file; quick when nothing changed
 
 .PHONY: test
 test: setup ## run the tests in four processes, one of them with Spark (ARGS="-k name" goes to pytest; WORKERS=0: in one)
-	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not long" $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not long" $(ARGS)
 
 .PHONY: test-long
 test-long: setup ## the tests that `make test` leaves out: all queries on Spark, the benchmark's suites beside the first
-	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m long $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m long $(ARGS)
 
 .PHONY: fuzz
 fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED
@@ -109,7 +109,7 @@ test-spark-oldest: ## the tests on the lowest versions that pyproject.toml allow
 	@scripts/venv.sh .venv-oldest requirements/oldest.lock --project
 	@.venv-oldest/bin/python scripts/azurite.py install
 	@home="$$(.venv-oldest/bin/python scripts/jdk.py --newest 21)"; [ -n "$$home" ] && export JAVA_HOME="$$home"; \
-	    .venv-oldest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not long" -o filterwarnings=default $(ARGS)
+	    .venv-oldest/bin/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not long" -o filterwarnings=default $(ARGS)
 
 .PHONY: lock
 lock: setup ## write the lock files anew (ARGS=--upgrade for the newest versions)

@@ -2,7 +2,10 @@
 
 Property tests draw the same examples on every run; `--hypothesis-profile=search` looks for new ones.
 
-With `-n` the tests run in several processes; those that need Spark share one of them, and so its session.
+With `-n` the tests run in several processes, each file in one of them, so that what its tests share is made
+once. Those that need Spark share one process, and so its session; likewise those that need servers of object
+stores. Groups that take long begin first, so that none of them is left over at the end. A long test is a
+group of its own.
 
 A test that waits on the machine's clock for long fails: it is to have a clock of its own. Files that tests
 write are not flushed to the disk, apart from those of tests/storage.
@@ -31,24 +34,56 @@ settings.load_profile("same")
 WAIT_SECONDS_MAX = 20
 """Far above what a test among others waits for locks, below the minute that a write waits by default."""
 
+SPARK, STORES = "spark", "stores"
+SERVERS = frozenset({"s3", "gcs", "azure", "store"})
+"""Fixtures that start servers."""
+
+LONGEST_FIRST = (
+    SPARK,
+    STORES,
+    "tests/write/test_many_writers.py",
+    "tests/write/test_bank.py",
+    "tests/golden/test_golden.py",
+    "tests/golden/test_skipping.py",
+    "tests/write/test_faults.py",
+)
+"""Groups by the processor time that they take, as far as it is much."""
+
 _LEFT_OUT = "tests that need Spark"
 _left_out = pytest.StashKey[int]()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _find_java(config, items)
+    if hasattr(config, "workerinput"):
+        groups = {item: _group(item) for item in items}
+        for item, group in groups.items():
+            if group is not None:
+                item.add_marker(pytest.mark.xdist_group(group))
+        ranks = {group: rank for rank, group in enumerate(LONGEST_FIRST)}
+        items.sort(key=lambda item: ranks.get(groups[item] or "", len(ranks)))
+
+
+def _find_java(config: pytest.Config, items: list[pytest.Item]) -> None:
     spark = [item for item in items if item.get_closest_marker("spark")]
     if not spark:
         return
     home = jdk.find()
     if home is not None:
         os.environ["JAVA_HOME"] = home
-        for item in spark:
-            item.add_marker(pytest.mark.xdist_group("spark"))
         return
     items[:] = [item for item in items if not item.get_closest_marker("spark")]
     config.hook.pytest_deselected(items=spark)
     config.stash[_left_out] = len(spark)
+
+
+def _group(item: pytest.Item) -> str | None:
+    if item.get_closest_marker("spark"):
+        return SPARK
+    if item.get_closest_marker("long"):
+        return None
+    return item.location[0] if SERVERS.isdisjoint(getattr(item, "fixturenames", ())) else STORES
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
