@@ -41,10 +41,12 @@ SERVERS = frozenset({"s3", "gcs", "azure", "store"})
 LONGEST_FIRST = (
     SPARK,
     STORES,
+    "tests/contract/test_contract.py",
     "tests/write/test_many_writers.py",
     "tests/write/test_bank.py",
     "tests/golden/test_golden.py",
     "tests/golden/test_skipping.py",
+    "tests/query/test_follow.py",
     "tests/write/test_faults.py",
 )
 """Groups by the processor time that they take, as far as it is much."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
+
+import pytest
 
 Combination = TypeVar("Combination", bound=tuple[Hashable, ...])
 
@@ -25,3 +27,22 @@ def pairwise(every: Sequence[Combination]) -> list[Combination]:
         chosen.append(every[best])
         missing &= ~masks[best]
     return chosen
+
+
+def pairs_first(**dimensions: Mapping[str, object]) -> pytest.MarkDecorator:
+    """Parametrize a test by all combinations, of which those that pairs do without are long.
+
+    Args:
+        dimensions: by the name of an argument its values, by their ids.
+    """
+    names = list(itertools.product(*dimensions.values()))
+    short = set(pairwise(names))
+    cases = [
+        pytest.param(
+            *(values[each] for values, each in zip(dimensions.values(), chosen, strict=True)),
+            id="-".join(chosen),
+            marks=[] if chosen in short else [pytest.mark.long],
+        )
+        for chosen in names
+    ]
+    return pytest.mark.parametrize(tuple(dimensions), cases)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from tests.support.combinations import pairs_first
 from tests.support.simulation.writers.plans import KINDS, Kind, Plan
 from tests.support.simulation.writers.simulation import simulate
 
 OPERATIONS = 3
 """Operations of each of them."""
+
+FAULTS = {"calm": False, "faulty": True}
 
 BY_METADATA = (KINDS[0], KINDS[1], KINDS[3])
 """The kinds of tables that have a metadata table."""
@@ -43,9 +48,11 @@ FOUND = [
 """Simulations that failed once."""
 
 
-@pytest.mark.parametrize("merges", [False, True], ids=["plain", "merging"])
-@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+def _named(kinds: Sequence[Kind]) -> dict[str, Kind]:
+    return {str(kind): kind for kind in kinds}
+
+
+@pairs_first(kind=_named(KINDS), has_faults=FAULTS, merges={"plain": False, "merging": True})
 def test_writers_beside_each_other_leave_what_one_after_the_other_leaves(
     kind: Kind, has_faults: bool, merges: bool
 ) -> None:
@@ -74,9 +81,7 @@ def test_a_write_that_runs_for_the_last_time_does_not_lose(kind: Kind) -> None:
     assert simulate(plan).commits > 0
 
 
-@pytest.mark.parametrize("restores", [False, True], ids=["followed", "restored"])
-@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
-@pytest.mark.parametrize("kind", BY_METADATA, ids=str)
+@pairs_first(kind=_named(BY_METADATA), has_faults=FAULTS, restores={"followed": False, "restored": True})
 def test_all_of_them_may_plan_by_the_metadata_table(kind: Kind, has_faults: bool, restores: bool) -> None:
     plan = Plan(
         kind,
