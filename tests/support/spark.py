@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SMALL = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.ui.explainMode": "simple",  # the plan of every query is written down, which nobody reads
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -24,8 +26,9 @@ SMALL = {
     "spark.python.authenticate.socketTimeout": "300s",
 }
 
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A JVM that is over before code which it optimizes at length could pay."""
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
+"""A JVM that is over before code which it optimizes at length could pay. What it has compiled it keeps: this
+compiler alone gets 48 MB by default, and throws code away that it compiles again."""
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """On some rows Spark interprets an expression sooner than it compiles it."""
