@@ -1,4 +1,4 @@
-"""Tables as lazy frames of polars and relations of DuckDB: what is pushed down, and which rows come."""
+"""Tables as lazy frames of polars and relations of DuckDB and DataFusion: what is pushed down, and which rows come."""
 
 from __future__ import annotations
 
@@ -159,6 +159,27 @@ def test_duckdb_gets_the_rows_that_it_finds_itself(table: Table, condition: str)
         for source in (rides, every)
     )
     assert found == expected and 0 < len(found) < len(ROWS)
+
+
+def test_a_fragment_reads_what_its_scanner_is_asked_for(table: Table) -> None:
+    rides = table.to_arrow_dataset()
+    (fragment,) = rides.get_fragments(filter=pc.field("id") > 20)
+    scanner = fragment.scanner(rides.schema, columns=["id"], filter=pc.field("id") > 20, batch_size=8192)
+    assert scanner.projected_schema.names == ["id"]
+    assert sorted(pa.Table.from_batches(scanner.to_batches())["id"].to_pylist()) == [21, 22, 23]
+
+
+def test_datafusion_pushes_columns_and_conditions(table: Table, scans: list[tuple[Any, Any]]) -> None:
+    datafusion = pytest.importorskip("datafusion")
+    context = datafusion.SessionContext()
+    context.register_dataset("rides", table.to_arrow_dataset())
+    scans.clear()
+    query = "select id from rides where day = DATE '2024-01-01' and id > 5 order by id"
+    found = context.sql(query).to_pydict()["id"]
+    assert found == [row["id"] for row in ROWS if row["day"] == DAY and row["id"] > 5]
+    columns, where = scans[-1]
+    assert "city" not in columns and isinstance(where, pc.Expression)
+    assert context.sql("select count(*) as n from rides").to_pydict() == {"n": [len(ROWS)]}
 
 
 def test_a_frame_and_a_dataset_stay_as_they_were_made(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Arrow's dataset interface, by which DuckDB and other libraries push columns and conditions into a scan."""
+"""Arrow's dataset interface, by which DuckDB and DataFusion push columns and conditions into a scan."""
 
 from __future__ import annotations
 
@@ -43,6 +43,14 @@ class ScannedDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         """
         return DatasetScanner(self, None if columns is None else tuple(columns), filter)
 
+    def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[DatasetFragment]:
+        """Yield the dataset as one fragment, which is read with the condition that its scanner is given.
+
+        Args:
+            filter: a condition; a scan meets it by itself.
+        """
+        yield DatasetFragment(self)
+
     def to_batches(self, **arguments: Any) -> Iterator[pa.RecordBatch]:
         """Yield the rows; arguments as for `scanner`."""
         yield from self.scanner(**arguments).to_reader()
@@ -61,6 +69,21 @@ class ScannedDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ScannedDataset, (self._columns, self._open_reader)
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFragment:
+    """A dataset as the only fragment of itself: DataFusion reads fragments."""
+
+    dataset: ScannedDataset
+
+    def scanner(self, schema: pa.Schema | None = None, **arguments: Any) -> DatasetScanner:
+        """Return a scanner; further arguments as for that of the dataset.
+
+        Args:
+            schema: that of the dataset.
+        """
+        return self.dataset.scanner(**arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +109,10 @@ class DatasetScanner:
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the rows as they are read."""
         return self.dataset._open_reader(self.columns, self.condition)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows."""
+        yield from self.to_reader()
 
     def to_table(self) -> pa.Table:
         """Return all rows."""
