@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from drawstring.bootstrapping import bootstrap
+    from drawstring.catalogs import TableCatalog, catalog
     from drawstring.config.table.key_generators import register_key_generator
     from drawstring.config.table.mergers import register_merger
     from drawstring.creation import create
@@ -46,10 +47,12 @@ __all__ = [
     "MeterListener",
     "Scan",
     "Table",
+    "TableCatalog",
     "UnavailableError",
     "UnsupportedError",
     "add_listener",
     "bootstrap",
+    "catalog",
     "create",
     "open",
     "register_key_generator",
@@ -69,10 +72,12 @@ _ROOMS = {
     "MeterListener": "services.metrics",
     "Scan": "query.scan",
     "Table": "table",
+    "TableCatalog": "catalogs",
     "UnavailableError": "base.errors",
     "UnsupportedError": "base.errors",
     "add_listener": "txn.events",
     "bootstrap": "bootstrapping",
+    "catalog": "catalogs",
     "create": "creation",
     "open": "entry",
     "register_key_generator": "config.table.key_generators",

@@ -177,6 +177,56 @@ def test_a_write_goes_on_without_a_sync(
     assert told in caplog.text
 
 
+def test_tables_of_a_warehouse_are_opened_by_name(tmp_path: Path) -> None:
+    folder = tmp_path / "a b%20c"
+    for place in ("lake.db/rides", "people"):
+        drawstring.create(folder / place, SCHEMA, record_key="id").upsert(rides("oslo"))
+    (folder / "lake.db/plain").mkdir()
+    with drawstring.catalog(folder) as catalog:
+        assert catalog.databases() == ["default", "lake"]
+        assert (catalog.tables(), catalog.tables("lake")) == (["people"], ["rides"])
+        assert catalog.table("people").scan().to_arrow().num_rows == 1
+        catalog.table("lake.rides").upsert(rides("oslo", "lima"))
+        assert catalog.table("lake.rides").scan(columns=["id"]).to_arrow().num_rows == 2
+        for name in ("lake.plain", "rides", "other.rides"):
+            with pytest.raises(drawstring.InvalidError, match=r"no Hudi table .*tables\(database\)"):
+                catalog.table(name)
+
+
+@pytest.mark.spark
+def test_tables_of_a_metastore_are_opened_by_name(metastore: str, tmp_path: Path) -> None:
+    folder = tmp_path / "a b%20c"
+    table = create(folder, table_type="MERGE_ON_READ")
+    options = {f"{SYNC}enable": "true", f"{SYNC}metastore.uris": metastore}
+    table.upsert(rides("oslo"), options={**options, f"{SYNC}database": "named", f"{SYNC}table": "Trips"})
+    client = HiveMetastore.connect([metastore])._client
+    plain = client.get_table("named", "trips")
+    plain.tableName, plain.parameters = "plain", {}
+    plain.sd.inputFormat = "org.apache.hadoop.mapred.TextInputFormat"
+    client.create_table(plain)
+    with drawstring.catalog(metastore) as catalog:
+        assert "named" in catalog.databases()
+        assert catalog.tables("named") == ["trips", "trips_ro", "trips_rt"]
+        found = catalog.table("named.trips_rt")
+        assert found.scan(columns=["id"]).to_arrow()["id"].to_pylist() == [0]
+        for name in ("named.plain", "trips"):
+            with pytest.raises(drawstring.InvalidError, match="There is no Hudi table"):
+                catalog.table(name)
+
+
+def test_tables_of_glue_are_opened_by_name(glue: Any, tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table.upsert(rides("oslo", "lima"), options=GLUE)
+    glue.create_table(DatabaseName="lake", TableInput={"Name": "plain", "StorageDescriptor": {}})
+    with drawstring.catalog("glue") as catalog:
+        assert catalog.databases() == ["lake"]
+        assert catalog.tables("lake") == ["t"]
+        assert catalog.table("lake.t").scan(columns=["id"]).to_arrow().num_rows == 2
+        for name in ("lake.plain", "lake.none"):
+            with pytest.raises(drawstring.InvalidError, match="There is no Hudi table"):
+                catalog.table(name)
+
+
 def test_types_of_columns() -> None:
     nested = pa.struct([("a", pa.list_(pa.int32())), ("b", pa.map_(pa.string(), pa.float32()))])
     assert hive_type(nested, has_timestamps=False) == "struct<a:array<int>,b:map<string,float>>"

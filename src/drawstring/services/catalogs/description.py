@@ -73,6 +73,17 @@ class CatalogPartition:
     location: str
 
 
+def is_hudi(properties: Mapping[str, str], input_format: str | None) -> bool:
+    """Return whether a table of a catalog is a Hudi table, for Spark or for Hive.
+
+    Args:
+        properties: of the table in the catalog.
+        input_format: class by which Hive reads it, None if it has none.
+    """
+    provider = properties.get(f"{_SPARK}provider", "")
+    return provider.lower() == "hudi" or (input_format or "").startswith("org.apache.hudi.")
+
+
 def tables_of(
     config: TableConfig, schema: pa.Schema, location: str, timeline: Timeline, sync: CatalogSync
 ) -> list[CatalogTable]:

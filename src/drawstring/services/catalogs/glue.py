@@ -13,6 +13,7 @@ from drawstring.services.catalogs.description import (
     SERDE,
     CatalogPartition,
     CatalogTable,
+    is_hudi,
 )
 
 _ADDED_MAX: Final = 100
@@ -49,7 +50,7 @@ class GlueCatalog:
             from botocore.exceptions import BotoCoreError
         except ImportError as error:
             raise InvalidError(
-                "Sync to AWS Glue needs boto3. Install it with: pip install 'drawstring[glue]'"
+                "AWS Glue needs boto3. Install it with: pip install 'drawstring[glue]'"
             ) from error
         try:
             return cls(boto3.client("glue"))
@@ -60,6 +61,23 @@ class GlueCatalog:
         """Close the connections."""
         self._client.close()
 
+    def databases(self) -> list[str]:
+        """Return the names of the databases."""
+        with _answers("to list databases"):
+            pages = self._client.get_paginator("get_databases").paginate()
+            return [each["Name"] for page in pages for each in page["DatabaseList"]]
+
+    def table_names(self, database: str) -> list[str]:
+        """Return the names of the Hudi tables of a database."""
+        with _answers(database):
+            pages = self._client.get_paginator("get_tables").paginate(DatabaseName=database)
+            return [each["Name"] for page in pages for each in page["TableList"] if _is_hudi(each)]
+
+    def location(self, database: str, name: str) -> str | None:
+        """Return the address of a Hudi table, None if there is none of this name."""
+        found = self._table(database, name)
+        return found["StorageDescriptor"]["Location"] if found and _is_hudi(found) else None
+
     def properties(self, table: CatalogTable) -> dict[str, str] | None:
         """Return the properties that a table has in Glue, None if it is not there."""
         found = self._found(table)
@@ -68,22 +86,22 @@ class GlueCatalog:
     def create(self, table: CatalogTable, *, with_database: bool) -> None:
         """Create a table, and its database if that is missing and wanted."""
         if with_database:
-            with _answers(table, accepts=_THERE):
+            with _answers(table.full_name, accepts=_THERE):
                 self._client.create_database(
                     DatabaseInput={"Name": table.database, "Description": CREATED_BY}
                 )
-        with _answers(table, accepts=_THERE):
+        with _answers(table.full_name, accepts=_THERE):
             self._client.create_table(DatabaseName=table.database, TableInput=_input(table, {}))
 
     def alter(self, table: CatalogTable) -> None:
         """Give a table its columns and properties; others of its properties stay."""
         found = self._found(table) or {}
-        with _answers(table):
+        with _answers(table.full_name):
             self._client.update_table(DatabaseName=table.database, TableInput=_input(table, found))
 
     def partitions(self, table: CatalogTable) -> set[tuple[str, ...]]:
         """Return the values of all partitions."""
-        with _answers(table):
+        with _answers(table.full_name):
             pages = self._client.get_paginator("get_partitions").paginate(
                 DatabaseName=table.database, TableName=table.name, ExcludeColumnSchema=True
             )
@@ -96,7 +114,7 @@ class GlueCatalog:
             for each in partitions
         ]
         for start in range(0, len(inputs), _ADDED_MAX):
-            with _answers(table):
+            with _answers(table.full_name):
                 answer = self._client.batch_create_partition(
                     DatabaseName=table.database,
                     TableName=table.name,
@@ -108,7 +126,7 @@ class GlueCatalog:
         """Drop partitions by their values; files stay."""
         dropped = [{"Values": list(each)} for each in values]
         for start in range(0, len(dropped), _DROPPED_MAX):
-            with _answers(table):
+            with _answers(table.full_name):
                 answer = self._client.batch_delete_partition(
                     DatabaseName=table.database,
                     TableName=table.name,
@@ -117,10 +135,18 @@ class GlueCatalog:
             _check(table, answer, accepts=_MISSING)
 
     def _found(self, table: CatalogTable) -> dict[str, Any] | None:
+        return self._table(table.database, table.name)
+
+    def _table(self, database: str, name: str) -> dict[str, Any] | None:
         answer: dict[str, Any] = {}
-        with _answers(table, accepts=_MISSING):
-            answer = self._client.get_table(DatabaseName=table.database, Name=table.name)
+        with _answers(f"{database}.{name}", accepts=_MISSING):
+            answer = self._client.get_table(DatabaseName=database, Name=name)
         return answer.get("Table")
+
+
+def _is_hudi(table: Mapping[str, Any]) -> bool:
+    input_format = (table.get("StorageDescriptor") or {}).get("InputFormat")
+    return is_hudi(table.get("Parameters") or {}, input_format)
 
 
 def _input(table: CatalogTable, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,7 +186,7 @@ def _check(table: CatalogTable, answer: Mapping[str, Any], accepts: str) -> None
 
 
 @contextmanager
-def _answers(table: CatalogTable, accepts: str = "") -> Iterator[None]:
+def _answers(what: str, accepts: str = "") -> Iterator[None]:
     """Turn errors of AWS into drawstring's; one kind of answer is accepted."""
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -170,6 +196,6 @@ def _answers(table: CatalogTable, accepts: str = "") -> Iterator[None]:
         code = error.response.get("Error", {}).get("Code", "")
         if code == accepts:
             return
-        raise InvalidError(f"AWS Glue refuses {table.full_name}: {error}.") from error
+        raise InvalidError(f"AWS Glue refuses {what}: {error}.") from error
     except BotoCoreError as error:
         raise UnavailableError(f"AWS Glue does not answer: {error}.") from error

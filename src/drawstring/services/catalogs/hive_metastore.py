@@ -14,10 +14,14 @@ from drawstring.services.catalogs.description import (
     SERDE,
     CatalogPartition,
     CatalogTable,
+    is_hudi,
 )
 
 _PARTITIONS_MAX: Final = 1000
 """Partitions in one request."""
+
+_TABLES_MAX: Final = 100
+"""Tables in one request."""
 
 _TIMEOUT_MS: Final = 60_000
 _PORT: Final = 9083
@@ -57,7 +61,7 @@ class HiveMetastore:
             from thrift.transport.TTransport import TBufferedTransport, TTransportException
         except ImportError as error:
             raise InvalidError(
-                "Sync to a Hive metastore needs pymetastore. Install it with: pip install 'drawstring[hive]'"
+                "A Hive metastore needs pymetastore. Install it with: pip install 'drawstring[hive]'"
             ) from error
         for address in addresses:
             socket = TSocket(*_host_and_port(address))
@@ -77,6 +81,29 @@ class HiveMetastore:
         """Close the connection."""
         self._transport.close()
 
+    def databases(self) -> list[str]:
+        """Return the names of the databases."""
+        with self._answers("to list databases"):
+            return list(self._client.get_all_databases())
+
+    def table_names(self, database: str) -> list[str]:
+        """Return the names of the Hudi tables of a database."""
+        found: list[Any] = []
+        with self._answers(database):
+            names = self._client.get_all_tables(database)
+            for start in range(0, len(names), _TABLES_MAX):
+                some = names[start : start + _TABLES_MAX]
+                found += self._client.get_table_objects_by_name(database, some)
+        return [each.tableName for each in found if _is_hudi(each)]
+
+    def location(self, database: str, name: str) -> str | None:
+        """Return the address of a Hudi table, None if there is none of this name."""
+        found = self._table(database, name)
+        if found is None or not _is_hudi(found):
+            return None
+        serde = found.sd.serdeInfo.parameters or {}
+        return str(serde.get("path") or found.sd.location)  # Spark's own tables have a placeholder there
+
     def properties(self, table: CatalogTable) -> dict[str, str] | None:
         """Return the properties that a table has in the metastore, None if it is not there."""
         found = self._found(table)
@@ -91,7 +118,7 @@ class HiveMetastore:
             Table,
         )
 
-        with self._answers(table):
+        with self._answers(table.full_name):
             try:
                 self._client.get_database(table.database)
             except NoSuchObjectException:
@@ -119,7 +146,7 @@ class HiveMetastore:
         """Give a table its columns and properties; others of its properties stay."""
         from pymetastore.hive_metastore.ttypes import EnvironmentContext
 
-        with self._answers(table):
+        with self._answers(table.full_name):
             found = self._client.get_table(table.database, table.name)
             has_new_columns = _pairs(found.sd.cols) != list(table.columns)
             found.sd.cols = _columns(table.columns)
@@ -134,7 +161,7 @@ class HiveMetastore:
 
     def partitions(self, table: CatalogTable) -> set[tuple[str, ...]]:
         """Return the values of all partitions."""
-        with self._answers(table):
+        with self._answers(table.full_name):
             names = self._client.get_partition_names(table.database, table.name, -1)
             return {tuple(self._client.partition_name_to_vals(name)) for name in names}
 
@@ -154,7 +181,7 @@ class HiveMetastore:
                 )
                 for each in rows[start : start + _PARTITIONS_MAX]
             ]
-            with self._answers(table):
+            with self._answers(table.full_name):
                 self._client.add_partitions_req(
                     AddPartitionsRequest(
                         dbName=table.database,
@@ -167,16 +194,19 @@ class HiveMetastore:
 
     def drop(self, table: CatalogTable, values: Iterable[tuple[str, ...]]) -> None:
         """Drop partitions by their values; files stay."""
-        with self._answers(table):
+        with self._answers(table.full_name):
             for each in values:
                 self._client.drop_partition(table.database, table.name, list(each), False)
 
     def _found(self, table: CatalogTable) -> Any:
+        return self._table(table.database, table.name)
+
+    def _table(self, database: str, name: str) -> Any:
         from pymetastore.hive_metastore.ttypes import NoSuchObjectException
 
-        with self._answers(table):
+        with self._answers(f"{database}.{name}"):
             try:
-                return self._client.get_table(table.database, table.name)
+                return self._client.get_table(database, name)
             except NoSuchObjectException:
                 return None
 
@@ -196,7 +226,7 @@ class HiveMetastore:
         )
 
     @contextmanager
-    def _answers(self, table: CatalogTable) -> Iterator[None]:
+    def _answers(self, what: str) -> Iterator[None]:
         """Turn Thrift's errors into drawstring's."""
         from thrift.Thrift import TException
         from thrift.transport.TTransport import TTransportException
@@ -207,9 +237,11 @@ class HiveMetastore:
             raise UnavailableError(f"The Hive metastore at {self._address} broke off: {error}.") from error
         except TException as error:
             why = getattr(error, "message", None) or error
-            raise InvalidError(
-                f"The Hive metastore at {self._address} refuses {table.full_name}: {why}."
-            ) from error
+            raise InvalidError(f"The Hive metastore at {self._address} refuses {what}: {why}.") from error
+
+
+def _is_hudi(table: Any) -> bool:
+    return is_hudi(table.parameters or {}, table.sd.inputFormat if table.sd else None)
 
 
 def _columns(columns: Iterable[tuple[str, str]]) -> list[Any]:

@@ -1,0 +1,133 @@
+"""Tables by name, from a catalog: a Hive metastore, AWS Glue, or a folder with a subfolder for each table."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from drawstring.base.errors import InvalidError
+from drawstring.engine.protocol import Engine
+from drawstring.entry import open as open_table
+from drawstring.services.catalogs.glue import GlueCatalog
+from drawstring.services.catalogs.hive_metastore import HiveMetastore
+from drawstring.services.catalogs.warehouse import Warehouse
+from drawstring.storage import open_storage
+from drawstring.table import Table
+
+_HIVE: Final = "thrift://"
+_GLUE: Final = "glue"
+_DEFAULT: Final = "default"
+
+
+class TableNames(Protocol):
+    """A catalog that knows where tables are."""
+
+    def databases(self) -> list[str]:
+        """Return the names of the databases."""
+        ...
+
+    def table_names(self, database: str) -> list[str]:
+        """Return the names of the Hudi tables of a database."""
+        ...
+
+    def location(self, database: str, name: str) -> str | None:
+        """Return the address of a Hudi table, None if there is none of this name."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
+        ...
+
+
+class TableCatalog:
+    """A catalog, connected. It is a context manager, which closes the connection."""
+
+    def __init__(self, names: TableNames, address: str, storage_options: Mapping[str, str] | None) -> None:
+        self._names = names
+        self._address = address
+        self._storage_options = storage_options
+
+    def __enter__(self) -> TableCatalog:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def databases(self) -> list[str]:
+        """Return the names of the databases."""
+        return sorted(self._names.databases())
+
+    def tables(self, database: str = _DEFAULT) -> list[str]:
+        """Return the names of the Hudi tables of a database; other tables are left out."""
+        return sorted(self._names.table_names(database))
+
+    def table(
+        self, name: str, *, options: Mapping[str, Any] | None = None, engine: Engine | None = None
+    ) -> Table:
+        """Open a table by its name, as in `lake.rides`; without a database that is `default`.
+
+        The three names that a sync gives a MERGE_ON_READ table (`rides`, `rides_ro`, `rides_rt`) open the
+        same table. `options` and `engine` are those of `drawstring.open`.
+
+        Raises:
+            InvalidError: there is no Hudi table of this name.
+            UnavailableError: the catalog or the storage does not answer.
+        """
+        database, _, short = name.rpartition(".")
+        location = self._names.location(database or _DEFAULT, short)
+        if location is None:
+            raise InvalidError(
+                f"There is no Hudi table {database or _DEFAULT}.{short} in {self._address}."
+                " tables(database) lists those that there are."
+            )
+        return open_table(
+            _as_uri(location), storage_options=self._storage_options, options=options, engine=engine
+        )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._names.close()
+
+
+def catalog(
+    address: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None
+) -> TableCatalog:
+    """Connect to a catalog, to open tables by their names.
+
+    Args:
+        address: `thrift://host:port` of a Hive metastore; `glue` for the AWS Glue Data Catalog of the region
+            and account of the environment; or path or address of a warehouse folder, in which `rides` is
+            the table `rides`, and `lake.db/rides` the table `lake.rides`, as Spark and Hive lay them out.
+        storage_options: options of the object store in which the tables are.
+
+    Returns:
+        The catalog, with methods `databases()`, `tables(database)`, `table(name)` and `close()`.
+
+    Raises:
+        InvalidError: the address is none, or the client of the catalog is not installed.
+        UnavailableError: the catalog does not answer.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> made = drawstring.create(f"{folder}/rides", rides.schema, record_key="id")
+        >>> drawstring.catalog(folder).tables()
+        ['rides']
+    """
+    text = os.fspath(address)
+    return TableCatalog(_names_of(text, storage_options), text, storage_options)
+
+
+def _names_of(address: str, storage_options: Mapping[str, str] | None) -> TableNames:
+    if address.startswith(_HIVE):
+        return HiveMetastore.connect([address])
+    if address == _GLUE:
+        return GlueCatalog.connect()
+    return Warehouse(open_storage(address, storage_options))
+
+
+def _as_uri(location: str) -> str:
+    """Return an address as `open` takes it; a metastore has paths as they are behind `file:`."""
+    return re.sub(r"^file:(//)?(?=/)", "", location)
