@@ -1,4 +1,4 @@
-"""Tables as lazy frames of polars and relations of DuckDB and DataFusion: what is pushed down, and which rows come."""
+"""Tables as polars lazy frames, DuckDB and DataFusion relations: what is pushed down, which rows come."""
 
 from __future__ import annotations
 

@@ -41,3 +41,18 @@ def test_changes_merge_by_the_class(
         df.write.format("hudi").options(**options).mode("append").save(str(tmp_path / "t"))
     found = session.read.format("hudi").load(str(tmp_path / "t")).select("id", "a", "b")
     assert sorted(tuple(row) for row in found.collect()) == expected
+
+
+@pytest.mark.parametrize("operation", ["upsert", "delete"])
+def test_rows_of_empty_payloads_are_deleted(session: SparkSession, tmp_path: Path, operation: str) -> None:
+    path = str(tmp_path / "t")
+    rows = session.sql("select * from values (1, 5), (2, 5), (3, 5) as t(id, ts)")
+    rows.write.format("hudi").options(**OPTIONS).mode("append").save(path)
+    deletes = {
+        "hoodie.datasource.write.operation": operation,
+        "hoodie.datasource.write.payload.class": f"{MODEL}EmptyHoodieRecordPayload",
+    }
+    rows.where("id > 1").write.format("hudi").options(**OPTIONS, **deletes).mode("append").save(path)
+    assert [row.id for row in session.read.format("hudi").load(path).select("id").collect()] == [1]
+    stored = (tmp_path / "t/.hoodie/hoodie.properties").read_text()
+    assert "Empty" not in stored

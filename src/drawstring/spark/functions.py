@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options.write_options import ReadOptions, WriteOptions
+from drawstring.config.options.write_options import ReadOptions, WriteOptions, deleting
 from drawstring.entry import open as open_table
 from drawstring.model.result import CommitResult
 from drawstring.query.scan import Scan
@@ -171,8 +171,8 @@ def write(
         >>> drawstring.spark.write(rides, "/lake/rides", operation="upsert", options=keys).inserts
         3
     """
-    options = options or {}
-    parsed = WriteOptions.parse({**options, **({_OPERATION: operation} if operation else {})})
+    options = deleting({**(options or {}), **({_OPERATION: operation} if operation else {})})
+    parsed = WriteOptions.parse(options)
     given = options_of_storage(classic(df.sparkSession), path, options, storage_options)
     target = Target(path, open_storage(path, given), given, SparkEngine(df.sparkSession))
     exists = target.exists()

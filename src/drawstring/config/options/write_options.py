@@ -43,6 +43,7 @@ _TYPE_KEY: Final = "hoodie.datasource.write.keygenerator.type"
 _CLASS_KEY: Final = "hoodie.datasource.write.keygenerator.class"
 _MODE_KEY: Final = "hoodie.record.merge.mode"
 _PAYLOAD_KEY: Final = "hoodie.datasource.write.payload.class"
+_EMPTY_PAYLOAD: Final = "EmptyHoodieRecordPayload"
 _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "sizing": (Sizing, SIZING_OPTIONS),
     "bulk": (BulkInsert, BULK_OPTIONS),
@@ -227,6 +228,25 @@ def options_of(operation: str, given: Given) -> WriteOptions:
         given: options by Hudi's keys.
     """
     return WriteOptions.parse({**given, OPERATION_KEY: operation})
+
+
+def deleting(given: Given) -> Given:
+    """Return options of a DataFrame write, with operation delete in place of a payload of deletes.
+
+    Scripts for Hudi delete the rows of a DataFrame by the payload class `EmptyHoodieRecordPayload`.
+
+    Args:
+        given: options by Hudi's keys.
+    """
+    empty = [
+        key
+        for key, value in given.items()
+        if OPTION_OF_KEY.get(key.lower()) is OPTION_OF_KEY[_PAYLOAD_KEY]
+        and str(value).rpartition(".")[2] == _EMPTY_PAYLOAD
+    ]
+    if not empty:
+        return given
+    return {**{key: value for key, value in given.items() if key not in empty}, OPERATION_KEY: "delete"}
 
 
 def check_call(given: Given, operation: str | None = None) -> None:
