@@ -11,6 +11,8 @@ spark = (
     .config("spark.sql.session.timeZone", "UTC")
     .config("spark.driver.host", "127.0.0.1")
     .config("spark.driver.memory", "2g")
+    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    .config("spark.sql.shuffle.partitions", "2")
     .config("spark.ui.enabled", "false")
     .getOrCreate()
 )
