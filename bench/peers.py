@@ -66,6 +66,7 @@ SOAK, TIMELINE, METADATA = "soak", "timeline", "metadata"
 WRITERS_COW, WRITERS_MOR, WRITERS_NBCC = "writers-cow", "writers-mor", "writers-nbcc"
 WRITERS_DELTA, WRITERS_ICEBERG = "writers-delta-rs", "writers-pyiceberg"
 SERVICES, FILES, LARGE_GROUP = "services", "small-files", "large-group"
+TPCH_MOR, TPCH_COW = "lineitem-mor", "lineitem-cow"
 
 
 def on_spark(index: str, kind: str) -> str:
@@ -143,6 +144,10 @@ PEERS = (
     Peer(WRITERS_NBCC, "writers", "mor", "writers_drawstring.py", ("mor", "bucket", "non_blocking")),
     Peer(WRITERS_DELTA, "writers", "cow", "writers_delta_rs.py", module="deltalake"),
     Peer(WRITERS_ICEBERG, "writers", "cow", "writers_pyiceberg.py", module="pyiceberg"),
+    Peer(TPCH_MOR, "tpch", "mor", "lineitem_drawstring.py", ("mor",)),
+    Peer(TPCH_COW, "tpch", "cow", "lineitem_drawstring.py", ("cow",)),
+    Peer("lineitem-delta-rs", "tpch", "cow", "lineitem_delta_rs.py", module="deltalake"),
+    Peer("lineitem-pyiceberg", "tpch", "cow", "lineitem_pyiceberg.py", module="pyiceberg"),
     Peer(FILES, "files", "cow", "small_files_drawstring.py"),
     Peer("small-files-delta-rs", "files", "cow", "small_files_delta_rs.py", module="deltalake"),
     Peer(LARGE_GROUP, "group", "mor", "large_compaction.py"),
@@ -162,6 +167,7 @@ _SUITE_OF = {
     "timeline": "timeline",
     "metadata": "metadata",
     "writers": "writers",
+    "tpch": "tpch",
     "files": "services",
     "group": "services",
     "services": "services",

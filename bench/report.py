@@ -15,6 +15,9 @@ METADATA_STEPS = (
     "load_indexes", "change_plain", "change_files", "change_indexes", "find_plain", "find_indexes",
     "keys_simple", "keys_bloom", "keys_record_index", "keys_bucket", "narrow_unsorted", "narrow_clustered",
 )  # fmt: skip
+LINEITEM_STEPS = (
+    "base_3_columns", "columns_3", "columns_all", "q1", "q6", "key", "compacted_3_columns", "compacted_q6",
+)  # fmt: skip
 STEPS = (
     "bulk_insert", "bulk_insert_bare", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2",
     "snapshot_all", "project", "point", "incremental", "compact", "snapshot_compacted", "stream_base",
@@ -22,6 +25,7 @@ STEPS = (
     "commits_100", "commits_500",
     *(f"{when}_{step}" for when in ("active", "archived") for step in TIMELINE_STEPS), "archive",
     *METADATA_STEPS,
+    *LINEITEM_STEPS,
     "scan_flat", "cluster", "scan_clustered", "append_files", "compact_files", "write_group", "compact_group",
 )  # fmt: skip
 OURS = {
@@ -39,6 +43,8 @@ OURS = {
     ("timeline", "mor"): peers.TIMELINE,
     ("metadata", "cow"): peers.METADATA,
     ("services", "mor"): peers.SERVICES,
+    ("tpch", "mor"): peers.TPCH_MOR,
+    ("tpch", "cow"): peers.TPCH_COW,
     ("files", "cow"): peers.FILES,
     ("group", "mor"): peers.LARGE_GROUP,
 }
@@ -53,6 +59,7 @@ HEADS = {
     "memory": "Large writes",
     "timeline": "10,000 instants",
     "metadata": "Metadata table",
+    "tpch": "Lineitem, embedded",
     "services": "Services, on Spark",
     "files": "Small files, embedded",
     "group": "One file group",
@@ -84,6 +91,10 @@ NOTES = {
     ),
     "metadata": "Seconds, in parentheses those of the processor; medians of what is done several times.",
     "timeline": "Seconds, in parentheses those of the processor; medians of three, `archive` once.",
+    "tpch": (
+        "Seconds, in parentheses those of the processor, and how many times drawstring's for the same kind of"
+        " table; the median of\nthree of what is read after the upsert."
+    ),
     "soak": "Files are those in the table's folder, all of them; a snapshot is read after every 20th batch.",
     "memory": (
         "Seconds, those of the processor, the peak, and the files written, those of the hot partition in "

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import aims, curves, data, report, summary, writers
+from bench import aims, curves, data, report, summary, tpch, writers
 from bench.peers import BY_NAME, PEERS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
@@ -74,15 +74,20 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
     if "memory" in engines:
         _say(f"making {WIDE_ROWS * size.rows:,} wide rows")
         data.make_wide(folder, WIDE_ROWS * size.rows)
-    if engines <= {"scaling", "memory", "soak", "timeline", "files", "group"}:
-        return {}
+    if "tpch" in engines:
+        _say(f"making {size.rows:,} rows of lineitem")
+        lineitem = {"lineitem": tpch.make(folder, size.rows)}
+    else:
+        lineitem = {}
+    if engines <= {"scaling", "memory", "soak", "timeline", "files", "group", "tpch"}:
+        return lineitem
     _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
     expected: dict[str, Any] = data.make(folder, size)["expected"]
     if engines & {"indexes", "indexes-spark", "indexes-hudi"}:
         data.make_new_rides(folder, size)
     if "writers" in engines:
         data.make_writers(folder, size, WRITERS_COMMITS)
-    return expected
+    return expected | lineitem
 
 
 def _run_peer(peer: Peer, able: Command, work: Path, results: Results) -> bool:
@@ -143,7 +148,7 @@ def _json(line: str) -> dict[str, Any]:
 
 
 def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed: list[str]) -> int:
-    known = size if results.expected else None
+    known = size if "scan_base" in results.expected else None
     parts = [_machine(known), report.text(results), writers.aims(results), aims.text(results)]
     verdict = "All results agree." if not failed else f"Failed, or wrong results: {', '.join(failed)}."
     shown = "\n\n".join([*(part for part in parts if part), verdict])

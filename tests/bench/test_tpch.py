@@ -1,0 +1,71 @@
+"""The suite of lineitem: peers agree with results computed from the files, and a wrong one is noticed."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bench import run, tpch
+from bench.peers import TPCH_MOR
+from bench.results import Measured, Results
+
+ROWS = 3000
+
+
+def small_lineitem(_: Path, rows: int) -> pa.Table:
+    """Return rows with the columns of the generator that the suite uses, and one that it only carries."""
+    rng = np.random.default_rng(7)
+    numbers = np.arange(rows)
+    days = rng.integers(0, 2500, rows)
+    hundredths = {
+        "l_quantity": rng.integers(1, 51, rows) * 100,
+        "l_extendedprice": rng.integers(90_000, 10_000_000, rows),
+        "l_discount": rng.integers(0, 11, rows),
+        "l_tax": rng.integers(0, 9, rows),
+    }
+    decimals = {
+        name: pa.array((values / 100).astype(str)).cast(pa.decimal128(15, 2))
+        for name, values in hundredths.items()
+    }
+    columns = {
+        "l_orderkey": numbers // 4,
+        "l_linenumber": (numbers % 4 + 1).astype("int32"),
+        **decimals,
+        "l_returnflag": pa.array(np.array(["A", "N", "R"])[numbers % 3], pa.string_view()),
+        "l_linestatus": pa.array(np.array(["F", "O"])[numbers % 2], pa.string_view()),
+        "l_shipdate": pa.array([datetime.date(1992, 1, 2) + datetime.timedelta(int(day)) for day in days]),
+        "l_comment": pa.array([f"comment {number}" for number in numbers], pa.string_view()),
+    }
+    return pa.table(columns)
+
+
+def test_both_kinds_of_table_answer_as_the_files_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tpch, "_generated", small_lineitem)
+    words = ["--suite", "tpch", "--rows", str(ROWS), "--work", str(tmp_path)]
+    code = run.main([*words, "--peers", "lineitem-mor,lineitem-cow"])
+    shown = capsys.readouterr().out
+    assert code == 0, shown
+    told = [line.split("|")[1].strip() for line in shown.splitlines() if line.startswith("| ")]
+    assert {"upsert", "columns_3", "q1", "q6", "key", "compact", "compacted_q6"} <= {*told}
+
+
+def test_changes_show_in_every_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tpch, "_generated", small_lineitem)
+    expected = tpch.make(tmp_path, ROWS)
+    changed, new = ROWS // tpch.ONE_CHANGED_IN, ROWS // tpch.ONE_NEW_IN
+    assert expected["base_3_columns"][0] == ROWS
+    assert expected["columns_3"][0] == expected["columns_all"] == ROWS + new
+    assert expected["columns_3"][3] == changed + new
+
+
+def test_an_answer_from_stale_rows_is_wrong() -> None:
+    expected = {"lineitem": {"columns_3": [11, 2.5], "q6": [4.5]}}
+    right = Measured(TPCH_MOR, "columns_3_0", 1.0, 100, [11, 2.5])
+    stale = Measured(TPCH_MOR, "q6_2", 1.0, 100, [4.0])
+    assert Results(expected, [right, stale]).wrong(TPCH_MOR) == [f"{TPCH_MOR} q6_2: [4.0] instead of [4.5]"]
