@@ -107,6 +107,24 @@ def keep_rows(
     batch: pa.RecordBatch, where: pc.Expression, bound: pa.Schema, constants: Mapping[str, pa.Scalar]
 ) -> pa.RecordBatch:
     """Return the rows of a batch that match a predicate, in which missing columns are null."""
+    matching = matching_numbers(batch, where, bound, constants)
+    return batch if len(matching) == batch.num_rows else batch.take(matching)
+
+
+def matching_numbers(
+    batch: pa.RecordBatch, where: pc.Expression, bound: pa.Schema, constants: Mapping[str, pa.Scalar]
+) -> pa.Array:
+    """Return the numbers of the rows of a batch that match a predicate, in which missing columns are null.
+
+    Args:
+        batch: rows.
+        where: the predicate.
+        bound: its columns, with their types in its evaluation; see `bound_columns`.
+        constants: columns with a known value.
+
+    Raises:
+        InvalidError: its evaluation fails on a value.
+    """
     columns = [
         pa.repeat(constants[field.name], batch.num_rows)
         if field.name in constants
@@ -115,8 +133,8 @@ def keep_rows(
     ]
     index = pa.array(np.arange(batch.num_rows, dtype=np.int32))
     facts = pa.table([*columns, index], names=[*bound.names, _INDEX])
-    matching = matching_rows(facts, where).column(_INDEX).combine_chunks()
-    return batch if len(matching) == batch.num_rows else batch.take(matching)
+    numbers = matching_rows(facts, where).column(_INDEX).combine_chunks()
+    return numbers if isinstance(numbers, pa.Array) else pa.concat_arrays(numbers.chunks)
 
 
 def _condition_column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:

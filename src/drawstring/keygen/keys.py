@@ -104,7 +104,7 @@ class KeyGenerator:
         if not fields:
             has_keys = RECORD_KEY in batch.schema.names
             return batch.column(RECORD_KEY).fill_null("") if has_keys else pa.repeat("", batch.num_rows)
-        if not self._is_prefixed():
+        if not self.is_prefixed():
             return _plain_key(column_texts(batch, fields[0]), fields[0])
         columns = [column_texts(batch, field) for field in fields]
         if self._is_writing:
@@ -127,7 +127,8 @@ class KeyGenerator:
         parts = [part.texts(column_of(batch, part.field)) for part in self._parts]
         return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "/")
 
-    def _is_prefixed(self) -> bool:
+    def is_prefixed(self) -> bool:
+        """Return whether a record key names its columns: `field:value`."""
         config = self._config
         if len(config.record_key_fields) > 1:
             return True

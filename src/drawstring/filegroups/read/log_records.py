@@ -176,6 +176,30 @@ def record_keys(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> pa.Chun
 
 
 @dataclass(frozen=True, slots=True)
+class KeyTexts:
+    """Keys as texts.
+
+    Attributes:
+        keys: the record key of each log record.
+        config: the table.
+    """
+
+    keys: pa.Array
+    config: TableConfig
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The meta column, or the columns that keys are made of."""
+        return (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
+
+    def find(self, rows: pa.RecordBatch) -> tuple[Array, Array]:
+        """Return the base rows that have a log record, and the numbers of those log records."""
+        places = pc.index_in(record_keys(rows, self.config), value_set=self.keys)
+        found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+        return found, places.drop_null().to_numpy(zero_copy_only=False)
+
+
+@dataclass(frozen=True, slots=True)
 class LogPiece:
     """The records of one block.
 

@@ -45,9 +45,10 @@ from drawstring.filegroups.read.log_records import (
     read_log_records,
     record_keys,
 )
+from drawstring.filegroups.read.staged_merge import can_stage, finished, staged_rows
 from drawstring.filegroups.read.tasks import ComposedTask, ReadTask, nullable
 from drawstring.formats.base_files import Selection
-from drawstring.formats.conditions import matching_rows, where_columns
+from drawstring.formats.conditions import where_columns
 from drawstring.formats.log_inline import BlockType
 from drawstring.formats.partition_match import typed
 from drawstring.merge.order import Array
@@ -192,17 +193,21 @@ def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
         yield from _read_base(open_spec(task.storage), task)
         return
     for batch in base_rows(task, task.in_range):
-        yield from _finish(batch, task)
+        yield from finished(batch, task)
 
 
 def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """Read a slice with log files; read the records that partial blocks touch from the whole slice."""
-    merge = SliceMerge(task)
+    log = _records(task)
+    if can_stage(task, log):
+        yield from staged_rows(task, log)
+        return
+    merge = SliceMerge(task, log)
     touched = None if task.whole_slice is None else merge.partial_keys
     for batch in merge.batches():
         if touched is not None:
             batch = batch.filter(pc.invert(pc.is_in(batch.column(RECORD_KEY), value_set=touched)))
-        yield from _finish(batch, task)
+        yield from finished(batch, task)
     if task.whole_slice is not None and touched is not None:
         yield from _rows_of_keys(task.whole_slice, touched)
 
@@ -292,7 +297,7 @@ def merge_base_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task: log records merged into the base rows of the same slice."""
     for batch in SliceMerge(task, log, base).batches():
-        yield from _finish(batch, task)
+        yield from finished(batch, task)
 
 
 class SliceMerge:
@@ -385,14 +390,3 @@ def _matches(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[Ar
     places = pc.index_in(record_keys(batch, task.config), value_set=log.versions.keys)
     rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
     return rows, places.drop_null().to_numpy(zero_copy_only=False)
-
-
-def _finish(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """Add partition values, apply the condition, select the requested columns."""
-    batch = with_values(batch, task.partition_values, batch.schema)
-    condition = task.condition
-    if condition is None:
-        batches = [batch]
-    else:
-        batches = matching_rows(pa.Table.from_batches([batch]), condition).to_batches()
-    yield from (selected.select(list(task.columns)) for selected in batches if selected.num_rows)

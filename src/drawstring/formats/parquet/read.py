@@ -140,14 +140,14 @@ def parquet_parts(storage: Storage, path: str) -> ParquetParts:
         CorruptTableError: the file is missing or damaged.
     """
     with about_file(path), storage.open(path) as file:
-        parquet = _open(file)
+        parquet = open_file(file)
         metadata = parquet.metadata
         stored: Mapping[bytes, bytes] = metadata.metadata or {}
         entries = {
             key.decode(errors="replace"): text.decode(errors="replace") for key, text in stored.items()
         }
         sizes = (metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-        return ParquetParts(_columns_of(parquet), entries, tuple(sizes))
+        return ParquetParts(columns_of(parquet), entries, tuple(sizes))
 
 
 def read_parquet_groups(
@@ -165,7 +165,7 @@ def read_parquet_groups(
         CorruptTableError: the file is missing or damaged.
     """
     with about_file(path), storage.open(path) as file:
-        yield from _rows(file, _open(file), groups, columns, _EVERYTHING)
+        yield from group_rows(file, open_file(file), groups, columns, _EVERYTHING)
 
 
 def read_parquet_bytes(
@@ -223,7 +223,7 @@ def parquet_schema(storage: Storage, path: str) -> pa.Schema:
         CorruptTableError: the file is missing or damaged.
     """
     with about_file(path), storage.open(path) as file:
-        return _columns_of(_open(file))
+        return columns_of(open_file(file))
 
 
 def parquet_footer(storage: Storage, path: str) -> dict[str, str]:
@@ -251,13 +251,21 @@ def stored_summary(storage: Storage, path: str) -> StoredSummary:
         return StoredSummary.of(texts, metadata.num_rows)
 
 
-def _open(
+def open_file(
     file: pa.NativeFile,
     metadata: pq.FileMetaData | None = None,
     dictionaries: Sequence[str] = (),
     *,
     in_pieces: bool = False,
 ) -> pq.ParquetFile:
+    """Open a Parquet file as all reads do.
+
+    Args:
+        file: the file.
+        metadata: its footer, if it was read already.
+        dictionaries: text columns to read dictionary-encoded.
+        in_pieces: whether to fetch columns piece by piece instead of at once.
+    """
     return pq.ParquetFile(
         file,
         metadata=metadata,
@@ -269,41 +277,62 @@ def _open(
     )
 
 
-def _columns_of(parquet: pq.ParquetFile) -> pa.Schema:
+def columns_of(parquet: pq.ParquetFile) -> pa.Schema:
     """Return the file's schema without metadata, since each batch would carry the footer's entries."""
     return pa.schema([field.remove_metadata() for field in parquet.schema_arrow])
+
+
+def fetched_if_small(file: pa.NativeFile) -> pa.NativeFile:
+    """Return a small file as bytes in memory, another one as it is."""
+    if not isinstance(file, pa.BufferReader) and file.size() <= _SMALL_FILE_BYTES:
+        return pa.BufferReader(file.read_buffer())
+    return file
 
 
 def _batches(
     file: pa.NativeFile, query: ParquetQuery, metadata: pq.FileMetaData | None = None
 ) -> Iterator[pa.RecordBatch]:
-    if not isinstance(file, pa.BufferReader) and file.size() <= _SMALL_FILE_BYTES:
-        file = pa.BufferReader(file.read_buffer())
+    file = fetched_if_small(file)
     if query.where is not None:
         yield from _matching(file, query, query.where)
         return
-    parquet = _open(file, metadata, query.dictionaries)
-    names = _requested(query, _columns_of(parquet))
-    yield from _rows(file, parquet, range(parquet.num_row_groups), names, query)
+    parquet = open_file(file, metadata, query.dictionaries)
+    names = _requested(query, columns_of(parquet))
+    yield from group_rows(file, parquet, range(parquet.num_row_groups), names, query)
 
 
 def _matching(file: pa.NativeFile, query: ParquetQuery, where: pc.Expression) -> Iterator[pa.RecordBatch]:
-    files = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
-    fragment = files.make_fragment(file, partition_expression=guarantee(query.constants))
+    fragment = fragment_of(file, query.constants)
     if query.keys is not None and not may_hold_any(fragment.metadata.metadata or {}, query.keys):
         return
-    parquet = _open(file, fragment.metadata, query.dictionaries)
-    present = _columns_of(parquet)
-    known = pa.schema([(name, value.type) for name, value in query.constants.items()])
+    parquet = open_file(file, fragment.metadata, query.dictionaries)
+    present = columns_of(parquet)
+    known = types_of(query.constants)
     bound = bound_columns(where, with_table_types(known, with_table_types(present, query.types)))
     requested = _requested(query, present)
     in_predicate = [name for name in bound.names if name in present.names and name not in query.constants]
     needed = [*requested, *(name for name in in_predicate if name not in requested)]
     groups = groups_that_may_match(fragment, where, bound, with_table_types(present, known))
-    for batch in _rows(file, parquet, groups, needed, query):
+    for batch in group_rows(file, parquet, groups, needed, query):
         matching = keep_rows(batch, where, bound, query.constants)
         if matching.num_rows:
             yield matching.select(requested)
+
+
+def fragment_of(file: pa.NativeFile, constants: Mapping[str, pa.Scalar]) -> ds.ParquetFileFragment:
+    """Return a file as a fragment, whose statistics can be tested.
+
+    Args:
+        file: the file.
+        constants: columns with a known value.
+    """
+    files = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+    return files.make_fragment(file, partition_expression=guarantee(constants))
+
+
+def types_of(constants: Mapping[str, pa.Scalar]) -> pa.Schema:
+    """Return columns with a known value as a schema."""
+    return pa.schema([(name, value.type) for name, value in constants.items()])
 
 
 def _requested(query: ParquetQuery, present: pa.Schema) -> list[str]:
@@ -312,31 +341,40 @@ def _requested(query: ParquetQuery, present: pa.Schema) -> list[str]:
     return [name for name in query.columns if name in present.names]
 
 
-def _rows(
+def group_rows(
     file: pa.NativeFile,
     parquet: pq.ParquetFile,
     groups: Sequence[int],
     names: Sequence[str],
-    query: ParquetQuery,
+    query: ParquetQuery = _EVERYTHING,
 ) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of some row groups.
+
+    Args:
+        file: the file.
+        parquet: the same, opened.
+        groups: numbers of the row groups.
+        names: top-level columns, which the file has.
+        query: the size of batches, and columns to yield as dictionaries.
+    """
     is_small = isinstance(file, pa.BufferReader) and file.size() <= _SMALL_FILE_BYTES
     check_row_count(parquet.metadata.num_rows, file.size())
     folded = folded_columns(parquet, groups, names, query.dictionaries)
-    for span in _spans(parquet.metadata, groups):
+    for span in spans(parquet.metadata, groups):
         opened = parquet
         in_pieces = not isinstance(file, pa.BufferReader) and (
-            _stored_bytes(parquet, span, names) > WHOLE_BYTES_MAX
+            stored_bytes(parquet, span, names) > WHOLE_BYTES_MAX
         )
         if folded or in_pieces:
             dictionaries = [*query.dictionaries, *folded]
-            opened = _open(file, parquet.metadata, dictionaries, in_pieces=in_pieces)
+            opened = open_file(file, parquet.metadata, dictionaries, in_pieces=in_pieces)
         batches = opened.iter_batches(query.batch_rows, span, columns=names, use_threads=not is_small)
         for batch in batches:
             yield from unfolded(batch.select(names).replace_schema_metadata(None), folded)
 
 
-def _stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str]) -> int:
-    """Return the compressed size of some columns; 0 if all columns together are small."""
+def stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str]) -> int:
+    """Return the compressed size of some columns in row groups; 0 if all columns together are small."""
     metadata = [parquet.metadata.row_group(group) for group in groups]
     if sum(group.total_byte_size for group in metadata) <= WHOLE_BYTES_MAX:
         return 0
@@ -345,7 +383,7 @@ def _stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequenc
     return sum(c.total_compressed_size for c in columns if c.path_in_schema.partition(".")[0] in requested)
 
 
-def _spans(metadata: pq.FileMetaData, groups: Sequence[int]) -> Iterator[list[int]]:
+def spans(metadata: pq.FileMetaData, groups: Sequence[int]) -> Iterator[list[int]]:
     """Group small neighbouring row groups into spans of similar size."""
     span: list[int] = []
     size_bytes = 0

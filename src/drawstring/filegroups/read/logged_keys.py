@@ -1,0 +1,124 @@
+"""Finding of the log record of a base row by its key.
+
+Record keys are texts. Where all key columns are integers, the columns themselves are compared: the texts of
+the log records are taken apart once, and the long texts of all base rows are not read at all.
+
+    log records   `l_orderkey:7,l_linenumber:1` ──> (7, 1) ──> hash ──┐
+    base rows      l_orderkey   l_linenumber    ──> (7, 1) ──> hash ──┴── equal? ── equal numbers? ──> found
+
+A text is taken apart only if it is the one that the numbers make, so that both ways find the same rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+from drawstring.config.table.config import TableConfig
+from drawstring.config.table.kinds import KeyGeneratorType
+from drawstring.keygen.keys import KeyGenerator
+from drawstring.merge.order import Array
+from drawstring.schema.meta import RECORD_KEY
+
+_INTEGER: Final = "0|-?[1-9][0-9]{0,18}"
+_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+_OF_ANY_COLUMNS: Final = (KeyGeneratorType.AUTO, KeyGeneratorType.USER_PROVIDED)
+_NAMED_SOMETIMES: Final = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
+"""Generators whose keys of one column are `field:value` or `value`, by the release that wrote them."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyNumbers:
+    """Keys of integer columns as numbers.
+
+    Attributes:
+        columns: the key columns.
+        numbers: for each of them, the values of the log records.
+        hashes: one for each log record; they are distinct.
+    """
+
+    columns: Sequence[str]
+    numbers: Sequence[Array]
+    hashes: pa.Array
+
+    def find(self, rows: pa.RecordBatch) -> tuple[Array, Array]:
+        """Return the base rows that have a log record, and the numbers of those log records."""
+        stored = [rows.column(name) for name in self.columns]
+        values = [_numbers(column) for column in stored]
+        places = pc.index_in(_hashes(values), value_set=self.hashes)
+        found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+        records = places.drop_null().to_numpy(zero_copy_only=False)
+        is_same = np.ones(len(found), dtype=bool)
+        for column, own, logged in zip(stored, values, self.numbers, strict=True):
+            is_same &= own[found] == logged[records]
+            if column.null_count:
+                is_same &= column.is_valid().to_numpy(zero_copy_only=False)[found]
+        return found[is_same], records[is_same]
+
+
+def key_numbers(
+    keys: pa.Array, config: TableConfig, stored: pa.Schema, others: Collection[str]
+) -> KeyNumbers | None:
+    """Return the keys of log records as numbers; None if texts are to be compared.
+
+    Args:
+        keys: the record keys of the log records, distinct.
+        config: the table.
+        stored: the columns of the base file.
+        others: columns of the base rows that are read anyway.
+    """
+    fields = config.record_key_fields
+    costs_more = RECORD_KEY in others and not all(field in others for field in fields)
+    return None if costs_more or not _are_integers(config, stored) else _taken_apart(keys, config)
+
+
+def _are_integers(config: TableConfig, stored: pa.Schema) -> bool:
+    """Return whether record keys are made of integer columns of a base file alone, always in one form."""
+    fields, generator = config.record_key_fields, config.key_generator
+    if not fields or generator in _OF_ANY_COLUMNS:
+        return False
+    if len(fields) == 1 and generator in _NAMED_SOMETIMES:
+        return False
+    return all(field in stored.names and pt.is_integer(stored.field(field).type) for field in fields)
+
+
+def _taken_apart(keys: pa.Array, config: TableConfig) -> KeyNumbers | None:
+    """Return keys as numbers; None if a key is not the text of numbers, or two have the same hash."""
+    fields = config.record_key_fields
+    is_prefixed = KeyGenerator(config).is_prefixed()
+    parts = [
+        f"{re.escape(field) + ':' if is_prefixed else ''}(?P<n{at}>{_INTEGER})"
+        for at, field in enumerate(fields)
+    ]
+    found = pc.extract_regex(keys, f"^{','.join(parts)}$")
+    if found.null_count:
+        return None
+    try:
+        numbers = [_numbers(part.cast(pa.int64())) for part in found.flatten()]
+    except pa.ArrowInvalid:
+        return None
+    hashes = _hashes(numbers)
+    return KeyNumbers(fields, numbers, hashes) if pc.count_distinct(hashes).as_py() == len(keys) else None
+
+
+def _numbers(column: pa.Array) -> Array:
+    """Return integers as int64, in place of null any."""
+    filled = column.fill_null(0) if column.null_count else column
+    numbers: Array = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return numbers
+
+
+def _hashes(columns: Sequence[Array]) -> pa.Array:
+    """Return a hash of the numbers of each row."""
+    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        hashes += column.view(np.uint64)
+        hashes *= _FACTOR
+    return pa.array(hashes.view(np.int64))

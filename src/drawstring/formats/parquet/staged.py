@@ -1,0 +1,138 @@
+"""A Parquet file of which a reader decides, row group by row group, what to decode next.
+
+footer ── bounds of columns, may rows match? ──> row groups ── columns, as often as wanted ──> batches
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from drawstring.formats.bloom.key_summary import may_hold_any
+from drawstring.formats.conditions import with_table_types
+from drawstring.formats.file_errors import about_file
+from drawstring.formats.parquet.read import (
+    columns_of,
+    fetched_if_small,
+    fragment_of,
+    group_rows,
+    open_file,
+    spans,
+    types_of,
+)
+from drawstring.formats.parquet.row_groups import groups_that_may_match
+from drawstring.storage.protocol import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """An open file.
+
+    Attributes:
+        path: path of the file, for errors.
+        file: the file.
+        parquet: the same, opened.
+        fragment: the same, for tests of its statistics; None if no condition will be tested.
+        schema: its columns.
+        constants: columns with a known value.
+    """
+
+    path: str
+    file: pa.NativeFile
+    parquet: pq.ParquetFile
+    fragment: ds.ParquetFileFragment | None
+    schema: pa.Schema
+    constants: Mapping[str, pa.Scalar]
+
+    @property
+    def groups(self) -> range:
+        """The numbers of the row groups."""
+        return range(self.parquet.metadata.num_row_groups)
+
+    def may_match(self, where: pc.Expression, bound: pa.Schema) -> list[int]:
+        """Return the row groups whose statistics do not exclude a match.
+
+        Args:
+            where: the predicate.
+            bound: its columns, with their types in its evaluation.
+        """
+        assert self.fragment is not None
+        present = with_table_types(self.schema, types_of(self.constants))
+        with about_file(self.path):
+            return groups_that_may_match(self.fragment, where, bound, present)
+
+    def may_hold_any(self, keys: Sequence[str]) -> bool:
+        """Return whether the footer does not exclude all of some record keys."""
+        with about_file(self.path):
+            return may_hold_any(self.parquet.metadata.metadata or {}, keys)
+
+    def bounds(self, group: int, column: str) -> tuple[Any, Any] | None:
+        """Return the smallest and the largest value of a column in a row group, as they are stored.
+
+        Args:
+            group: number of the row group.
+            column: a top-level column that is not nested.
+
+        Returns:
+            Integers for dates, times and integers, bytes for texts; None if they are not known.
+        """
+        place = self.schema.get_field_index(column)
+        leaves = self.parquet.metadata.num_columns
+        if place < 0 or leaves != len(self.schema):
+            place = next((at for at in range(leaves) if self._path(at) == column), -1)
+        stored = None if place < 0 else self.parquet.metadata.row_group(group).column(place).statistics
+        if stored is None or not stored.has_min_max:
+            return None
+        return stored.min_raw, stored.max_raw
+
+    def spans(self, groups: Sequence[int]) -> Iterator[list[int]]:
+        """Return row groups in runs, in each of which they are read together."""
+        return spans(self.parquet.metadata, groups)
+
+    def largest_group_bytes(self) -> int:
+        """Return the decoded size of the largest row group, all columns together."""
+        metadata = self.parquet.metadata
+        return max((metadata.row_group(group).total_byte_size for group in self.groups), default=0)
+
+    def rows(self, groups: Sequence[int], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of the rows of row groups; those that the file lacks are omitted.
+
+        Raises:
+            CorruptTableError: the file is damaged.
+        """
+        present = [name for name in names if name in self.schema.names]
+        with about_file(self.path):
+            yield from group_rows(self.file, self.parquet, groups, present)
+
+    def _path(self, place: int) -> str:
+        return str(self.parquet.metadata.schema.column(place).path)
+
+
+@contextmanager
+def staged(storage: Storage, path: str, constants: Mapping[str, pa.Scalar] | None) -> Iterator[StagedFile]:
+    """Open a file.
+
+    Args:
+        storage: storage of the table.
+        path: path of the file, relative to the storage's root.
+        constants: columns with a known value, whatever the file has; None if no condition will be tested.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+    """
+    with about_file(path):
+        opened = storage.open(path)
+    with opened:
+        with about_file(path):
+            file = fetched_if_small(opened)
+            fragment = None if constants is None else fragment_of(file, constants)
+            parquet = open_file(file, None if fragment is None else fragment.metadata)
+            schema = columns_of(parquet)
+        yield StagedFile(path, file, parquet, fragment, schema, constants or {})

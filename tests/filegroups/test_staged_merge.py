@@ -1,0 +1,283 @@
+"""Slices with log files are read in stages: the right rows, and no column is decoded in vain."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from drawstring.base.errors import InvalidError
+from drawstring.filegroups.read import staged_merge
+from drawstring.formats.parquet import ParquetSink
+from drawstring.formats.parquet.staged import StagedFile
+from drawstring.schema.meta import IS_DELETED_COLUMN
+from drawstring.table import Table
+from tests.support.tables import MOR, WITHOUT_COMPACTION, create
+
+ORDER, LINE, TS, KIND, PRICE, NOTE = "order_id", "line", "ts", "kind", "price", "note"
+SCHEMA = pa.schema(
+    [
+        (ORDER, pa.int64()),
+        (LINE, pa.int32()),
+        (TS, pa.int64()),
+        (KIND, pa.string()),
+        (PRICE, pa.float64()),
+        (NOTE, pa.string()),
+        (IS_DELETED_COLUMN, pa.bool_()),
+    ]
+)
+ROWS = SCHEMA.remove(len(SCHEMA) - 1)
+NAMES = ROWS.names
+ONE_BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+BY_COMMIT = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}
+NO_META = {"hoodie.populate.meta.fields": "false"}
+Row = tuple[int, int, int, str, float, str]
+CONDITIONS: dict[str, Callable[[Row], bool]] = {
+    "price > 90": lambda row: row[4] > 90,
+    "kind = 'a' and price < 40": lambda row: row[3] == "a" and row[4] < 40,
+    "price > 1000": lambda row: row[4] > 1000,
+    "ts > 5": lambda row: row[2] > 5,
+    "order_id = 17 and line = 1": lambda row: row[:2] == (17, 1),
+    "order_id between 10 and 20": lambda row: 10 <= row[0] <= 20,
+}
+
+
+@pytest.fixture(autouse=True)
+def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    def small(*args: Any, **how: Any) -> ParquetSink:
+        return ParquetSink(*args, **(how | {"row_group_rows": 50}))
+
+    monkeypatch.setattr("drawstring.filegroups.write.base_writer.ParquetSink", small)
+    monkeypatch.setattr("drawstring.formats.parquet.read.READ_AHEAD_BYTES", 10_000)
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The columns of base files that were decoded, each with a row group."""
+    seen: list[tuple[str, int]] = []
+    rows = StagedFile.rows
+
+    def noted(file: StagedFile, groups: Sequence[int], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        seen.extend((name, group) for name in names for group in groups)
+        yield from rows(file, groups, names)
+
+    monkeypatch.setattr(StagedFile, "rows", noted)
+    return seen
+
+
+def lineitem(rows: Sequence[Row]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(NAMES, row, strict=True)) for row in rows], ROWS)
+
+
+def made(schema: pa.Schema = SCHEMA, **properties: str) -> Table:
+    how = {"record_key": [ORDER, LINE], "partition_by": [], "ordering": [TS]}
+    return create(schema, table_type=MOR, properties=ONE_BUCKET | properties, **how)
+
+
+def base_rows(count: int = 240, ts: int = 5) -> list[Row]:
+    chance = random.Random(1)
+    return [
+        (at // 3, at % 3, ts, chance.choice("ab"), float(chance.randrange(100)), f"note {chance.random()}")
+        for at in range(count)
+    ]
+
+
+def read(table: Table, columns: Sequence[str] | None = None, where: str | None = None) -> list[Any]:
+    rows = table.scan(columns=columns or NAMES, where=where).to_arrow()
+    return sorted(tuple(row.values()) for row in rows.to_pylist())
+
+
+class Model:
+    """The rows that a table must have, by those of its base file and those that survive in its logs.
+
+    As in Hudi, log records are merged among themselves first. A delete without ordering value wins over all
+    before it.
+    """
+
+    def __init__(self, table: Table, *, by_commit: bool = False, log_format: str = "parquet") -> None:
+        self.table, self.by_commit = table, by_commit
+        self.options = WITHOUT_COMPACTION | {"hoodie.logfile.data.block.format": log_format}
+        self.base: dict[tuple[int, int], Row] = {}
+        self.logs: dict[tuple[int, int], Row | None] = {}
+        self.dated: set[Row] = set()
+
+    def load(self, rows: Sequence[Row]) -> None:
+        self.table.bulk_insert(lineitem(rows))
+        self.base = {row[:2]: row for row in rows}
+
+    def upsert(self, rows: Sequence[Row], *, deletes: bool = False) -> None:
+        flags = pa.array([deletes] * len(rows))
+        self.table.upsert(lineitem(rows).append_column(IS_DELETED_COLUMN, flags), options=self.options)
+        for row in rows:
+            self.logs[row[:2]] = self.newer(self.logs.get(row[:2]), row)
+        self.dated |= set(rows) if deletes else set()
+
+    def delete(self, rows: Sequence[Row]) -> None:
+        self.table.delete(lineitem(rows), options=self.options)
+        self.logs |= {row[:2]: None for row in rows}
+
+    def newer(self, old: Row | None, new: Row) -> Row:
+        return new if old is None or self.by_commit or new[2] >= old[2] else old
+
+    def matching(self, is_match: Callable[[Row], bool] = lambda _: True) -> list[Row]:
+        logged = {
+            key: None if row is None else self.newer(self.base.get(key), row)
+            for key, row in self.logs.items()
+        }
+        rows = (self.base | logged).values()
+        return sorted(row for row in rows if row is not None and row not in self.dated and is_match(row))
+
+
+def history(model: Model, chance: random.Random) -> None:
+    """Load rows; then change, delete and add some, a part of them with lower ordering values."""
+    model.load(base_rows())
+    for number in range(3):
+        keys = chance.sample([row[:2] for row in base_rows()], 16)
+        changed = [
+            (
+                *key,
+                chance.choice((3, 6, 7)),
+                chance.choice("ab"),
+                float(chance.randrange(120)),
+                f"new {number}",
+            )
+            for key in keys[:8]
+        ]
+        new = [(chance.randrange(80, 90), 9, chance.choice((4, 8)), "a", 95.0, f"new {number}")]
+        model.upsert([*changed, *new])
+        model.delete([(*key, 1, "", 0.0, "") for key in keys[8:12]])
+        model.upsert(
+            [(*key, chance.choice((4, 9)), "gone", 1.0, str(number)) for key in keys[12:]], deletes=True
+        )
+
+
+@pytest.mark.parametrize("log_format", ["avro", "parquet"])
+@pytest.mark.parametrize("properties", [{}, BY_COMMIT, NO_META], ids=["by event", "by commit", "no meta"])
+def test_rows_are_those_of_a_dictionary(properties: dict[str, str], log_format: str) -> None:
+    for seed in range(3):
+        model = Model(made(**properties), by_commit=properties == BY_COMMIT, log_format=log_format)
+        table = model.table
+        history(model, random.Random(seed))
+        assert any(each.logs for each in table.file_slices())
+        assert read(table) == model.matching()
+        assert len(read(table, [KIND])) == len(model.matching())
+        for where, is_match in CONDITIONS.items():
+            assert read(table, where=where) == model.matching(is_match), (seed, where)
+            notes = sorted((row[5],) for row in model.matching(is_match))
+            assert read(table, [NOTE], where) == notes, (seed, where)
+
+
+def test_a_log_record_hides_a_base_row_that_alone_matches() -> None:
+    table = made()
+    table.upsert(lineitem([(1, 1, 5, "a", 10.0, "old"), (2, 1, 5, "a", 10.0, "kept")]))
+    table.upsert(lineitem([(1, 1, 6, "b", 99.0, "new")]), options=WITHOUT_COMPACTION)
+    assert read(table, [NOTE], "kind = 'a'") == [("kept",)]
+    assert read(table, [NOTE], "kind = 'b'") == [("new",)]
+
+
+def test_a_late_log_record_that_alone_matches_stays_hidden() -> None:
+    table = made()
+    table.upsert(lineitem([(1, 1, 5, "a", 10.0, "old"), (2, 1, 5, "a", 10.0, "kept")]))
+    table.upsert(lineitem([(1, 1, 4, "b", 99.0, "late")]), options=WITHOUT_COMPACTION)
+    assert read(table, [NOTE], "kind = 'b'") == []
+    assert read(table, [NOTE], "kind = 'a'") == [("kept",), ("old",)]
+
+
+def test_a_condition_is_not_evaluated_on_rows_that_a_log_record_hides() -> None:
+    """A sum overflows on the base row alone, which is no row of the table any more."""
+    table = made()
+    largest = 2**63 - 1
+    table.upsert(lineitem([(1, 1, largest, "a", 1.0, "old"), (2, 1, 5, "a", 1.0, "kept")]))
+    where = "ts + 1 > 5"
+    with pytest.raises(InvalidError):
+        read(table, [NOTE], where)
+    table.delete(lineitem([(1, 1, largest, "a", 1.0, "")]), options=WITHOUT_COMPACTION)
+    assert read(table, [NOTE], where) == [("kept",)]
+
+
+def test_row_groups_that_cannot_match_are_not_decoded(decoded: list[tuple[str, int]]) -> None:
+    table = made()
+    table.upsert(lineitem(base_rows()))
+    table.upsert(lineitem([(5, 1, 6, "a", 1.0, "new")]), options=WITHOUT_COMPACTION)
+    decoded.clear()
+    assert len(read(table, [NOTE], "order_id = 70")) == 3
+    assert len({group for _, group in decoded}) == 1
+    assert len({group for _, group in decoded_of(table, decoded, None)}) > 3
+
+
+def decoded_of(
+    table: Table, decoded: list[tuple[str, int]], where: str | None, columns: Sequence[str] = (PRICE,)
+) -> set[tuple[str, int]]:
+    decoded.clear()
+    read(table, columns, where)
+    return set(decoded)
+
+
+def test_other_columns_are_decoded_where_rows_match(decoded: list[tuple[str, int]]) -> None:
+    table = made()
+    rows = base_rows()
+    table.upsert(lineitem([row if row[0] != 40 else (*row[:4], 500.5, row[5]) for row in rows]))
+    table.upsert(lineitem([(5, 1, 6, "a", 1.0, "new")]), options=WITHOUT_COMPACTION)
+    seen = decoded_of(table, decoded, "price > 50 and price < 50.5", [NOTE])
+    assert {name for name, _ in seen} == {PRICE}, "no price has a fraction"
+    seen = decoded_of(table, decoded, "price > 50 and price < 51 or price > 500", [NOTE])
+    assert NOTE in {name for name, _ in seen}
+
+
+def test_ordering_values_are_decoded_where_a_base_row_may_win(decoded: list[tuple[str, int]]) -> None:
+    table = made()
+    table.upsert(lineitem(base_rows(ts=5)))
+    table.upsert(lineitem([(5, 1, 5, "a", 1.0, "a tie goes to the newer")]), options=WITHOUT_COMPACTION)
+    assert TS not in {name for name, _ in decoded_of(table, decoded, None)}
+    assert ("a tie goes to the newer",) in read(table, [NOTE])
+    table.upsert(lineitem([(6, 1, 4, "a", 1.0, "late")]), options=WITHOUT_COMPACTION)
+    assert TS in {name for name, _ in decoded_of(table, decoded, None)}
+    assert ("late",) not in read(table, [NOTE])
+
+
+def test_keys_are_decoded_where_keys_of_the_logs_fall(decoded: list[tuple[str, int]]) -> None:
+    schema = pa.schema([("id", pa.string()), (TS, pa.int64()), (NOTE, pa.string())])
+    how = {"record_key": ["id"], "partition_by": [], "ordering": [TS]}
+    table = create(schema, table_type=MOR, properties=ONE_BUCKET, **how)
+    ids = [f"id-{number:05}" for number in range(600)]
+    table.bulk_insert(pa.table([ids, [1] * 600, [f"note of {each}" for each in ids]], schema=schema))
+    table.upsert(pa.table([["id-00599"], [2], ["new"]], schema=schema), options=WITHOUT_COMPACTION)
+    decoded.clear()
+    assert len(read(table, [NOTE])) == 600
+    groups = {group for _, group in decoded}
+    assert len(groups) > 2
+    assert {group for name, group in decoded if name == "_hoodie_record_key"} == {max(groups)}
+
+
+def test_integer_keys_are_compared_without_their_texts(decoded: list[tuple[str, int]]) -> None:
+    table = made()
+    table.upsert(lineitem(base_rows()))
+    table.upsert(
+        lineitem([(5, 1, 6, "a", 1.0, "new"), (-5, 1, 6, "a", 1.0, "new")]), options=WITHOUT_COMPACTION
+    )
+    names = {name for name, _ in decoded_of(table, decoded, None)}
+    assert names == {ORDER, LINE, PRICE}
+    assert len(read(table)) == 241
+
+
+def test_rows_of_large_row_groups_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staged_merge, "HELD_BYTES_MAX", 0)
+    table = made()
+    model = Model(table)
+    history(model, random.Random(9))
+    for where, is_match in CONDITIONS.items():
+        assert read(table, where=where) == model.matching(is_match), where
+
+
+def test_columns_that_the_base_file_lacks_are_null_in_conditions() -> None:
+    table = made()
+    table.upsert(lineitem([(1, 1, 5, "a", 10.0, "old"), (2, 1, 5, "a", 10.0, "kept")]))
+    wide = ROWS.append(pa.field("more", pa.int64()))
+    rows = [{**lineitem([(1, 1, 6, "a", 10.0, "new")]).to_pylist()[0], "more": 7}]
+    table.upsert(pa.Table.from_pylist(rows, wide), options=WITHOUT_COMPACTION)
+    assert table.scan(columns=[NOTE], where="more is null").to_arrow().to_pylist() == [{NOTE: "kept"}]
+    assert table.scan(columns=[NOTE], where="more = 7").to_arrow().to_pylist() == [{NOTE: "new"}]
+    assert sorted(map(str, table.scan(columns=["more"]).to_arrow()["more"].to_pylist())) == ["7", "None"]
