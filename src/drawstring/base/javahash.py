@@ -54,8 +54,8 @@ def string_hash(strings: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
             block = hashes[first : first + _BLOCK_ROWS]
             block[:] = _hash_equal_lengths(data[offsets[first] :], len(block), size)
         return hashes.view(np.int32)
-    tables = _Powers()
-    for first, last in _blocks(offsets):
+    tables = Powers()
+    for first, last in blocks(offsets):
         units, bounds = _utf16(
             data[offsets[first] : offsets[last]], offsets[first : last + 1] - offsets[first]
         )
@@ -139,7 +139,7 @@ def _hash_equal_lengths(text: Array, rows: int, size: int) -> Array:
     return hashes
 
 
-class _Powers:
+class Powers:
     """Tables of 31^-i and 31^(i-1) modulo 2^32, grown to the longest block so far."""
 
     def __init__(self) -> None:
@@ -147,6 +147,7 @@ class _Powers:
         self.forward = np.full(1, _INVERSE_OF_31, np.uint32)
 
     def reach(self, length: int) -> None:
+        """Grow the tables to a length."""
         if length >= len(self.inverse):
             self.inverse = _geometric(1, _INVERSE_OF_31, length + 1)
             self.forward = _geometric(_INVERSE_OF_31, 31, length + 1)
@@ -159,16 +160,39 @@ def _geometric(first: int, ratio: int, length: int) -> Array:
     return powers
 
 
-def _polynomials(units: Array, bounds: Array, tables: _Powers) -> Array:
-    """Return the hash of each run of units, computed from differences of one running sum.
+def _polynomials(units: Array, bounds: Array, tables: Powers) -> Array:
+    """Return the hash of each run of units."""
+    return hashes_of_parts(running_sums(units, tables), bounds[:-1], bounds[1:], tables)
 
-    31 is odd, so it has an inverse modulo 2^32: with S the running sum of unit[i] * 31^-i, the hash
-    of units[a:b] is (S[b] - S[a]) * 31^(b-1).
+
+def running_sums(units: Array, tables: Powers) -> Array:
+    """Return the sums of which the hash of any run of units is made, see `hashes_of_parts`.
+
+    Args:
+        units: UTF-16 code units; bytes if all are ASCII.
+        tables: are grown as needed.
     """
     tables.reach(len(units))
     sums = np.zeros(len(units) + 1, np.uint32)
     np.cumsum(units * tables.inverse[: len(units)], dtype=np.uint32, out=sums[1:])
-    hashes: Array = (sums[bounds[1:]] - sums[bounds[:-1]]) * tables.forward[bounds[1:]]
+    return sums
+
+
+def hashes_of_parts(sums: Array, starts: Array, ends: Array, tables: Powers) -> Array:
+    """Return the hashes of runs of units, computed from differences of one running sum.
+
+    31 is odd, so it has an inverse modulo 2^32: with S the running sum of unit[i] * 31^-i, the hash
+    of units[a:b] is (S[b] - S[a]) * 31^(b-1).
+
+    Args:
+        sums: of the units.
+        starts, ends: of the runs.
+        tables: those of the sums.
+
+    Returns:
+        uint32, one for each run.
+    """
+    hashes: Array = (sums[ends] - sums[starts]) * tables.forward[ends]
     return hashes
 
 
@@ -182,7 +206,7 @@ def _utf16(text: Array, bounds: Array) -> tuple[Array, Array]:
     return units, before[bounds]
 
 
-def _blocks(offsets: Array) -> Iterator[tuple[int, int]]:
+def blocks(offsets: Array) -> Iterator[tuple[int, int]]:
     """Divide the rows into runs whose text fits a CPU cache; a longer row is a run of its own."""
     rows = len(offsets) - 1
     first = 0

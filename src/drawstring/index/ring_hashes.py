@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.index.bucket.simple_bucket import EMPTY, NULL, compound_hashes, is_compound
+from drawstring.index.bucket.alike_keys import EMPTY, NULL
+from drawstring.index.bucket.simple_bucket import compound_hashes, is_compound
 from drawstring.index.consistent.xxhash import Hashes, xxhash32
 
 

@@ -37,6 +37,7 @@ from drawstring.base.java_patterns import found_in, linear_pattern
 from drawstring.base.javahash import string_hash, utf8_parts
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.index.base import HashingIndex
+from drawstring.index.bucket.alike_keys import EMPTY, NULL, alike_hashes
 from drawstring.index.existing_writes import ExistingWrites, bucket_of, has_bucket
 from drawstring.index.location import Location
 from drawstring.merge.order import Array
@@ -194,7 +195,6 @@ def _decoded(data: bytes) -> BucketCounts:
     return BucketCounts(int(content["defaultBucketNumber"]), content["expressions"] or "").check()
 
 
-NULL, EMPTY = "__null__", "__empty__"
 Combine = Callable[[list[pa.Array]], "np.ndarray[Any, np.dtype[np.int64]]"]
 
 
@@ -304,11 +304,20 @@ def bucket_numbers(
     Returns:
         int64, one per key, in `[0, bucket_count)`.
     """
+    seems_compound = len(keys) > 0 and "," in (keys[0].as_py() or "")
+    hashes = alike_hashes(keys, hash_fields) if seems_compound else None
+    if hashes is None:
+        hashes = _hashes(keys, hash_fields)
+    return np.asarray((hashes & np.uint32(0x7FFFFFFF)) % bucket_count, np.int64)
+
+
+def _hashes(keys: pa.Array, hash_fields: Sequence[str]) -> Array:
+    """Return the hash of every record key, whatever its form."""
     hashes = string_hash(keys).view(np.uint32) + np.uint32(31)
     rows = np.flatnonzero(is_compound(keys))
     if len(rows):
         hashes[rows] = compound_hashes(keys.take(pa.array(rows)), tuple(hash_fields), _list_hash)
-    return np.asarray((hashes & np.uint32(0x7FFFFFFF)) % bucket_count, np.int64)
+    return hashes
 
 
 def is_compound(keys: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
