@@ -60,6 +60,14 @@ def test_what_a_verb_loads_later_is_what_type_checkers_see() -> None:
             assert (found.load() if isinstance(found, Later) else found) is value
 
 
+def test_a_change_by_an_expression_loads_the_parser_before_it_takes_the_table_lock() -> None:
+    from_plain = "MatchedRows('fare > 3').repeatable(); before = 'sqlglot' in sys.modules"
+    from_text = "MatchedRows('fare > 3', {'fare': 'fare + 1'}).repeatable()"
+    loading = f"from drawstring.write.merge.matched_rows import MatchedRows; {from_plain}; {from_text}"
+    loaded = loaded_by(f"{loading}; print(before)")
+    assert {"False", "sqlglot"} <= loaded
+
+
 def test_a_spark_worker_loads_what_moves_rows_and_not_the_verbs() -> None:
     loaded = loaded_by("import drawstring.spark.engine.tasks, drawstring.write.placement.place")
     rooms = {name.split(".")[1] for name in loaded if name.startswith("drawstring.")}

@@ -30,11 +30,12 @@ class Interrupted(FaultyStorage):
         table: for the others.
         act: what they do.
         times: how often.
+        folder: the partition of the data file.
     """
 
-    def __init__(self, table: Table, act: Act, times: int = 1) -> None:
+    def __init__(self, table: Table, act: Act, times: int = 1, folder: str = "rome") -> None:
         super().__init__(table._context.storage, 1 << 60)
-        self._table, self._act, self._times = table, act, times
+        self._table, self._act, self._times, self._folder = table, act, times, folder
 
     def let_others_act(self) -> None:
         if self._times:
@@ -42,7 +43,7 @@ class Interrupted(FaultyStorage):
             self._act(self._table)
 
     def _change(self, path: str) -> None:
-        if path.startswith("rome/") and not path.endswith(PARTITION_METADATA):
+        if path.startswith(f"{self._folder}/") and not path.endswith(PARTITION_METADATA):
             self.let_others_act()
         super()._change(path)
 

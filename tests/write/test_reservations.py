@@ -59,7 +59,7 @@ def test_others_write_elsewhere_meanwhile_and_not_where_it_writes(table_type: st
             lambda other: other.delete_partition("rome", options=ONCE),
             lambda other: other.update("fare > 0", {"fare": "fare + 1"}, options=ONCE),
         ):
-            with pytest.raises(ReservedError, match="goes first in the partitions rome") as caught:
+            with pytest.raises(ReservedError, match="goes first in partition rome:") as caught:
                 refused(other)
             assert caught.value.instant == pending.requested
             assert pending.requested in str(caught.value)
@@ -204,3 +204,72 @@ def test_a_reservation_that_is_cut_short_keeps_nobody_away() -> None:
 
     with pytest.raises(LostRaceError):
         in_last_attempt(table, act)
+
+
+def test_it_runs_again_after_a_change_of_the_properties() -> None:
+    table = filled()
+    in_last_attempt(table, lambda other: other.create_index("column_stats"))
+    assert OWN in held(table)
+    assert len(table.timeline.rolled_back) == 2
+
+
+LATE = ("b", "rome", 0, 0.0)
+"""Older than the row that the table has."""
+
+
+def delete_newer(table: Table) -> None:
+    """Delete the row that is newer than `LATE`."""
+    table.delete(where="id = 'b'", options={**OPTIMISTIC, **WITHOUT_SERVICES})
+
+
+def straying(table: Table, *acts: Act) -> None:
+    """Write to Oslo, and at last to Rome as well; others act once in each attempt."""
+    remaining, attempts = list(acts), [[""]]
+
+    def let_others_act(other: Table) -> None:
+        if remaining and attempts[-1] != reserved(other):
+            attempts.append(reserved(other))
+            remaining.pop(0)(other)
+
+    writer = on(Interrupted(table, let_others_act, times=CHANGES_MAX, folder="oslo"))
+    writer.upsert(rides(("o", "oslo", 9, 9.0), LATE), options={**TWICE, WAIT: "5000"})
+    assert remaining == []
+
+
+def test_one_that_writes_elsewhere_as_well_reserves_that_too_when_it_loses_there() -> None:
+    table = filled()
+    table.upsert(rides(OTHER))
+    seen: list[int] = []
+
+    def lose(other: Table) -> None:
+        upserting(("o", "oslo", 7, 7.0), options={**OPTIMISTIC, **WITHOUT_SERVICES})(other)
+        delete_newer(other)
+
+    def look(other: Table) -> None:
+        (time,) = reserved(other)
+        text = other._context.storage.read(f"{LOCK_FOLDER}/{time}{RESERVED_SUFFIX}").decode()
+        seen.append(text.count("rome") + text.count("oslo"))
+
+    def look_and_let_lose(other: Table) -> None:
+        look(other)
+        other.insert(rides(LATE), options={**ONCE, **WITHOUT_SERVICES})
+        delete_newer(other)
+
+    straying(table, lose, look_and_let_lose, look)
+    assert seen == [1, 2]
+    assert LATE in held(table)
+
+
+def test_one_that_writes_elsewhere_as_well_gives_way_to_one_that_goes_first_there() -> None:
+    table = filled()
+    table.upsert(rides(OTHER))
+    first = Last(table)
+
+    def lose(other: Table) -> None:
+        upserting(("o", "oslo", 7, 7.0), options={**OPTIMISTIC, **WITHOUT_SERVICES})(other)
+        delete_newer(other)
+        first.begin()
+
+    straying(while_it_sleeps(table, lambda _: first.finish(), after=1.0), lose)
+    assert first.error is None
+    assert {OWN, LATE} <= set(held(table))

@@ -90,7 +90,7 @@ class RivalError(LostRaceError):
 
 
 class OutrunError(LostRaceError):
-    """A clean or an archiver took away what a write was to read or to compare; it can run again at once."""
+    """Others changed what no reservation protects, as a clean deletes files; the write can run again."""
 
 
 class ReservedError(LostRaceError):

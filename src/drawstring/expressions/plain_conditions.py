@@ -40,15 +40,27 @@ def plain_condition(text: str, schema: pa.Schema) -> pc.Expression | None:
     Raises:
         InvalidError: a literal does not fit its column.
     """
+    matches = _comparisons(text)
+    if matches is None or any(match[1] not in schema.names for match in matches):
+        return None
+    return in_pairs([_comparison(match, schema) for match in matches], and_)
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a condition is simple; its columns may not exist."""
+    return _comparisons(text) is not None
+
+
+def _comparisons(text: str) -> list[re.Match[str]] | None:
     matches, offset = [], 0
     while True:
         match = _COMPARISON.match(text, offset)
-        if match is None or match[1] not in schema.names:
+        if match is None:
             return None
         matches.append(match)
         offset = match.end()
         if offset == len(text):
-            return in_pairs([_comparison(match, schema) for match in matches], and_)
+            return matches
         conjunction = _AND.match(text, offset)
         if conjunction is None:
             return None

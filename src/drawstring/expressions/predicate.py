@@ -13,6 +13,7 @@ Subqueries, aggregates and date functions are not supported.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from drawstring.expressions.column_names import check_columns
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.literals import typed
 from drawstring.expressions.numbers import is_number
-from drawstring.expressions.plain_conditions import plain_condition
+from drawstring.expressions.plain_conditions import is_plain, plain_condition
 from drawstring.expressions.terms import stored
 from drawstring.formats.conditions import Wording, where_columns
 
@@ -118,6 +119,17 @@ def _value(value: Any, schema: pa.Schema, kind: pa.DataType, has_sides: bool) ->
 
         return value_of(value, schema, kind, has_sides=has_sides)
     return pc.scalar(pa.scalar(None, kind) if value is None else typed(value, kind))
+
+
+def load_parser(where: Where, values: Iterable[Any] = ()) -> None:
+    """Import the SQL parser if a condition or new values need it: it takes long, so not under a lock.
+
+    Args:
+        where: the condition.
+        values: the new values; text is an expression.
+    """
+    if (isinstance(where, str) and not is_plain(where)) or any(isinstance(each, str) for each in values):
+        import drawstring.expressions.sql_condition  # noqa: F401
 
 
 def _condition(text: str, schema: pa.Schema, has_sides: bool) -> pc.Expression:

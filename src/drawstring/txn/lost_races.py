@@ -63,8 +63,9 @@ def rolled_back(locked: LockedTable, now: Timeline, own: str) -> LostRaceError:
     how = "which left no instant" if undo is None else f"by the {undo.action} {undo.requested}"
     return LostRaceError(
         f"Another process rolled this write back, {own}, while it ran ({how}). It found"
-        " the heartbeat of this write expired, because this process stood still for too long, or does not"
-        " look at heartbeats, as hudi-rs. Nothing of this write was committed. Write again.",
+        " the heartbeat of this write expired, because this process stood still for too long or the clocks of"
+        " the two machines differ by minutes, or it does not look at heartbeats, as hudi-rs. Nothing of this"
+        " write was committed. Write again.",
         instant=own,
     )
 
@@ -86,7 +87,7 @@ def files_deleted(began: Timeline, now: Timeline, own: str) -> OutrunError:
     )
 
 
-def schema_race(own: str, other: Instant | None) -> LostRaceError:
+def schema_race(own: str, other: Instant | None) -> OutrunError:
     """Return the error of a write that changes the schema as another one did meanwhile.
 
     Args:
@@ -94,14 +95,14 @@ def schema_race(own: str, other: Instant | None) -> LostRaceError:
         other: the one that changed the schema; None if that is not known.
     """
     which = "Another writer" if other is None else f"The {other.action} {other.requested} of another writer"
-    return LostRaceError(
+    return OutrunError(
         f"{which} changed the schema of the table while this write, {own}, which changes it too, ran. Nothing"
         " of this write was committed. Write again.",
         instant=own if other is None else other.requested,
     )
 
 
-def properties_race(own: str, began: Mapping[str, str], now: Mapping[str, str]) -> LostRaceError:
+def properties_race(own: str, began: Mapping[str, str], now: Mapping[str, str]) -> OutrunError:
     """Return the error of a write while which the properties of the table changed.
 
     Args:
@@ -110,7 +111,7 @@ def properties_race(own: str, began: Mapping[str, str], now: Mapping[str, str]) 
         now: the current ones.
     """
     names = ", ".join(sorted(key for key in began.keys() | now.keys() if began.get(key) != now.get(key)))
-    return LostRaceError(
+    return OutrunError(
         f"Another process changed the properties of the table ({names}) while this write, {own}, ran. Nothing"
         " of this write was committed. Write again.",
         instant=own,

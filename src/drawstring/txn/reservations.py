@@ -4,9 +4,9 @@
 
 A write that runs for the last time reserves, when it begins under the table lock, the partitions in which its
 earlier attempts wrote. Then it writes rows without the lock, like any other. Whoever else would commit there
-waits until it is done, and services plan nothing there, so it cannot lose to other processes of drawstring.
-Writes to other partitions go on. A reservation counts as long as its write is pending and the process of it
-lives; no two that overlap are made.
+waits until it is done, and services plan nothing there. Writes to other partitions go on. If it writes
+outside its reservation (a row that was late before), it gives way there like anybody else, and runs again
+with a larger one. A reservation counts as long as its write is pending and the process of it lives.
 """
 
 from __future__ import annotations
@@ -59,6 +59,12 @@ class Parts:
             return WHOLE_TABLE
         return Parts(self.partitions | other.partitions)
 
+    def __sub__(self, other: Parts) -> Parts:
+        """Return these without others; the whole table stays whole without partitions."""
+        if other.partitions is None:
+            return NO_PARTS
+        return self if self.partitions is None else Parts(self.partitions - other.partitions)
+
     def __bool__(self) -> bool:
         return self.partitions is None or bool(self.partitions)
 
@@ -77,7 +83,8 @@ class Parts:
             return "the whole table"
         names = ", ".join(sorted(self.partitions)[:_SHOWN])
         more = len(self.partitions) - _SHOWN
-        return f"the partitions {names}" + (f" and {more} more" if more > 0 else "")
+        noun = "partition" if len(self.partitions) == 1 else "partitions"
+        return f"{noun} {names}" + (f" and {more} more" if more > 0 else "")
 
 
 WHOLE_TABLE: Final = Parts(None)
@@ -191,9 +198,8 @@ def refuse_reserved(
         if each.parts.overlap(parts):
             raise ReservedError(
                 f"Another writer goes first in {each.parts}: {told(context.storage, each.write)}, which runs"
-                " for the last time after conflicts. This write waited until it was done, in vain. Nothing of"
-                " this write was committed. Write again when that one is done, or wait longer with"
-                " hoodie.write.lock.wait_time_ms.",
+                " for the last time after conflicts. Nothing of this write was committed. Write again when it"
+                " is done, or wait longer with hoodie.write.lock.wait_time_ms.",
                 table=context.storage.spec.uri,
                 instant=each.write.requested,
             )

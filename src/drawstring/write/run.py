@@ -40,7 +40,6 @@ from drawstring.write.attempts import (
     attempted,
     beside_others,
     checked_timeline,
-    flush_to_commit,
     other_first_write,
     own_changes,
     rivals_of,
@@ -49,6 +48,7 @@ from drawstring.write.attempts import (
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
 from drawstring.write.facts import WriteFacts
+from drawstring.write.late_readers import flush_to_commit
 from drawstring.write.merge.batches import FOUND_LOCATION, KeepLocation
 from drawstring.write.merge.partial import PartialRows
 from drawstring.write.placement.arrangement import Arrangement
@@ -171,8 +171,9 @@ class _Write:
         """Check the write under the lock; with its changes, as it is about to commit beside others."""
         timeline = facts.timeline
         if own is not None:
+            reserved = reach_of(self.lost) if turn is Turn.FIRST else None
             self.lost.append(own)  # unless it commits
-            timeline = checked_timeline(facts, own, self.options, goes_first=turn is Turn.FIRST)
+            timeline = checked_timeline(facts, own, self.options, reserved)
         if self.step is not None:
             self.step.check_against(facts.locked, timeline)
         return timeline

@@ -88,8 +88,9 @@ def running_clustering(
     store, time = _store(context), refused.instant or ""
     instant = Instant(time, Action.CLUSTERING, State.REQUESTED)
     inputs = frozenset(decode_clustering_plan(store.read_requested(instant)).inputs)
-    retries, wait_ms = options.concurrency.retries_max, options.locking.wait_ms
-    waited = f" This write waited for it up to {retries} times {wait_ms} ms." if retries else ""
+    wait_ms = options.locking.wait_ms
+    waited = f" Before each further attempt this write waited for up to {wait_ms} ms."
+    waited = waited if options.concurrency.retries_max else ""
     return PendingClusteringError(
         f"Another process runs the clustering {time}, which rewrites file groups that this write changes;"
         f" it rewrites {shown(inputs)}.{waited} Nothing of this write was committed. Write again when it is"

@@ -65,7 +65,8 @@ def schedule_compaction(
         InvalidError: the table is COPY_ON_WRITE, or the strategy does not fit its partitions.
         ConflictError: another writer holds the table.
     """
-    await_unreserved(context, options)
+    if not when_due:  # the next commit plans what is left out now
+        await_unreserved(context, options)
     with lock_table(context, options.locking) as locked:
         _check_type(context, locked.config)
         timeline = locked.store.load()

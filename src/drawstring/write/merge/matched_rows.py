@@ -21,7 +21,7 @@ from drawstring.config.table.kinds import columns_of
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.column_names import path_in
 from drawstring.expressions.evaluation import evaluated
-from drawstring.expressions.predicate import Where, parse_value, parse_where, wording_of
+from drawstring.expressions.predicate import Where, load_parser, parse_value, parse_where, wording_of
 from drawstring.filegroups.read.log_blocks import row_deletes
 from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
@@ -61,6 +61,7 @@ class MatchedRows:
 
     def repeatable(self) -> MatchedRows:
         """Return the source: every attempt reads the rows of the table again."""
+        load_parser(self.where, () if self.changes is None else self.changes.values())
         return self
 
     def bind(self, locked: LockedTable) -> BoundMatchedRows:

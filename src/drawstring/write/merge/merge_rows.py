@@ -4,7 +4,7 @@ source rows ── text of the columns matched on ──\
                                                  join ── clauses ──> rows with actions ──> write
 target slices ── columns that are looked at ────/
 
-Both are read under the table lock. The file group of a target row is known; inserted rows are tagged by the
+Both are read without the table lock. The file group of a target row is known; inserted rows are tagged by the
 index, as in an upsert.
 """
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
+from drawstring.expressions.predicate import load_parser
 from drawstring.filegroups.write.changes import ACTION, RowAction
 from drawstring.index.choose import is_global_index
 from drawstring.index.location import LOCATION
@@ -84,6 +85,8 @@ class MergeRows:
 
     def repeatable(self) -> MergeRows:
         """Return the source with rows that can be read several times."""
+        for clause in self.clauses:
+            load_parser(clause.predicate, (clause.values or {}).values())
         return replace(self, rows=self.rows.repeatable())
 
     def bind(self, locked: LockedTable) -> BoundMerge:
