@@ -43,7 +43,7 @@ from drawstring.txn.transaction import (
     recover_and_load,
 )
 from drawstring.txn.undone import undoing
-from drawstring.write.late_readers import await_begun
+from drawstring.write.attempts import await_begun
 
 _log: Final = logging.getLogger("drawstring")
 

@@ -87,6 +87,22 @@ def files_deleted(began: Timeline, now: Timeline, own: str) -> OutrunError:
     )
 
 
+def other_first_write(own: str, first: Instant, why: str) -> LostRaceError:
+    """Return the error of a first write that does not fit the first write of somebody else.
+
+    Args:
+        own: requested time of the write.
+        first: the one that was committed.
+        why: what does not fit.
+    """
+    return LostRaceError(
+        f"The {first.action} {first.requested} of another writer was committed while this write, {own}, ran,"
+        f" and the table was empty before. They do not fit: {why} Nothing of this write was committed. Give"
+        " all writers the same options, and write again.",
+        instant=first.requested,
+    )
+
+
 def schema_race(own: str, other: Instant | None) -> OutrunError:
     """Return the error of a write that changes the schema as another one did meanwhile.
 

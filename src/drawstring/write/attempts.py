@@ -4,12 +4,18 @@ attempt   begin under the table lock -> write files without it -> under it: chec
 conflict  roll the attempt back, wait a random time, begin again with the same rows
 pending   a clustering of file groups to be changed: the same, once it is done; it needs the table lock too
 last      an attempt that goes first where the others wrote: nobody else commits there meanwhile
+
+Real Hudi puts its instant on the timeline first, and reads the timeline without the lock after that. A commit
+with a later requested time that completes in between is no conflict to it, and yet its base file in the same
+file group is the older one by its name, and its rows are lost (seen with 1.2.0, also among its own writers).
+So base files are not committed before such instants are inflight (`await_begun`): Hudi has read the timeline
+by then, and finds the commit in conflict.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from itertools import count
@@ -29,17 +35,18 @@ from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.filegroups.write.base_writer import ensure_partition
-from drawstring.model.commit import CommitMetadata
-from drawstring.model.instant import Action
+from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.instant import Action, Instant, State
 from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import alive_elsewhere
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER, alive_elsewhere
 from drawstring.txn.lost_races import files_deleted, properties_race, rolled_back, schema_race
 from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.reservations import Parts, await_reserved, changed_parts, reach_of, refuse_reserved
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.transaction import LockedTable, Transaction
+from drawstring.txn.transaction import LockedTable, Transaction, flush_files
 from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import WritePlan
@@ -52,6 +59,7 @@ _FIRST_MAX: Final = 4
 """How often a write that goes first runs before it is given up."""
 
 _PAUSE_SECONDS: Final = 0.05
+_PAUSE_SECONDS_MAX: Final = 5.0
 _log: Final = logging.getLogger("drawstring")
 
 
@@ -134,6 +142,66 @@ def _last(context: TableContext, options: WriteOptions, attempt: Callable[[Turn]
         if runs(context, options, error):
             raise running_clustering(context, options, error) from error
         raise
+
+
+def flush_to_commit(facts: WriteFacts, stats: Sequence[WriteStat], options: WriteOptions) -> None:
+    """Flush the files of a write, and wait until it may be committed beside other engines; see `await_begun`.
+
+    Args:
+        facts: the table when the write began.
+        stats: of the files.
+        options: of the write.
+    """
+    context = facts.locked.context
+    flush_files(context, stats)
+    if any(not stat.is_log for stat in stats):  # log files belong to a slice by their completion time
+        await_begun(context, options, facts.timeline, facts.time)
+
+
+def await_begun(
+    context: TableContext,
+    options: WriteOptions,
+    timeline: Timeline | None = None,
+    requested: str | None = None,
+) -> None:
+    """Wait until the writers that are about to read the timeline have read it, before committing base files.
+
+    They need no lock for that, and those that come later find the instant of this process.
+
+    Args:
+        context: the open table.
+        options: how long to wait in addition to the time after which a dead writer shows.
+        timeline: as read when the instant was put on it, or later; None to read it now.
+        requested: requested time of the instant that is about to be committed; None if it has none yet.
+
+    Raises:
+        LostRaceError: one of them still has not.
+    """
+    storage, clock, failed = context.storage, context.clock, options.failed_writes
+    # Live writers are refused without several writers, and none lives without a heartbeat.
+    if not failed.spares_writers or (timeline is None and not storage.list_files(HEARTBEAT_FOLDER)):
+        return
+    deadline_ms, pause = clock.now_ms() + options.locking.wait_ms + failed.alive_ms, _PAUSE_SECONDS
+    while late := alive_elsewhere(storage, clock, _not_begun(timeline or _load(context), requested), failed):
+        if clock.now_ms() > deadline_ms:
+            raise LostRaceError(
+                f"Another engine put the {late[0].action} {late[0].requested} on the timeline and still looks"
+                " up where to write: it would not notice what is committed now, and rows would be lost."
+                " Nothing was committed. Try again when it is done, or wait longer with"
+                " hoodie.write.lock.wait_time_ms.",
+                instant=late[0].requested,
+            )
+        clock.sleep(pause * jitter(context.ids))
+        timeline, pause = None, min(2 * pause, _PAUSE_SECONDS_MAX)
+
+
+def _load(context: TableContext) -> Timeline:
+    return TimelineStore(context.storage, load_config(context.storage), context.clock).load()
+
+
+def _not_begun(timeline: Timeline, requested: str | None) -> list[Instant]:
+    pending = [each for each in timeline.pending_writes() if each.state is State.REQUESTED]
+    return [each for each in pending if requested is None or each.requested < requested]
 
 
 def rivals_of(facts: WriteFacts, options: WriteOptions) -> tuple[str, ...]:
@@ -251,22 +319,6 @@ def _unreserved(locked: LockedTable, own: OwnChanges, options: WriteOptions) -> 
         except ReservedError as error:
             with locked.lock.released():
                 await_reserved(context, failed, error, deadline_ms)
-
-
-def other_first_write(facts: WriteFacts, why: str) -> LostRaceError:
-    """Return the error of a first write that does not fit the first write of somebody else.
-
-    Args:
-        facts: the table, with the timeline under the lock of the commit.
-        why: what does not fit.
-    """
-    first = facts.timeline.writes()[0]
-    return LostRaceError(
-        f"The {first.action} {first.requested} of another writer was committed while this write,"
-        f" {facts.time}, ran, and the table was empty before. They do not fit: {why} Nothing of this write"
-        " was committed. Give all writers the same options, and write again.",
-        instant=first.requested,
-    )
 
 
 def schema_to_commit(facts: WriteFacts, schema_json: str, now: Timeline, options: WriteOptions) -> str:

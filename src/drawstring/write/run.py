@@ -31,6 +31,7 @@ from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
+from drawstring.txn.lost_races import other_first_write
 from drawstring.txn.reservations import reach_of, refuse_reserved, reserve
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover
@@ -40,7 +41,7 @@ from drawstring.write.attempts import (
     attempted,
     beside_others,
     checked_timeline,
-    other_first_write,
+    flush_to_commit,
     own_changes,
     rivals_of,
     schema_to_commit,
@@ -48,7 +49,6 @@ from drawstring.write.attempts import (
 from drawstring.write.delete_partition import DELETE_PARTITION, delete_partitions
 from drawstring.write.duplicates import without_known
 from drawstring.write.facts import WriteFacts
-from drawstring.write.late_readers import flush_to_commit
 from drawstring.write.merge.batches import FOUND_LOCATION, KeepLocation
 from drawstring.write.merge.partial import PartialRows
 from drawstring.write.placement.arrangement import Arrangement
@@ -309,9 +309,11 @@ def _refuse_other_plan(
     try:
         plan = _checked_plan(facts, source, verb, options)
     except (InvalidError, UnsupportedError) as error:
-        raise other_first_write(facts, error.message) from error
+        raise other_first_write(facts.time, now.writes()[0], error.message) from error
     if plan.settings.config != planned.settings.config:
-        raise other_first_write(facts, "the keys or partition paths of its rows would be other ones.")
+        raise other_first_write(
+            facts.time, now.writes()[0], "the keys or partition paths of its rows would be other ones."
+        )
 
 
 def _place(source: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:

@@ -49,7 +49,7 @@ from drawstring.txn.planned_instants import request_plan
 from drawstring.txn.reservations import await_unreserved, reserved_parts
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
-from drawstring.write.late_readers import await_begun
+from drawstring.write.attempts import await_begun
 
 _Planner = Callable[[dict[str, list[FileSlice]], WriteOptions, frozenset[str]], ClusteringPlan | None]
 _log = logging.getLogger("drawstring")
