@@ -15,7 +15,7 @@ import drawstring
 
 SOURCE = Path(drawstring.__file__).parent
 UPSERT_MODULES_MAX = 82
-SCAN_MODULES_MAX = 45
+SCAN_MODULES_MAX = 46
 
 
 def modules_entered(call: Callable[[], object]) -> list[str]:

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.keys.bootstrap import BASE_PATH, BootstrapMode, bootstrap_properties
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions, check_call, table_scope
 from drawstring.config.table.config import TableType
+from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT, is_sorted
 from drawstring.creation import TableDefinition, described, make_table
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
@@ -157,6 +158,11 @@ def _properties(
     stored = table_scope(options)
     if source.hive_style:
         stored.setdefault(_HIVE_STYLE, "true")
+    if is_sorted(stored):
+        raise UnsupportedError(
+            "A bootstrapped table refers to the rows of its source in their order, so it cannot have"
+            f" {STORAGE_LAYOUT}={LSM_TREE}. Drop the option, or create a table and insert the rows."
+        )
     return described(name, source.schema, definition, stored) | bootstrap_properties(
         source.uri, definition.version
     )

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from drawstring.services.validation import repair
     from drawstring.services.validation import run as validate
     from drawstring.services.versions import run as change_version
+    from drawstring.services.versions.storage_layout import set_storage_layout
     from drawstring.timeline.store import TimelineStore
     from drawstring.timeline.timeline import Timeline
     from drawstring.txn.holds import Holds
@@ -147,6 +148,7 @@ else:
         repair="drawstring.services.validation.repair",
         validate="drawstring.services.validation.run",
         change_version="drawstring.services.versions.run",
+        set_storage_layout="drawstring.services.versions.storage_layout:set_storage_layout",
         TimelineStore="drawstring.timeline.store:TimelineStore",
         Holds="drawstring.txn.holds:Holds",
         table_writes="drawstring.write.table_writes",
@@ -2032,6 +2034,28 @@ class Table:
             parsed = self._options("downgrade", options)
             check_direction(self.config, to, lower=True)
             return change_version.change_version(self._context, to, parsed, progress)
+
+    def set_storage_layout(self, layout: str, *, options: Options = None) -> bool:
+        """Change the storage layout: from `lsm_tree` back to `default`; no file is rewritten.
+
+        Args:
+            layout: `default`. `lsm_tree` can only be chosen when a table is created.
+            options: further options by Hudi's keys.
+
+        Returns:
+            Whether it changed.
+
+        Raises:
+            InvalidError: there is no such layout, or it is `lsm_tree` and the table does not have it.
+            ConflictError: another writer holds the table.
+
+        Example:
+            >>> table.set_storage_layout("default")
+            False
+        """
+        with self._errors():
+            parsed = self._options("set_storage_layout", options)
+            return set_storage_layout(self._context, layout, parsed)
 
     def plan_version(self, to: int) -> VersionPlan:
         """Return the properties that `upgrade` or `downgrade` would change, without changing the table.

@@ -31,7 +31,7 @@ order, and two more. `--hypothesis-profile=search` draws many.
 """
 MEANINGS = {
     "index": "`log`: bloom with an index in the log files; `bucket` has 2 buckets",
-    "storage": "COPY_ON_WRITE, or MERGE_ON_READ with log blocks of a format",
+    "storage": "COPY_ON_WRITE, or MERGE_ON_READ with log blocks of a format, or sorted by key (`lsm`)",
     "version": "of the table",
     "order": "by the greater time, or by the later commit",
     "layout": "no partitions, two hive-style URL-encoded columns, a formatted time, text and time (CUSTOM),"

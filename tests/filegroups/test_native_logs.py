@@ -13,10 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import drawstring
-from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, MissingFileError, UnsupportedError
 from drawstring.table import Table
-from drawstring.timeline.properties_store import save_properties
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.tables import AVRO_LOGS, COW, MOR, WITHOUT_SERVICES, create, store_of
 
@@ -272,21 +270,6 @@ def test_a_log_file_that_is_gone_is_missed(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="missing"):
         drawstring.open(tmp_path / "t").scan().to_arrow()
     assert [each.check for each in table.validate().findings] == ["missing"]
-
-
-def test_a_table_with_sorted_files_is_read_and_not_written(tmp_path: Path) -> None:
-    table = table_of(tmp_path / "t")
-    table.upsert(rides(("a", "rome", 2, 9.0)), options=WITHOUT_SERVICES)
-    properties = {**table.config.properties, "hoodie.table.storage.layout": "lsm_tree"}
-    save_properties(table._context.storage, properties, SteppingClock())
-    table = drawstring.open(tmp_path / "t")
-    before = files(tmp_path / "t")
-
-    assert held(table) == [("a", "rome", 2, 9.0), *BASE[1:]]
-    for change in (lambda: table.upsert(rides(*BASE)), table.compact):
-        with pytest.raises(UnsupportedError, match=r"hoodie\.table\.storage\.layout"):
-            change()
-    assert files(tmp_path / "t") == before
 
 
 def test_a_restore_deletes_the_files_of_later_writes(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from drawstring.cli.commands.services import run_services
 from drawstring.cli.commands.show import show
 from drawstring.cli.commands.timeline import timeline
 from drawstring.cli.commands.validate import repair, validate
-from drawstring.cli.commands.versions import downgrade, upgrade
+from drawstring.cli.commands.versions import downgrade, set_layout, upgrade
 from drawstring.cli.printable import PrintableFormatter
 
 EXIT_DEFECT = 1
@@ -67,6 +67,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     bootstrap,
     upgrade,
     downgrade,
+    set_layout,
 )
 
 

@@ -23,6 +23,7 @@ from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.literals import typed
 from drawstring.expressions.number_comparisons import compared, values_held
 from drawstring.expressions.numbers import is_number, widest
+from drawstring.expressions.prefixes import prefix_bounds
 from drawstring.expressions.sql_functions import FUNCTIONS
 from drawstring.expressions.sql_parser import nested_too_deeply, parsed
 from drawstring.expressions.sql_syntax import (
@@ -313,7 +314,12 @@ class _Translator:
         return at_least & self._compared("<=", node.this, node.args["high"])
 
     def _like(self, node: Any, *, ignore_case: bool) -> pc.Expression:
-        like = pc.match_like(self.of(node.this), str(plain_value(node.expression)), ignore_case=ignore_case)
+        text, pattern = self.of(node.this), str(plain_value(node.expression))
+        like = pc.match_like(text, pattern, ignore_case=ignore_case)
+        kind = self._type(node.this)
+        if not ignore_case and kind is not None and pa.types.is_string(kind):
+            for bound in prefix_bounds(text, pattern):  # statistics and key ranges know no LIKE
+                like = bound & like
         return ~like if node.args.get("negate") else like
 
     def _arithmetic(self, node: Any, operation: Operation | None) -> pc.Expression:

@@ -26,6 +26,7 @@ from drawstring.formats.log_inline import (
 from drawstring.formats.log_native import NativeBlock, native_block, native_deletes, native_rows
 from drawstring.formats.log_native.block import MAGIC
 from drawstring.formats.parquet import read_parquet_part
+from drawstring.formats.wanted_rows import EVERY_ROW, WantedRows
 from drawstring.model.files import LogFile
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
@@ -54,7 +55,10 @@ def log_blocks(file: pa.NativeFile, log: LogFile) -> list[LogBlock]:
 
 
 def block_rows(
-    file: pa.NativeFile, block: LogBlock, names: Sequence[str], keys: pa.Array | None = None
+    file: pa.NativeFile,
+    block: LogBlock,
+    names: Sequence[str],
+    wanted: WantedRows = EVERY_ROW,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a data block with those of the given columns that it has.
 
@@ -62,13 +66,13 @@ def block_rows(
         file: the log file, open.
         block: one of its data blocks.
         names: column names in the file.
-        keys: the only record keys whose records are needed; others may be left out. None for all.
+        wanted: the records that are needed of a native log file; others may be left out.
 
     Raises:
         CorruptTableError: the block is damaged.
     """
     if isinstance(block, NativeBlock):
-        yield from native_rows(file, block, names, keys)
+        yield from native_rows(file, block, names, wanted)
         return
     if block.kind is BlockType.PARQUET_DATA:
         yield from read_parquet_part(file, block.content_offset, block.content_bytes, names)

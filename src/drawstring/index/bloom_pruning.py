@@ -30,7 +30,7 @@ from drawstring.base.javahash import sorts_like_java
 from drawstring.engine.grouping import GroupKey
 from drawstring.engine.key_sets import KeyEnds, KeySet, KeySets
 from drawstring.filegroups.read.keys import ReadKeys
-from drawstring.filegroups.read.slice_reader import SliceMerge
+from drawstring.filegroups.read.slice_merge import SliceMerge
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.filegroups.write.cliques import logs_to_read
 from drawstring.filegroups.write.settings import FileSettings

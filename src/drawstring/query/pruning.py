@@ -7,14 +7,15 @@ A condition such as `id = 'a'` or `id IN (...)`, with or without further terms, 
 only. These keys select the buckets of a bucket index, and rule out base files whose bloom filter has none
 of them. Arrow does not expose the structure of an expression, but it can decide whether an expression can be
 true in a given range of a column. So the literals of the condition are the keys, provided that the condition
-cannot be true between, below or above them.
+cannot be true between, below or above them. For tables of sorted files they yield a range of keys likewise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
+from operator import and_
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -26,8 +27,9 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.base.sequences import LazySequence
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.formats.condition_regions import Axis, literals_in, values_that_may_match
+from drawstring.formats.condition_regions import Axis, ConditionRegions, literals_in, values_that_may_match
 from drawstring.formats.partition_match import partitions_that_match, ranges_that_match
+from drawstring.formats.wanted_rows import KeyRange
 from drawstring.index.bucket.simple_bucket import BucketCounts, bucket_numbers, stored_counts
 from drawstring.index.existing_writes import bucket_of
 from drawstring.keygen.keys import KeyGenerator
@@ -212,6 +214,54 @@ def key_values(where: pc.Expression, schema: pa.Schema, name: str) -> pa.Array |
         return None  # the condition fails on a key; evaluating it on rows reports the error
     points, others = matches[1 : axis.null : 2], [*matches[0 : axis.null : 2], *matches[axis.null :]]
     return None if any(others) else keys.filter(pa.array(points))
+
+
+def key_range(where: pc.Expression | None, config: TableConfig, schema: pa.Schema) -> KeyRange | None:
+    """Return the range of keys that a condition can be true for, in a table of sorted files; None for any.
+
+    Rows beyond it may be left out of each file before versions are merged, since all versions of a record
+    agree about its key. A condition on another column would let an older version of a record appear.
+
+    Args:
+        where: the condition; None for all rows.
+        config: the table.
+        schema: its columns.
+    """
+    if where is None or not config.has_sorted_files:
+        return None
+    printed = str(where)
+    for name in _key_columns(config, schema):
+        if name in printed and (found := _range(where, schema, name)) is not None:
+            return KeyRange(name, found)
+    return None
+
+
+def _key_columns(config: TableConfig, schema: pa.Schema) -> Sequence[str]:
+    """Return the columns that are the same in all versions of a record because they make its key."""
+    fields = config.record_key_fields if config.key_generator in FROM_KEY_COLUMNS else ()
+    names = (RECORD_KEY, *(fields if len(fields) == 1 else ()))
+    return [name for name in names if name in schema.names and _has_order(schema.field(name).type)]
+
+
+def _has_order(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_integer(kind))
+
+
+def _range(where: pc.Expression, schema: pa.Schema, name: str) -> pc.Expression | None:
+    regions = ConditionRegions.of(where, schema, [name])
+    if regions is None:
+        return None
+    (axis,) = regions.axes
+    matching = np.flatnonzero(regions.can_match[: axis.null])
+    if not len(matching):
+        return None
+    first, last = int(matching[0]), int(matching[-1])
+    column, bounds = pc.field(name), []
+    if first > 0:
+        bounds.append(column >= axis.cuts[(first - 1) // 2])
+    if last // 2 < len(axis.cuts):
+        bounds.append(column <= axis.cuts[last // 2])
+    return reduce(and_, bounds) if bounds else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from drawstring.expressions.predicate import Where, parse_where, wording_of
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
 from drawstring.filegroups.view.slice_columns import LatestSlices
 from drawstring.formats.conditions import Wording
+from drawstring.formats.wanted_rows import KeyRange
 from drawstring.merge.record_mergers import check_mergeable
 from drawstring.metadata.column_ranges import PARTITION_STATS
 from drawstring.metadata.listing import knows_later_writes
@@ -36,6 +37,7 @@ from drawstring.query.pruning import (
     BucketPruning,
     Partition,
     bucket_pruning,
+    key_range,
     partitions_to_read,
     stored_keys,
 )
@@ -123,6 +125,7 @@ class Query:
         instants: instants whose log blocks the query sees.
         history: versions of the schema, for a table with schema-on-read evolution.
         keys: all record keys that rows of the condition can have; None for any.
+        key_range: range of these keys, for the merge of sorted files; None for any.
         wording: the SQL of the condition, for errors; None if it was given as an expression.
     """
 
@@ -133,6 +136,7 @@ class Query:
     instants: InstantRange
     history: SchemaHistory | None
     keys: tuple[str, ...] | None = None
+    key_range: KeyRange | None = None
     wording: Wording | None = None
 
     def partitions(self, paths: Sequence[str]) -> Sequence[Partition]:
@@ -216,7 +220,11 @@ def snapshot_plan(query: Query, *, read_optimized: bool = False) -> tuple[Sequen
         read_optimized: whether to read base files only.
     """
     facts = query.facts
-    query = replace(query, keys=stored_keys(query.where, facts.config, query.schema))
+    keys = stored_keys(query.where, facts.config, query.schema)
+    of_range = (
+        key_range(query.where, facts.config, query.schema) if keys is None and query.history is None else None
+    )
+    query = replace(query, keys=keys, key_range=of_range)
     is_latest = query.instants.as_of is None and not read_optimized
     skipping = query.skipping(is_latest=is_latest)
     paths = scoped_paths(facts)
@@ -351,6 +359,7 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
         query.history,
         query.keys,
         wording=query.wording,
+        key_range=query.key_range,
     )
 
 

@@ -63,7 +63,18 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
         check_mergeable(config)
     except UnsupportedError as error:
         raise error.at(table=storage.spec.uri) from error
-    refusals = [
+    for refused, feature in _refusals(storage, config):
+        if refused:
+            raise UnsupportedError(
+                f"This release cannot write to a table that {feature}; it can only read it. Write to it with"
+                " Apache Hudi.",
+                table=storage.spec.uri,
+            )
+
+
+def _refusals(storage: Storage, config: TableConfig) -> list[tuple[bool, str]]:
+    """Return whether a table has each of the features that a write would break, and what it is."""
+    return [
         (
             config.cdc_enabled and not merger_of(config).supports_cdc,
             "logs changes (hoodie.table.cdc.enabled) and merges records column by column",
@@ -72,7 +83,14 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
             config.drop_partition_columns and config.is_merge_on_read,
             "is MERGE_ON_READ and drops its partition columns from the files",
         ),
-        (config.has_sorted_files, "keeps its files sorted by key (hoodie.table.storage.layout)"),
+        (
+            config.has_sorted_files and not _has_stored_keys(config),
+            "keeps its files sorted by record key (hoodie.table.storage.layout) without storing the key",
+        ),
+        (
+            config.has_sorted_files and config.is_bootstrapped,
+            "keeps its files sorted by record key (hoodie.table.storage.layout) and was bootstrapped",
+        ),
         (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
         (
             config.has_several_base_formats,
@@ -83,13 +101,10 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
             "had its schema changed on read (hoodie.schema.on.read.enable)",
         ),
     ]
-    for refused, feature in refusals:
-        if refused:
-            raise UnsupportedError(
-                f"This release cannot write to a table that {feature}; it can only read it. Write to it with"
-                " Apache Hudi.",
-                table=storage.spec.uri,
-            )
+
+
+def _has_stored_keys(config: TableConfig) -> bool:
+    return config.populate_meta_fields and bool(config.record_key_fields)
 
 
 def switch_off_metadata_table(storage: Storage, config: TableConfig, clock: Clock) -> TableConfig | None:

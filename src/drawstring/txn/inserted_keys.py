@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from drawstring.base.errors import DrawstringError
 from drawstring.base.javahash import sorts_like_java
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.slice_reader import SliceMerge
+from drawstring.filegroups.read.slice_merge import SliceMerge
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.formats.base_files import Selection, is_parquet, read_base
 from drawstring.formats.bloom.key_summary import StoredSummary

@@ -13,6 +13,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.kinds import columns_of
 from drawstring.config.table.merge_rules import MergeMode
+from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.choose import check_non_blocking, choose_index, log_index_cliques
 from drawstring.index.lifecycle import DualWrite
@@ -23,7 +24,13 @@ from drawstring.metadata.definitions import summarized_columns
 from drawstring.model.commit import WriteOperation
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.evolve import check_deletion_mark, evolve, missing_columns
-from drawstring.schema.meta import IS_DELETED_COLUMN, RECORD_KEY, with_meta_fields, without_meta
+from drawstring.schema.meta import (
+    IS_DELETED_COLUMN,
+    PARTITION_PATH,
+    RECORD_KEY,
+    with_meta_fields,
+    without_meta,
+)
 from drawstring.schema.normal import normalise
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.write.facts import WriteFacts, key_config
@@ -104,10 +111,10 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             key_schema,
             index,
         ),
-        combine=_combines(verb, options),
+        combine=config.has_sorted_files or _combines(verb, options),
         duplicates=options.insert_dup_policy if verb.operation is WriteOperation.INSERT else "none",
         ids=facts.locked.context.ids,
-        arrangement=arrangement(options.bulk, schema) if verb.arranges else Arrangement(),
+        arrangement=_arrangement(verb, options, schema, config),
     )
 
 
@@ -127,6 +134,18 @@ def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:
             " file group of a record. Use insert, or a table with hoodie.index.type=SIMPLE."
         )
     return index
+
+
+def _arrangement(verb: Verb, options: WriteOptions, schema: pa.Schema, config: TableConfig) -> Arrangement:
+    """Return how rows are arranged before they are written; sorted files determine it."""
+    if config.has_sorted_files and not verb.looks_up:
+        if verb.arranges and options.bulk.sort_columns:
+            raise InvalidError(
+                f"The files of the table are sorted by record key ({STORAGE_LAYOUT}={LSM_TREE}), so a bulk"
+                " insert cannot sort by other columns. Leave the sort columns out."
+            )
+        return Arrangement((PARTITION_PATH, RECORD_KEY), global_sort=True)
+    return arrangement(options.bulk, schema) if verb.arranges else Arrangement()
 
 
 def _combines(verb: Verb, options: WriteOptions) -> bool:

@@ -374,7 +374,7 @@ def _place_new(
                 return _run(rows, replace(task, filled=filled, merges=merges))
         finally:
             persisted.release()
-    if task.combine or arranged.by_partition:
+    if (task.combine or arranged.by_partition) and not task.settings.config.has_sorted_files:
         return _run(prepared, replace(task, lookup=None, grouping=(PARTITION_PATH,)))
     if arranged.sort_by:
         prepared = prepared.sort(arranged.sort_by, global_sort=arranged.global_sort)

@@ -60,7 +60,7 @@ NO_TABLES = (
         lambda kind: kind.index.endswith("log") and kind.files == "no_meta",
     ),
     Refusal(
-        "dropped on parquet, avro",
+        "dropped on parquet, avro, lsm",
         "only supported for COPY_ON_WRITE tables",
         lambda kind: kind.files == "dropped" and kind.is_mor,
     ),
@@ -68,6 +68,16 @@ NO_TABLES = (
         "dropped on none",
         "needs partition columns",
         lambda kind: kind.files == "dropped" and kind.layout == "none",
+    ),
+    Refusal(
+        "lsm on 6, 8, 9",
+        "needs table version 10",
+        lambda kind: kind.storage == "lsm" and kind.version != "10",
+    ),
+    Refusal(
+        "lsm on no_meta",
+        r"needs hoodie\.populate\.meta\.fields=true",
+        lambda kind: kind.storage == "lsm" and kind.files == "no_meta",
     ),
     Refusal(
         "no_meta, dropped on time, custom",

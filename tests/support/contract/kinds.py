@@ -28,7 +28,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "index": (
         "simple", "bloom", "global_simple", "global_bloom", "bucket", "consistent", "log", "global_log",
     ),
-    "storage": ("cow", "parquet", "avro"),
+    "storage": ("cow", "parquet", "avro", "lsm"),
     "version": ("6", "8", "9", "10"),
     "order": ("event", "commit"),
     "layout": ("none", "hive", "time", "custom", "keys"),
@@ -36,7 +36,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 BARE_DIMENSIONS: dict[str, tuple[str, ...]] = {
     "index": ("simple", "bloom", "bucket", "consistent", "log"),
-    "storage": ("parquet", "avro"),
+    "storage": ("parquet", "avro", "lsm"),
     "version": ("8", "9", "10"),
     "order": ("event",),
     "layout": ("time", "keys"),
@@ -140,7 +140,8 @@ class Kind:
     @property
     def options(self) -> dict[str, str]:
         """What each write has to say: not all tables store the types of a custom generator's columns."""
-        options = {"hoodie.logfile.data.block.format": self.storage} if self.is_mor else {}
+        blocks = self.storage in ("parquet", "avro")
+        options = {"hoodie.logfile.data.block.format": self.storage} if blocks else {}
         if self.layout == "custom":
             options["hoodie.datasource.write.partitionpath.field"] = ",".join(LAYOUTS[self.layout][0])
         if self.is_bare:
@@ -169,6 +170,7 @@ class Kind:
                 **INDEXES.get(self.index, {"hoodie.index.type": self.index.upper()}),
                 **keygen,
                 **FILES[self.files],
+                **({"hoodie.table.storage.layout": "lsm_tree"} if self.storage == "lsm" else {}),
             },
         )
 

@@ -357,7 +357,8 @@ def compact(both: Both, step: Step, options: dict[str, str]) -> CommitResult | N
 
 def cluster(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
     both.model.late = []
-    return both.table.cluster(options={**options, "hoodie.clustering.plan.strategy.sort.columns": "value"})
+    by = {} if both.kind.storage == "lsm" else {"hoodie.clustering.plan.strategy.sort.columns": "value"}
+    return both.table.cluster(options={**options, **by})
 
 
 OPERATIONS: dict[str, Operation] = {

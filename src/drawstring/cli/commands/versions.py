@@ -1,4 +1,4 @@
-"""`drawstring upgrade` and `drawstring downgrade`: change the table version."""
+"""`drawstring upgrade`, `downgrade` and `set-layout`: change the table version or its storage layout."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from drawstring.table import Table
 
 Higher = Annotated[int, Parameter(name="--to", help="Table version to upgrade to: 8, 9 or 10.")]
 Lower = Annotated[int, Parameter(name="--to", help="Table version to downgrade to: 6, 8 or 9.")]
+Layout = Annotated[str, Parameter(name="--to", help="Storage layout: default.")]
 
 
 def upgrade(
@@ -54,6 +55,24 @@ def downgrade(
     """Downgrade a table to a lower version, for older readers and writers."""
     table = open_table(path, storage_option)
     _change(table, table.downgrade, to, "downgrading", named_values(option), dry_run=dry_run, as_json=as_json)
+
+
+def set_layout(
+    path: TablePath,
+    *,
+    to: Layout,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Return a table with sorted files (lsm_tree) to the default storage layout; no file is rewritten."""
+    table = open_table(path, storage_option)
+    changed = table.set_storage_layout(to, options=named_values(option))
+    if as_json:
+        output.print_json({"layout": table.config.storage_layout, "changed": changed})
+        return
+    text = "has the storage layout" if changed else "already had the storage layout"
+    output.print_line(f"the table {text} {table.config.storage_layout}")
 
 
 def _change(

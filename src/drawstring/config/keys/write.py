@@ -23,6 +23,7 @@ from drawstring.config.keys.sizing import SIZING_OPTIONS
 from drawstring.config.keys.ttl import TTL_OPTIONS
 from drawstring.config.options.option import Kind, Option
 from drawstring.config.table.key_settings import KEY_SETTINGS
+from drawstring.config.table.storage_layout import LAYOUT_OPTIONS
 from drawstring.config.table.virtual_keys import LEANER_OPTIONS
 from drawstring.model.table_version import WRITABLE_VERSIONS
 
@@ -161,6 +162,7 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         stored_as="hoodie.table.cdc.supplemental.logging.mode",
     ),
     *LEANER_OPTIONS,
+    *LAYOUT_OPTIONS,
     *KEY_SETTINGS,
 )
 

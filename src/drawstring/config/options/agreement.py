@@ -37,6 +37,11 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
         ("dropping partition columns", options.drop_partition_columns, config.drop_partition_columns),
         ("CDC logging", options.cdc_enabled, config.cdc_enabled),
         ("CDC logging mode", (config.cdc_enabled and options.cdc_mode) or None, config.cdc_mode),
+        (
+            "storage layout",
+            (config.is_merge_on_read and options.storage_layout) or None,
+            config.storage_layout,
+        ),
         ("merge mode", options.merge_mode, config.merge_mode),
         ("payload class", options.payload_class and _merging(options.payload_class), _stored_merging(config)),
         (

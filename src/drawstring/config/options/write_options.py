@@ -80,6 +80,7 @@ class WriteOptions:
         key_generator: kind of key generator of a new table.
         key_settings: settings of the key generator, by the keys under which tables store them.
         cdc_enabled, cdc_mode: whether a new table writes CDC log files, and with what contents.
+        storage_layout: `lsm_tree` for a new table with files sorted by record key, else `default`.
         populate_meta_fields, drop_partition_columns: which columns the files of a new table have.
         merge_mode, payload_class: how versions of a record merge.
         index_type: one of `config.keys.index.SUPPORTED_INDEXES`.
@@ -123,6 +124,7 @@ class WriteOptions:
     drop_partition_columns: bool | None
     cdc_enabled: bool | None
     cdc_mode: str | None
+    storage_layout: str | None
     merge_mode: MergeMode | None
     payload_class: str | None
     index_type: str | None

@@ -27,6 +27,7 @@ from drawstring.config.table.kinds import (
 from drawstring.config.table.merge_rules import PAYLOAD_STRATEGY, MergeMode, PayloadRule, merge_rule
 from drawstring.config.table.mergers import RecordMerger
 from drawstring.config.table.properties import table_checksum
+from drawstring.config.table.storage_layout import DEFAULT_LAYOUT, LSM_TREE, STORAGE_LAYOUT
 from drawstring.model.table_version import (
     NEWEST_VERSION,
     VERSION_RULES,
@@ -190,8 +191,13 @@ class TableConfig:
 
     @property
     def has_sorted_files(self) -> bool:
-        """Whether base and log files are sorted by record key, as the storage layout `lsm_tree` has it."""
-        return self.properties.get("hoodie.table.storage.layout", "").lower() == "lsm_tree"
+        """Whether base and log files are sorted by record key: the storage layout `lsm_tree`."""
+        return self.is_merge_on_read and self.properties.get(STORAGE_LAYOUT, "").lower() == LSM_TREE
+
+    @property
+    def storage_layout(self) -> str:
+        """The storage layout: `lsm_tree` or `default`."""
+        return LSM_TREE if self.has_sorted_files else DEFAULT_LAYOUT
 
     @property
     def has_several_base_formats(self) -> bool:

@@ -22,6 +22,7 @@ from drawstring.config.table.new_index import check_index
 from drawstring.config.table.new_keys import KEY_PROPERTIES, key_properties
 from drawstring.config.table.new_merging import MODE_KEY, PAYLOAD_KEYS, STRATEGY_KEY, new_merging
 from drawstring.config.table.properties import table_checksum
+from drawstring.config.table.storage_layout import layout_property
 from drawstring.config.table.virtual_keys import check_leaner_files
 from drawstring.model.table_version import WRITABLE_VERSIONS, VersionRules, writable_rules
 
@@ -83,6 +84,7 @@ def new_table_properties(
     if schema_json:
         properties["hoodie.table.create.schema"] = schema_json
     properties |= {key: value for key, value in extra.items() if key not in _CONSUMED} | _change_logs(extra)
+    properties |= layout_property(properties, record_key, rules)
     columns, _ = typed_columns(partition_by)
     check_leaner_files(properties, record_key, columns, merging.ordering)
     properties["hoodie.table.checksum"] = str(table_checksum(name, extra.get("hoodie.database.name", "")))

@@ -38,9 +38,9 @@ from drawstring.config.table.merge_rules import (
     payload_rule,
 )
 from drawstring.config.table.new_keys import CLASS_KEY, TYPE_KEY
+from drawstring.config.table.storage_layout import STORAGE_LAYOUT
 from drawstring.model.table_version import VERSION_RULES, WRITABLE_VERSIONS, TimelineLayout
 
-STORAGE_LAYOUT: Final = "hoodie.table.storage.layout"
 _VERSION: Final = "hoodie.table.version"
 _LAYOUT: Final = "hoodie.timeline.layout.version"
 _INITIAL: Final = "hoodie.table.initial.version"

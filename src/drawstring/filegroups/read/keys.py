@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.log_records import record_keys
-from drawstring.filegroups.read.slice_reader import SliceMerge, read_slice
+from drawstring.filegroups.read.slice_merge import SliceMerge
+from drawstring.filegroups.read.slice_reader import read_slice
+from drawstring.filegroups.read.sorted_merge import has_sorted_runs, merged_parts
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
@@ -47,11 +49,18 @@ class ReadKeys:
         if not file_slice.logs:
             yield from (self._located(file_slice, each) for each in read_slice(task))
             return
+        if has_sorted_runs(config, file_slice):
+            for part in merged_parts(task):
+                yield from (self._located(file_slice, each) for each in part.rows)
+                yield self._gone(file_slice, part.deleted)
+            return
         merge = SliceMerge(task)
         yield from (self._located(file_slice, each) for each in merge.batches())
-        keys = merge.deleted_keys()
+        yield self._gone(file_slice, merge.deleted_keys())
+
+    def _gone(self, file_slice: FileSlice, keys: pa.Array) -> pa.RecordBatch:
         gone = [pa.nulls(len(keys), self.schema.field(name).type) for name in self.more]
-        yield self._placed(file_slice, keys, gone, is_deleted=True)
+        return self._placed(file_slice, keys, gone, is_deleted=True)
 
     def _located(self, file_slice: FileSlice, rows: pa.RecordBatch) -> pa.RecordBatch:
         more = [rows.column(name) for name in self.more]

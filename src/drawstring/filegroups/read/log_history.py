@@ -23,9 +23,10 @@ import pyarrow.compute as pc
 
 from drawstring.base.cached import cached_property
 from drawstring.filegroups.read.log_blocks import PlacedBlock, blocks_to_merge
-from drawstring.filegroups.read.log_records import LogPiece, LogReading, merged_records, open_logs
-from drawstring.filegroups.read.slice_reader import base_rows, base_schema, log_reading, merge_base_rows
-from drawstring.filegroups.read.tasks import ReadTask
+from drawstring.filegroups.read.log_records import LogPiece, merged_records, open_logs
+from drawstring.filegroups.read.slice_merge import base_rows, base_schema, log_reading
+from drawstring.filegroups.read.slice_reader import merge_base_rows
+from drawstring.filegroups.read.tasks import LogReading, ReadTask
 from drawstring.merge.order import Array
 from drawstring.merge.versions import flat
 from drawstring.schema.meta import RECORD_KEY

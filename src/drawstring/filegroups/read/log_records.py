@@ -23,17 +23,17 @@ from drawstring.filegroups.read.log_blocks import (
     row_deletes,
     torn_blocks,
 )
-from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.read.tasks import InstantRange, LogReading
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, DeleteRecords, LogBlock
+from drawstring.formats.log_native import NativeBlock, native_deletes_windows
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.merge.order import Array, number_keys, repeated_deletes, wins_over
 from drawstring.merge.record_mergers import merger_of
-from drawstring.merge.versions import Merger, Versions, flat, ordering_fields, ordering_of
+from drawstring.merge.versions import Merger, Versions, flat, ordering_of
 from drawstring.model.files import FileSlice, LogFile
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
-from drawstring.schema.schema_on_read import SchemaHistory
 from drawstring.storage.protocol import Storage
 
 
@@ -74,32 +74,6 @@ class LogRecords:
         taken = pa.array(numbers)
         wins = wins_over([column.take(taken) for column in self.versions.ordering], base_ordering)
         return np.asarray(wins | self.versions.is_commit_time_ordering_delete[numbers])
-
-
-@dataclass(frozen=True, slots=True)
-class LogReading:
-    """Settings for reading log files.
-
-    Attributes:
-        storage: the table's files.
-        config: the table.
-        schema: columns to read, all nullable: requested, key, ordering and delete columns.
-        instants: the visible instants.
-        history: versions of the schema, for a table that evolved it on read.
-        keys: the record keys to read; None for all.
-    """
-
-    storage: Storage
-    config: TableConfig
-    schema: pa.Schema
-    instants: InstantRange
-    history: SchemaHistory | None = None
-    keys: pa.Array | None = None
-
-    @property
-    def ordering_fields(self) -> tuple[str, ...]:
-        """The ordering fields that are read; empty for commit-time ordering."""
-        return tuple(name for name in ordering_fields(self.config) if name in self.schema.names)
 
 
 def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
@@ -217,6 +191,17 @@ class LogPiece:
     unset: frozenset[str] = frozenset()
     schema_json: str | None = None
 
+    def slice(self, offset: int, length: int) -> LogPiece:
+        """Return some of the records, without a copy."""
+        end = offset + length
+        return replace(
+            self,
+            rows=self.rows.slice(offset, length),
+            keys=self.keys.slice(offset, length),
+            is_delete=self.is_delete[offset:end],
+            is_commit_time_ordering_delete=self.is_commit_time_ordering_delete[offset:end],
+        )
+
     def take(self, numbers: Array) -> LogPiece:
         """Return the records with the given row numbers."""
         taken = pa.array(numbers)
@@ -253,6 +238,17 @@ class OpenLogs:
         """Read the records of a block."""
         with about_log(placed.file, placed.instant):
             return _piece(self.reading, placed, self.files[placed.file])
+
+    def windows(self, placed: PlacedBlock) -> Iterator[LogPiece]:
+        """Yield the records of a native log file piece by piece; see `read`."""
+        reading, block, file = self.reading, placed.block, self.files[placed.file]
+        with about_log(placed.file, placed.instant):
+            if isinstance(block, NativeBlock) and block.kind is BlockType.DELETE:
+                for deletes in native_deletes_windows(file, block, reading.wanted):
+                    yield _of_keys(_delete_piece(reading, deletes), reading.keys)
+                return
+            for batch in _stored_rows(reading, placed, file):
+                yield _of_keys(_records_piece(reading, block, [batch]), reading.keys)
 
     def rows(self, placed: PlacedBlock) -> Iterator[pa.RecordBatch]:
         """Yield the records of a data block, batch by batch."""
@@ -332,7 +328,10 @@ def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> Log
     block = placed.block
     if block.kind is BlockType.DELETE:
         return _delete_piece(reading, block_deletes(file, block))
-    batches = list(_stored_rows(reading, placed, file))
+    return _records_piece(reading, block, list(_stored_rows(reading, placed, file)))
+
+
+def _records_piece(reading: LogReading, block: LogBlock, batches: Sequence[pa.RecordBatch]) -> LogPiece:
     rows = pa.Table.from_batches([conform(batch, reading.schema) for batch in batches], reading.schema)
     piece = replace(_data_piece(reading, rows), schema_json=block.schema_json)
     if not block.is_partial:
@@ -346,9 +345,10 @@ def _stored_rows(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) 
     renames = reading.history.renames(placed.instant) if reading.history else None
     names = reading.schema.names
     if renames is None:
-        yield from block_rows(file, placed.block, names, reading.keys)
+        yield from block_rows(file, placed.block, names, reading.wanted)
         return
-    for batch in block_rows(file, placed.block, renames.stored_names(names), reading.keys):
+    stored = renames.stored_names(names)
+    for batch in block_rows(file, placed.block, stored, reading.wanted):
         yield renames.applied(batch)
 
 

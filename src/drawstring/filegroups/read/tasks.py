@@ -11,12 +11,15 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.bounds import BATCH_ROWS
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.conditions import Wording
+from drawstring.formats.wanted_rows import KeyRange, WantedRows
+from drawstring.merge.versions import ordering_fields
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
 from drawstring.schema.schema_on_read import Renames, SchemaHistory
-from drawstring.storage.protocol import StorageSpec
+from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline
 
 _KEYS_ASKED_MAX: Final = 100
@@ -91,6 +94,8 @@ class ReadTask:
         wording: the SQL of `where`, for errors; None if it was given as an expression.
         timeline_digest: digest of the timeline when the task was planned (`timeline.change_detection`); None
             without change detection.
+        key_range: range of the keys that rows of `where` can have; None for any.
+        in_order: whether the rows are to be yielded sorted by record key, which is among the columns.
     """
 
     storage: StorageSpec
@@ -107,6 +112,8 @@ class ReadTask:
     whole_slice: ReadTask | None = None
     timeline_digest: str | None = None
     wording: Wording | None = None
+    key_range: KeyRange | None = None
+    in_order: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -156,12 +163,50 @@ class ReadTask:
         """
         in_range = self.in_range
         if not self.keys or not self.config.populate_meta_fields:
-            return in_range
+            if self.key_range is None:
+                return in_range
+            of_range = self.key_range.condition
+            return of_range if in_range is None else in_range & of_range
         if self.base_keys is None:
             of_keys = pc.field(RECORD_KEY).isin(pa.array(self.keys, pa.string()))
         else:
             of_keys = reduce(or_, [pc.field(RECORD_KEY) == key for key in self.keys])
         return of_keys if in_range is None else in_range & of_keys
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """Settings for reading log files.
+
+    Attributes:
+        storage: the table's files.
+        config: the table.
+        schema: columns to read, all nullable: requested, key, ordering and delete columns.
+        instants: the visible instants.
+        history: versions of the schema, for a table that evolved it on read.
+        keys: the record keys to read; None for all.
+        batch_rows: largest number of rows that are read at once from a native log file.
+        key_range: the range of keys to read; None for all.
+    """
+
+    storage: Storage
+    config: TableConfig
+    schema: pa.Schema
+    instants: InstantRange
+    history: SchemaHistory | None = None
+    keys: pa.Array | None = None
+    batch_rows: int = BATCH_ROWS
+    key_range: KeyRange | None = None
+
+    @property
+    def wanted(self) -> WantedRows:
+        """The records to read of a native log file."""
+        return WantedRows(self.keys, self.key_range, self.batch_rows)
+
+    @property
+    def ordering_fields(self) -> tuple[str, ...]:
+        """The ordering fields that are read; empty for commit-time ordering."""
+        return tuple(name for name in ordering_fields(self.config) if name in self.schema.names)
 
 
 class ComposedTask(Protocol):

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.clock import Ids, Stopwatch
+from drawstring.filegroups.write.key_order import KeyOrder
 from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.settings import FileSettings
@@ -62,6 +63,7 @@ class BaseFileWriter:
         self.name = BaseFile.name_of(file_id, write_token, settings.instant)
         self.path = join_path(partition, self.name)
         self.rows = 0
+        self._order = KeyOrder(self.path) if settings.config.has_sorted_files else None
         # All keys of a new file are new: they are read from it.
         notes = former is not None and settings.config.populate_meta_fields
         self._new_keys: list[pa.Array] | None = [] if notes else None
@@ -94,6 +96,8 @@ class BaseFileWriter:
             batch: the rows.
             is_known: whether the previous base file has all their keys.
         """
+        if self._order is not None:
+            self._order.check(batch)
         self._sink.write(batch, is_known=is_known)
         self.rows += batch.num_rows
         if not is_known:

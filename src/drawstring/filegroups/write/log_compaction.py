@@ -7,6 +7,7 @@ time need them. Records keep their meta columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,13 +18,10 @@ from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.log_records import (
-    LogReading,
-    LogRecords,
-    merged_records,
-    open_logs,
-)
-from drawstring.filegroups.read.tasks import InstantRange, nullable
+from drawstring.filegroups.read.log_records import LogRecords, merged_records, open_logs
+from drawstring.filegroups.read.sorted_merge import has_sorted_runs, merged_log_records, windowed
+from drawstring.filegroups.read.tasks import InstantRange, LogReading, nullable
+from drawstring.filegroups.write.key_order import sorted_deletes
 from drawstring.filegroups.write.log_content import LogContent, LogPart, LogTarget
 from drawstring.filegroups.write.log_writers import LOG_WRITERS
 from drawstring.filegroups.write.settings import FileSettings
@@ -32,6 +30,7 @@ from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import Versions, flat, ordering_fields
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
+from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 
@@ -101,15 +100,18 @@ def rewrite_logs(
     """
     watch = Stopwatch()
     schema = nullable(settings.full_schema, tuple(settings.full_schema.names))
-    reading = LogReading(storage, settings.config, schema, instants)
+    reading = windowed(LogReading(storage, settings.config, schema, instants), len(target.logs))
+    write = LOG_WRITERS[settings.config.rules.log_format]
     with open_logs(reading, target) as logs:
         blocks = logs.blocks_to_merge(instants)
-        merged = merged_records(reading, [logs.read(each) for each in blocks])
-    times = sorted({each.instant for each in blocks})
-    header = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(times)}
-    place = LogTarget(settings, storage, target, write_token, header)
-    write = LOG_WRITERS[settings.config.rules.log_format]
-    first, *others = write(place, iter([_content(settings, merged)]))
+        times = sorted({each.instant for each in blocks})
+        header = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(times)}
+        place = LogTarget(settings, storage, target, write_token, header)
+        if has_sorted_runs(settings.config, target):
+            merged = merged_log_records(reading, logs, blocks)
+        else:
+            merged = iter([merged_records(reading, [logs.read(each) for each in blocks])])
+        first, *others = write(place, (_content(settings, each) for each in merged))
     first = replace(
         first,
         log_blocks=len(blocks),
@@ -123,12 +125,17 @@ def rewrite_logs(
 def _content(settings: FileSettings, merged: LogRecords) -> LogContent:
     versions = merged.versions
     records = versions.rows.filter(pa.array(~versions.is_delete))
+    is_sorted = settings.config.has_sorted_files
     rows = records.select(settings.log_schema.names).combine_chunks()
+    if is_sorted:
+        rows = rows.sort_by(RECORD_KEY)
     part = LogPart(settings, rows.to_batches(max_chunksize=BATCH_ROWS))
     deletes = versions.take(np.flatnonzero(versions.is_delete))
-    ordering = _delete_ordering(settings.config, deletes)
-    keys = versions.keys.filter(pa.array(~versions.is_delete))
-    return LogContent((part,) if part.rows else (), keys, deletes.keys, ordering)
+    ordering: Sequence[pa.Array] | None = _delete_ordering(settings.config, deletes)
+    keys, gone = flat(rows.column(RECORD_KEY)).cast(pa.string()), deletes.keys
+    if is_sorted:
+        gone, ordering = sorted_deletes(gone, ordering)
+    return LogContent((part,) if part.rows else (), keys, gone, ordering)
 
 
 def _delete_ordering(config: TableConfig, gone: Versions) -> list[pa.Array] | None:

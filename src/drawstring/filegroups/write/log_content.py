@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.filegroups.write.changes import ACTION, Changes, RowAction, inserts_among
+from drawstring.filegroups.write.key_order import sorted_deletes
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.log_inline import HeaderKey
@@ -146,7 +147,7 @@ def with_records(stat: WriteStat, records: int, inserts: int | None) -> WriteSta
 
 
 def log_content(target: LogTarget, changes: Changes, meta_columns: MetaColumnWriter) -> LogContent:
-    """Return changes as they are stored; with an index in the log files, records are sorted by key.
+    """Return changes as they are stored; with an index or sorted log files, they are sorted by key.
 
     Args:
         target: where they are written.
@@ -154,7 +155,10 @@ def log_content(target: LogTarget, changes: Changes, meta_columns: MetaColumnWri
         meta_columns: writes the meta columns.
     """
     settings, file_id = target.settings, target.file_slice.file_id
-    records = changes.records.sort_by(RECORD_KEY) if settings.clique_files else changes.records
+    is_sorted = settings.config.has_sorted_files
+    records = changes.records
+    if is_sorted or settings.clique_files:
+        records = records.sort_by(RECORD_KEY)
     parts = tuple(
         LogPart(
             part,
@@ -165,7 +169,11 @@ def log_content(target: LogTarget, changes: Changes, meta_columns: MetaColumnWri
         if rows.num_rows
     )
     keys = flat(records.column(RECORD_KEY)).cast(pa.string())
-    return LogContent(parts, keys, changes.delete_keys, changes.delete_ordering)
+    gone: pa.Array = changes.delete_keys
+    ordering: Sequence[pa.Array] | None = changes.delete_ordering
+    if is_sorted:
+        gone, ordering = sorted_deletes(gone, ordering)
+    return LogContent(parts, keys, gone, ordering)
 
 
 def _parts(settings: FileSettings, records: pa.Table) -> list[tuple[FileSettings, pa.Table]]:

@@ -5,6 +5,9 @@
 
 A file begins with the first row for it and gets those of all pieces of the write. Its footer has the headers
 of a block, and the key summary that base files have, so that readers can skip the file by record keys.
+
+In the storage layout `lsm_tree` files are sorted: a piece that begins before the end of the last one, which
+is how a write gives what does not fit into memory, goes to files of further versions.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.clock import Stopwatch
 from drawstring.filegroups.write.cliques import next_index
+from drawstring.filegroups.write.key_order import KeyOrder
 from drawstring.filegroups.write.log_content import (
     LogContent,
     LogPart,
@@ -53,6 +58,8 @@ def write_native_logs(target: LogTarget, pieces: Iterator[LogContent]) -> list[W
     files = _NativeLogs(target)
     try:
         for each in pieces:
+            if target.settings.config.has_sorted_files and not files.continues_with(each):
+                files.close()
             files.add(each)
         return files.close()
     except BaseException:
@@ -67,9 +74,19 @@ class _NativeLogs:
         self._target = target
         self._data: dict[tuple[str, ...], _OpenLog] = {}
         self._deletes: _OpenLog | None = None
+        self._done: list[WriteStat] = []
+        self._later = 0
+        self._last_key: pa.Scalar | None = None
         settings = target.settings
         fields = ordering_fields(settings.config)
         self._delete_log = deletes_schema(settings.full_schema, settings.avro_schema, fields)
+
+    def continues_with(self, content: LogContent) -> bool:
+        """Return whether all keys of a sorted piece come after those of the pieces before."""
+        firsts = [keys[0] for keys in (content.record_keys, content.delete_keys) if len(keys)]
+        lasts = [keys[-1] for keys in (content.record_keys, content.delete_keys) if len(keys)]
+        last, self._last_key = self._last_key, _greatest([*lasts, self._last_key])
+        return last is None or all(pc.less(last, each).as_py() for each in firsts)
 
     def add(self, content: LogContent) -> None:
         """Write a piece."""
@@ -77,15 +94,17 @@ class _NativeLogs:
             self._file_of(part).add_records(part)
         if len(content.delete_keys):
             if self._deletes is None:
-                self._deletes = _OpenLog(self._target, _deletes_of(self._target, self._delete_log))
+                form = _deletes_of(self._target, self._delete_log, self._later)
+                self._deletes = _OpenLog(self._target, form)
             self._deletes.add_deletes(self._delete_log, content.delete_keys, content.delete_ordering)
 
     def close(self) -> list[WriteStat]:
-        """Finish the files, and return their statistics."""
-        done: list[WriteStat] = []
+        """Finish the files, and return the statistics of all that the write made."""
         for each in self._files():
-            done.append(each.close(done))
-        return done
+            self._done.append(each.close(self._done))
+        self._later += max(len(self._data), 1 if self._deletes else 0)
+        self._data, self._deletes = {}, None
+        return self._done
 
     def abort(self) -> None:
         """Discard the files."""
@@ -98,7 +117,8 @@ class _NativeLogs:
     def _file_of(self, part: LogPart) -> _OpenLog:
         columns = part.settings.partial
         if columns not in self._data:
-            self._data[columns] = _OpenLog(self._target, _records_of(self._target, part, len(self._data)))
+            later = self._later + len(self._data)
+            self._data[columns] = _OpenLog(self._target, _records_of(self._target, part, later))
         return self._data[columns]
 
 
@@ -110,7 +130,7 @@ class _LogForm:
         kind: what it holds.
         schema, avro_schema: its columns.
         header: headers of the block that it is.
-        later: how many files of the same kind the write began before.
+        later: by how much its version is greater than that of the first file of the write.
     """
 
     kind: NativeLog
@@ -125,8 +145,12 @@ def _records_of(target: LogTarget, part: LogPart, later: int) -> _LogForm:
     return _LogForm(NativeLog.DATA, settings.log_schema, settings.log_avro_schema, header, later)
 
 
-def _deletes_of(target: LogTarget, form: DeleteLog) -> _LogForm:
-    return _LogForm(NativeLog.DELETES, form.schema, form.avro_schema, target.block_header)
+def _deletes_of(target: LogTarget, form: DeleteLog, later: int) -> _LogForm:
+    return _LogForm(NativeLog.DELETES, form.schema, form.avro_schema, target.block_header, later)
+
+
+def _greatest(keys: Sequence[pa.Scalar | None]) -> pa.Scalar | None:
+    return pc.max(pa.array([None if each is None else each.as_py() for each in keys], pa.string()))
 
 
 class _OpenLog:
@@ -144,6 +168,7 @@ class _OpenLog:
         self._rows = 0
         self._inserts: int | None = None
         self._keys = LogKeys()
+        self._order = KeyOrder(self._path) if settings.config.has_sorted_files else None
         is_data = form.kind is NativeLog.DATA
         self._summaries = row_summaries(settings) if is_data else None
         self._io_type = settings.config.rules.log_marker
@@ -173,6 +198,8 @@ class _OpenLog:
         self._write(form.rows(keys, ordering))
 
     def _write(self, batch: pa.RecordBatch) -> None:
+        if self._order is not None:
+            self._order.check(batch)
         self._sink.write(batch)
         self._rows += batch.num_rows
         if self._target.settings.clique_files:

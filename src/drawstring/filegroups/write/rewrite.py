@@ -4,7 +4,8 @@ r"""Copy-on-write merge: streams a base file into its successor and applies the 
                \-- a change wins over it --------------> dropped (the change follows at the end)
                 \- its ordering value is the greater --> kept, the change is dropped
 
-The base file is streamed batch by batch; only the changes are held in memory. If every change is dropped
+The base file is streamed batch by batch; only the changes are held in memory. For a table with sorted files
+all rows are sorted before they are written, beyond a bound on disk. If every change is dropped
 (late records, or deletes of keys that the file lacks), no new file is written:
 
     first batches ── a change takes effect ──> start the successor
@@ -26,6 +27,7 @@ import pyarrow.compute as pc
 from drawstring.base.errors import CorruptTableError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
+from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.write.base_writer import BaseFileWriter
 from drawstring.filegroups.write.change_log import ChangeLog, taken
 from drawstring.filegroups.write.changes import Changes, ordering_columns
@@ -46,6 +48,8 @@ from drawstring.schema.meta import FILE_NAME, RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 Flags: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+_Rows: TypeAlias = tuple[pa.RecordBatch, bool]
+"""Rows of a new file, and whether the previous file has their keys."""
 
 _BATCHES_HELD: Final = 2
 """Base batches to buffer while no change takes effect; in most rewrites the first one suffices."""
@@ -89,16 +93,16 @@ def rewrite_slice(
         if not handle.has_new if is_through else changes_nothing():
             return None
     writer = _successor(settings, storage, target, context, footer)
+    old = ((as_stored(each, writer.name, settings.config), True) for each in chain(held, kept))
+    survivors = _Survivors(handle, meta_columns, writer.name)
     try:
-        for batch in chain(held, kept):
-            writer.write(as_stored(batch, writer.name, settings.config), is_known=True)
-        written = _write_survivors(writer, handle, meta_columns)
+        _write_rows(writer, settings.config, chain(old, survivors.rows()))
     except BaseException:
         writer.abort()
         raise
     cdc_files = log.write(storage, target, context) if log else {}
     stat = writer.close(
-        inserts=written - handle.updates,
+        inserts=survivors.count - handle.updates,
         updates=handle.updates,
         deletes=handle.deletes,
         deleted_keys=handle.deleted_keys if isinstance(handle, MergeHandle) else None,
@@ -106,19 +110,43 @@ def rewrite_slice(
     return replace(stat, cdc_files=cdc_files)
 
 
-def _write_survivors(
-    writer: BaseFileWriter, handle: MergeHandle | FieldMergeHandle, meta_columns: MetaColumnWriter
-) -> int:
-    """Write the changes that won over the base rows, and return their number."""
-    log = handle.change_log if isinstance(handle, MergeHandle) else None
-    written = 0
-    for records, is_known in handle.surviving_records():
-        written += records.num_rows
-        for batch in records.to_batches():
-            writer.write(meta_columns.apply(batch, writer.name), is_known=is_known)
-            if log and not is_known:
-                log.inserted(batch)
-    return written
+class _Survivors:
+    """The changes that won over the base rows, as rows of the new file.
+
+    Args:
+        handle: has seen all base rows when `rows` is read.
+        meta_columns: writes the meta columns.
+        file_name: name of the new file.
+    """
+
+    def __init__(
+        self, handle: MergeHandle | FieldMergeHandle, meta_columns: MetaColumnWriter, file_name: str
+    ) -> None:
+        self._handle = handle
+        self._meta_columns = meta_columns
+        self._file_name = file_name
+        self.count = 0
+
+    def rows(self) -> Iterator[_Rows]:
+        """Yield the rows, and log new records as changes."""
+        handle = self._handle
+        log = handle.change_log if isinstance(handle, MergeHandle) else None
+        for records, is_known in handle.surviving_records():
+            self.count += records.num_rows
+            for batch in records.to_batches():
+                if log and not is_known:
+                    log.inserted(batch)
+                yield self._meta_columns.apply(batch, self._file_name), is_known
+
+
+def _write_rows(writer: BaseFileWriter, config: TableConfig, rows: Iterator[_Rows]) -> None:
+    """Write rows with their meta columns, sorted by record key if the table's files are."""
+    if config.has_sorted_files:
+        for batch in sorted_by_key(batch for batch, _ in rows):
+            writer.write(batch)
+    else:
+        for batch, is_known in rows:
+            writer.write(batch, is_known=is_known)
 
 
 def extend_slice(
@@ -178,7 +206,7 @@ def _successor(
         target.file_id,
         context.write_token,
         target,
-        former=former,
+        former=None if settings.config.has_sorted_files else former,
     )
 
 

@@ -9,7 +9,13 @@ metadata tables. RFC-103 was first proposed with the names of inline log files: 
 and their footers say what they hold.
 """
 
-from drawstring.formats.log_native.block import NativeBlock, native_block, native_deletes, native_rows
+from drawstring.formats.log_native.block import (
+    NativeBlock,
+    native_block,
+    native_deletes,
+    native_deletes_windows,
+    native_rows,
+)
 from drawstring.formats.log_native.deletes import DeleteLog, deletes_schema
 from drawstring.formats.log_native.footer import encode_footer
 
@@ -20,5 +26,6 @@ __all__ = [
     "encode_footer",
     "native_block",
     "native_deletes",
+    "native_deletes_windows",
     "native_rows",
 ]

@@ -17,6 +17,7 @@ from drawstring.formats.log_inline import BlockType, DeleteRecords, HeaderKey, L
 from drawstring.formats.log_native.deletes import deletes_of
 from drawstring.formats.log_native.footer import AVRO_SCHEMA, decode_footer
 from drawstring.formats.parquet import ParquetQuery, read_open_parquet
+from drawstring.formats.wanted_rows import EVERY_ROW, WantedRows
 from drawstring.model.files import LogFile, NativeLog, file_extension
 from drawstring.schema.meta import RECORD_KEY
 
@@ -87,7 +88,7 @@ def native_rows(
     file: pa.NativeFile,
     block: NativeBlock,
     names: Sequence[str] | None,
-    keys: pa.Array | None = None,
+    wanted: WantedRows = EVERY_ROW,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a native log file.
 
@@ -95,8 +96,8 @@ def native_rows(
         file: the file, open.
         block: the file as a block.
         names: columns to read, of which those that the file lacks are left out; None for all.
-        keys: the only record keys whose rows are needed, text; None for all. Row groups that cannot have one
-            are not read.
+        wanted: the rows to read; row groups that cannot have one are not read. A range on a column that the
+            file lacks is ignored.
 
     Raises:
         CorruptTableError: the file is damaged.
@@ -104,12 +105,22 @@ def native_rows(
     if block.footer is None:
         yield from _hfile_rows(file, block, names)
         return
-    if keys is not None and RECORD_KEY not in block.footer.schema.names:
-        keys = None
-    where = None if keys is None else pc.field(RECORD_KEY).isin(keys)
-    asked = None if keys is None or len(keys) > _KEYS_ASKED_MAX else keys.to_pylist()
+    where, asked = _condition(wanted, block.footer.schema.names)
+    query = ParquetQuery(names, where, wanted.batch_rows, keys=asked)
     with about_file(None):
-        yield from read_open_parquet(file, ParquetQuery(names, where, keys=asked), block.footer)
+        yield from read_open_parquet(file, query, block.footer)
+
+
+def _condition(
+    wanted: WantedRows, present: Sequence[str]
+) -> tuple[pc.Expression | None, Sequence[str] | None]:
+    """Return the condition of the wanted rows of a file, and the keys to ask for each."""
+    keys, key_range = wanted.keys, wanted.key_range
+    if keys is not None and RECORD_KEY in present:
+        return pc.field(RECORD_KEY).isin(keys), None if len(keys) > _KEYS_ASKED_MAX else keys.to_pylist()
+    if key_range is not None and key_range.column in present:
+        return key_range.condition, None
+    return None, None
 
 
 def _hfile_rows(
@@ -135,6 +146,21 @@ def native_deletes(file: pa.NativeFile, block: NativeBlock) -> DeleteRecords:
         batches = list(native_rows(file, block, None))
         empty = block.footer.schema.to_arrow_schema().empty_table()
         return deletes_of(pa.Table.from_batches(batches) if batches else empty)
+    return _hfile_deletes(file, block)
+
+
+def native_deletes_windows(
+    file: pa.NativeFile, block: NativeBlock, wanted: WantedRows
+) -> Iterator[DeleteRecords]:
+    """Yield the deletes of a native log file batch by batch; see `native_rows`."""
+    if block.footer is None:
+        yield _hfile_deletes(file, block)
+        return
+    for batch in native_rows(file, block, None, wanted):
+        yield deletes_of(pa.Table.from_batches([batch]))
+
+
+def _hfile_deletes(file: pa.NativeFile, block: NativeBlock) -> DeleteRecords:
     found = [entries.keys for entries in HFileReader(file, block.content_bytes).scan()]
     keys = pa.concat_arrays([pa.array([], pa.string()), *found])
     return DeleteRecords(keys, None, pa.repeat(pa.scalar(True), len(keys)))

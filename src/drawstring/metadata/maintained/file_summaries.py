@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
-from drawstring.filegroups.read.log_records import LogReading, OpenLogs, open_logs
-from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.read.log_records import OpenLogs, open_logs
+from drawstring.filegroups.read.tasks import InstantRange, LogReading
 from drawstring.formats.base_files import Selection, is_parquet
 from drawstring.formats.parquet.summaries import column_summaries, summaries_of_rows
 from drawstring.metadata.maintained.protocol import TableChange, TableFacts

@@ -25,7 +25,7 @@ from drawstring.base.threads import at_once
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.read.log_records import record_keys
-from drawstring.filegroups.read.slice_reader import SliceMerge
+from drawstring.filegroups.read.slice_merge import SliceMerge
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.merge.versions import flat
 from drawstring.metadata.partitions import IS_REMOVED, KEY

@@ -19,6 +19,7 @@ from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.hashing import is_resizing
 from drawstring.model.instant import Action, Instant, State
+from drawstring.schema.meta import RECORD_KEY
 from drawstring.services.clustering.plan import (
     BINARY_COPY,
     SINGLE_FILE_SORT,
@@ -179,6 +180,8 @@ def _task(
     is_single_file = plan.strategy == SINGLE_FILE_SORT
     order = RowOrder.of(plan.parameters, clustering)
     order.check(settings.schema)
+    if config.has_sorted_files:
+        order = RowOrder((RECORD_KEY,))
     task = ClusterGroup(
         replace(settings, base_file_bytes_max=_BYTES_MAX if is_single_file else clustering.target_file_bytes),
         InstantRange.of(timeline),

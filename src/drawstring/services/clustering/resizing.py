@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.base_writer import BaseFileWriter
 from drawstring.filegroups.write.virtual_keys import as_stored, keyed
@@ -108,7 +109,10 @@ class ResizeGroup:
         ring = Ring.of(nodes_of(group))
         writers: dict[str, BaseFileWriter] = {}
         try:
-            for batch in self.rows.read(located(group, storage), tuple(settings.full_schema.names)):
+            batches = self.rows.read(located(group, storage), tuple(settings.full_schema.names))
+            if settings.config.has_sorted_files:
+                batches = sorted_by_key(batches)
+            for batch in batches:
                 keys = keyed(batch, settings.config).column(RECORD_KEY)
                 prefixes = ring.prefixes_of(key_hashes(keys, self.hash_fields))
                 for bucket_number, prefix in enumerate(ring.prefixes):

@@ -11,6 +11,7 @@ from drawstring.base.clock import Ids
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
 from drawstring.filegroups.write.base_writer import BaseFileWriter
+from drawstring.filegroups.write.key_order import first_of_each_key
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored
 from drawstring.model.clustering import ClusteringGroup
@@ -60,7 +61,24 @@ class ClusterGroup:
         )
         schema = nullable(self.settings.full_schema, names)
         rows = self.order.sorted(self.read(slices, names), schema, rank_bounds)
+        if self.settings.config.has_sorted_files:
+            return self._write_sorted(storage, group.partition, rows, context)
         return self._write(storage, group.partition, rows, context)
+
+    def _write_sorted(
+        self, storage: Storage, partition: str, rows: Iterable[pa.RecordBatch], context: TaskContext
+    ) -> list[WriteStat]:
+        """Write rows that are sorted by key to files with each key once: other rows go to further files.
+
+        Inserts may have added a key to several file groups.
+        """
+        stats: list[WriteStat] = []
+        while True:
+            repeated: list[pa.RecordBatch] = []
+            stats += self._write(storage, partition, first_of_each_key(rows, repeated), context)
+            if not repeated:
+                return stats
+            rows = repeated
 
     def context(self, number: int) -> TaskContext:
         """Return the context of one attempt at a group, given its number."""

@@ -51,6 +51,7 @@ class CompactSlice:
             full_schema,
             tuple(full_schema.names),
             instants=self.instants,
+            in_order=self.settings.config.has_sorted_files,
         )
         try:
             for batch in read_slice(read_task):

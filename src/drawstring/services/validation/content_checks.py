@@ -8,7 +8,7 @@ hashes are equal, the keys themselves are compared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
@@ -26,6 +26,8 @@ from drawstring.model.files import FileSlice
 from drawstring.model.validation import Finding, Severity
 from drawstring.services.progress import Progress, in_rounds
 from drawstring.services.validation.shared_keys import Hashes, Shared, SharedKeys
+from drawstring.services.validation.sorted_files import unsorted_files, without_layout
+from drawstring.storage import open_spec
 
 _KEYS_REPORTED: Final = 5
 _BITS_PER_SORT: Final = 1 << 18
@@ -42,6 +44,7 @@ class SliceContent:
         repeated: some of the keys that occur more than once in the slice.
         misplaced: some of the keys that belong to another bucket.
         finding: the reason why the slice cannot be read.
+        unsorted: a finding for each file that should be sorted and is not.
     """
 
     records: int = 0
@@ -49,6 +52,7 @@ class SliceContent:
     repeated: tuple[str, ...] = ()
     misplaced: tuple[str, ...] = ()
     finding: Finding | None = None
+    unsorted: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +68,34 @@ class ReadContent:
     index: Index
 
     def __call__(self, file_slice: FileSlice) -> SliceContent:
-        """Read one slice."""
-        records, misplaced, bits = 0, list[str](), DistinctBits()
+        """Read one slice; where its files should be sorted and are not, as if they need not be."""
         try:
-            for keys in live_keys(self.keys, file_slice):
-                records += len(keys)
-                bits.add(key_bits(keys))
-                if len(misplaced) < _KEYS_REPORTED:
-                    misplaced += keys.filter(pa.array(~self.index.owns_keys(file_slice, keys)))[
-                        :_KEYS_REPORTED
-                    ].to_pylist()
-            repeated = self._repeated(file_slice, bits.repeated()[:_KEYS_REPORTED])
+            unsorted = self._unsorted(file_slice)
+            if not unsorted:
+                return self._content(file_slice)
         except UnsupportedError as error:
             return SliceContent(finding=_unreadable(Severity.NOTE, "unknown", file_slice, error))
         except (DrawstringError, OSError) as error:
             return SliceContent(finding=_unreadable(Severity.ERROR, "unreadable", file_slice, error))
+        keys = replace(self.keys, config=without_layout(self.keys.config))
+        return replace(ReadContent(keys, self.index)(file_slice), unsorted=unsorted)
+
+    def _content(self, file_slice: FileSlice) -> SliceContent:
+        records, misplaced, bits = 0, list[str](), DistinctBits()
+        for keys in live_keys(self.keys, file_slice):
+            records += len(keys)
+            bits.add(key_bits(keys))
+            if len(misplaced) < _KEYS_REPORTED:
+                misplaced += keys.filter(pa.array(~self.index.owns_keys(file_slice, keys)))[
+                    :_KEYS_REPORTED
+                ].to_pylist()
+        repeated = self._repeated(file_slice, bits.repeated()[:_KEYS_REPORTED])
         return SliceContent(records, bits.distinct(), repeated, tuple(misplaced[:_KEYS_REPORTED]))
+
+    def _unsorted(self, file_slice: FileSlice) -> tuple[Finding, ...]:
+        if not self.keys.config.has_sorted_files:
+            return ()
+        return tuple(unsorted_files(open_spec(self.keys.storage), file_slice))
 
     def _repeated(self, file_slice: FileSlice, bits: Hashes) -> tuple[str, ...]:
         """Return the keys with some hashes that occur more than once in a slice; no hashes, no reading."""
@@ -180,6 +196,7 @@ def _slice_findings(file_slice: FileSlice, content: SliceContent) -> Iterator[Fi
     place = f"{file_slice.partition}/{file_slice.file_id}".lstrip("/")
     if content.finding is not None:
         yield content.finding
+    yield from content.unsorted
     if content.repeated:
         text = f"Keys that occur more than once: {_quoted_list(content.repeated)}. An insert allows that."
         yield Finding(Severity.WARNING, "key", text, place)

@@ -30,6 +30,7 @@ from drawstring.config.table.config import TableConfig, TableType
 from drawstring.engine.grouping import coalesced, contiguous_groups, split_by
 from drawstring.engine.ranges import sorted_order
 from drawstring.engine.spill import SpillingGroups
+from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.base_writer import NewGroups, ensure_partition
 from drawstring.filegroups.write.changes import (
@@ -40,6 +41,7 @@ from drawstring.filegroups.write.changes import (
     split_deletes,
     upserts,
 )
+from drawstring.filegroups.write.key_order import whole_keys
 from drawstring.filegroups.write.log_content import LogTarget, log_content
 from drawstring.filegroups.write.log_writers import LOG_WRITERS
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter, with_generated_keys
@@ -153,7 +155,8 @@ class PlaceGroups:
         is_delete: whether the rows are keys to delete.
         combine: whether duplicate keys are merged.
         filled: file groups (partition path, file id) whose base file is rewritten if they get new records.
-        merges: whether a record replaces one with the same key; otherwise it is added.
+        merges: whether a record replaces one with the same key; otherwise it is added, except to sorted
+            files, which have a key once.
         sort_by: sort columns of the rows of a new file group.
         grouping: the grouping columns, the partition path first.
         dual_write: dual write of buckets that are being resized.
@@ -206,7 +209,7 @@ class _GroupWork:
         if target is None:
             yield from self._create(partition, location, rows)
             return
-        if not task.merges:
+        if not (task.merges or task.settings.config.has_sorted_files):
             yield self._extend(target, rows)
             return
         if task.settings.config.table_type is TableType.MERGE_ON_READ:
@@ -298,9 +301,10 @@ class _GroupWork:
 
     def _resolved(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settings = self._task.settings
-        if self._task.combine and not self._task.sort_by:
-            for piece in in_pieces(rows):
-                yield from acted(piece, settings).records.to_batches()
+        if settings.config.has_sorted_files:
+            yield from sorted_by_key(self._merged(rows))
+        elif self._task.combine and not self._task.sort_by:
+            yield from self._merged(rows)
         elif self._task.sort_by:
             table = pa.Table.from_batches(list(rows))
             combine = self._task.combine
@@ -310,6 +314,10 @@ class _GroupWork:
         else:
             for batch in rows:
                 yield from split_deletes(pa.Table.from_batches([batch]), settings.config).records.to_batches()
+
+    def _merged(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for piece in in_pieces(rows):
+            yield from acted(piece, self._task.settings).records.to_batches()
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +340,7 @@ class PlaceNew:
         meta_columns = self.settings.meta_column_writer(context.task)
         open_groups: dict[str, NewGroups] = {}
         try:
-            for batch in _keyed(batches, self.settings, context.task):
+            for batch in self._unique(_keyed(batches, self.settings, context.task)):
                 for (partition,), rows in split_by(batch, (PARTITION_PATH,)):
                     if partition not in open_groups:
                         if self.is_sorted:
@@ -349,6 +357,16 @@ class PlaceNew:
             for groups in open_groups.values():
                 groups.abort()
             raise
+
+    def _unique(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows; for sorted files, rows that are sorted by partition and key with each key once."""
+        if not self.settings.config.has_sorted_files:
+            yield from batches
+            return
+        for (_,), rows in contiguous_groups(whole_keys(batches), (PARTITION_PATH,)):
+            for batch in rows:
+                merged = upserts(pa.Table.from_batches([batch]), self.settings).records
+                yield from merged.sort_by(RECORD_KEY).combine_chunks().to_batches()
 
 
 def _live(rows: pa.RecordBatch, settings: FileSettings) -> pa.RecordBatch:

@@ -1,0 +1,91 @@
+r"""The order of record keys in a sorted file: ascending by their UTF-8 bytes, each key once.
+
+rows of a file --- fit into memory ---> sorted there
+              \--- do not ------------> divided into ranges on disk, each sorted when it is read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.bounds import BATCH_ROWS
+from drawstring.engine.ranges import SortedRanges, sorted_order
+from drawstring.schema.meta import RECORD_KEY
+
+SORT_BYTES: Final = 256 << 20
+"""Bytes of rows of a file that are sorted in memory."""
+
+
+class AscendingKeys:
+    """Compares the keys of a stream, batch by batch."""
+
+    def __init__(self) -> None:
+        self._last: pa.Scalar | None = None
+
+    def go_on(self, keys: pa.Array) -> bool:
+        """Return whether each of the next keys is greater than the one before it."""
+        if not len(keys):
+            return True
+        keys = keys.cast(pa.string())
+        last, self._last = self._last, keys[-1]
+        if last is not None and not pc.less(last, keys[0]).as_py():
+            return False
+        return bool(pc.all(pc.less(keys[:-1], keys[1:]), min_count=0).as_py())
+
+
+def sorted_by_key(batches: Iterable[pa.RecordBatch], bytes_max: int = SORT_BYTES) -> Iterator[pa.RecordBatch]:
+    """Yield rows sorted by record key; rows with equal keys keep their order.
+
+    Args:
+        batches: the rows, all with the same columns.
+        bytes_max: bytes of rows up to which they are sorted in memory.
+    """
+    held: list[pa.RecordBatch] = []
+    held_bytes = 0
+    rows = _uniform(batches)
+    for batch in rows:
+        held.append(batch)
+        held_bytes += batch.nbytes
+        if held_bytes > bytes_max:
+            yield from _sorted_on_disk(chain(held, rows), batch.schema, bytes_max)
+            return
+    if held:
+        table = pa.Table.from_batches(held)
+        del held
+        yield from table.take(sorted_order(table, (RECORD_KEY,))).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def _sorted_on_disk(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, bytes_max: int
+) -> Iterator[pa.RecordBatch]:
+    ranges = SortedRanges(schema, (RECORD_KEY,), bytes_max, parts=1)
+    try:
+        ranges.take(batches)
+        for part in ranges.parts():
+            yield from part
+    finally:
+        ranges.close()
+
+
+def _uniform(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches with one schema: those for a file may have dictionaries in different columns."""
+    schema: pa.Schema | None = None
+    for batch in batches:
+        if schema is None:
+            fields = [pa.field(field.name, _plain(field.type)) for field in batch.schema]
+            schema = pa.schema(fields)
+        columns = [batch.column(field.name) for field in schema]
+        plain = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(columns, schema, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(plain, schema=schema)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -1,0 +1,190 @@
+r"""Merge of the log files of a slice into its base file, with the log records in memory.
+
+log files ──> one record per key, in memory (only the keys of large log files: `large_logs`)
+base file ──> batch ── rows whose log record wins out ──> yield
+                                               at the end: the log records that won ──> yield
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.config.table.config import MergeMode
+from drawstring.filegroups.read.bootstrap_reader import base_rows_of
+from drawstring.filegroups.read.large_logs import stream_log_records, streams
+from drawstring.filegroups.read.log_blocks import delete_columns
+from drawstring.filegroups.read.log_records import LogRecords, read_log_records, record_keys
+from drawstring.filegroups.read.tasks import LogReading, ReadTask, nullable
+from drawstring.formats.base_files import Selection, read_base
+from drawstring.formats.conditions import where_columns
+from drawstring.merge.order import Array
+from drawstring.merge.record_mergers import check_mergeable
+from drawstring.merge.versions import Versions, ordering_fields, ordering_of
+from drawstring.schema.evolve import conform
+from drawstring.schema.meta import RECORD_KEY
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage
+
+HELD_BYTES_MAX: Final = 256 << 20
+"""Total size of the log files, in bytes, up to which their records are held in memory."""
+
+
+def _base_rows(
+    storage: Storage, task: ReadTask, schema: pa.Schema, among: pc.Expression | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows of the base file with the given columns; no rows without a base file."""
+    base, renames = task.file_slice.base, task.base_renames
+    if base is None:
+        return
+    names = schema.names if renames is None else renames.stored_names(schema.names)
+    selection = Selection(names, among, keys=None if among is None else task.base_keys)
+    if base.source is None:
+        batches = read_base(storage, base.status.path, selection)
+    else:
+        batches = base_rows_of(storage, base, selection, task.schema, task.config)
+    for batch in batches:
+        yield conform(batch if renames is None else renames.applied(batch), schema)
+
+
+def _needed(task: ReadTask) -> list[str]:
+    """Return the columns that merging, filtering and the result need."""
+    config = task.config
+    condition = task.condition
+    if config.merge_mode is MergeMode.CUSTOM and task.file_slice.logs:
+        return list(task.schema.names)
+    names = [
+        *task.columns,
+        *([] if condition is None else where_columns(condition, task.schema)),
+        *([RECORD_KEY] if config.populate_meta_fields else config.record_key_fields),
+        *ordering_fields(config),
+    ]
+    return [name for name in dict.fromkeys(names) if name in task.schema.names]
+
+
+def log_reading(task: ReadTask) -> LogReading:
+    """Return the settings for reading the log files of a task's slice.
+
+    Raises:
+        UnsupportedError: the merge mode of the table is unknown.
+    """
+    check_mergeable(task.config)
+    needed = _needed(task)
+    more = [name for name in delete_columns(task.config, task.schema) if name not in needed]
+    schema = nullable(task.schema, (*needed, *more))
+    keys = None if task.keys is None else pa.array(task.keys, pa.string())
+    reading = LogReading(open_spec(task.storage), task.config, schema, task.instants, task.history, keys)
+    return replace(reading, key_range=task.key_range)
+
+
+def base_schema(task: ReadTask) -> pa.Schema:
+    """Return the columns to read from the base file for merging and for the result."""
+    return nullable(task.schema, tuple(_needed(task)))
+
+
+def base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+    """Yield rows of the base file of a task's slice with the columns of `base_schema`.
+
+    Args:
+        task: what to read.
+        among: condition on meta columns that selects the rows; None for all.
+    """
+    return _base_rows(open_spec(task.storage), task, base_schema(task), among)
+
+
+class SliceMerge:
+    """Merge of a slice with log files; streams the base rows.
+
+    Args:
+        task: what to read.
+        log: log records of the slice; None to read them.
+        base: base rows of the slice; None to read them.
+
+    Raises:
+        UnsupportedError: the merge mode of the table is unknown.
+    """
+
+    def __init__(
+        self, task: ReadTask, log: LogRecords | None = None, base: Iterable[pa.RecordBatch] | None = None
+    ) -> None:
+        self._task = task
+        self._base = base
+        self._log = slice_records(task) if log is None else log
+        self._won = np.ones(len(self._log.versions.keys), dtype=bool)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the merged rows with the columns that merging and the result need."""
+        versions, names = self._log.versions, _needed(self._task)
+        merge = _choose if self._log.merger.chooses_whole_records else _patch
+        for batch in base_rows(self._task, self._task.merged_among) if self._base is None else self._base:
+            merged, done = merge(batch, self._log, self._task)
+            self._won[done] = False
+            yield from merged
+        alive = self._won & ~versions.is_delete
+        yield from self._log.rows(alive, names)
+
+    @property
+    def log_keys(self) -> pa.Array:
+        """The distinct record keys that the log files write or delete."""
+        return self._log.versions.keys
+
+    @property
+    def partial_keys(self) -> pa.Array | None:
+        """The record keys that partial blocks touch, maybe repeated; None without such blocks."""
+        return self._log.partial_keys
+
+    def deleted_keys(self) -> pa.Array:
+        """Return the record keys that the log files deleted; call it after `batches` is exhausted."""
+        versions = self._log.versions
+        return versions.keys.filter(pa.array(self._won & versions.is_delete))
+
+
+def slice_records(task: ReadTask) -> LogRecords:
+    """Read the log files of a task's slice; only the keys if the records are too large for memory."""
+    reading = log_reading(task)
+    size_bytes = sum(log.status.size_bytes for log in task.file_slice.logs)
+    if size_bytes > HELD_BYTES_MAX and streams(reading, task.file_slice):
+        return stream_log_records(reading, task.file_slice)
+    return read_log_records(reading, task.file_slice)
+
+
+def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
+    """Return the base rows that remain, and the numbers of the log records that lost against them."""
+    rows, numbers = _matches(batch, log, task)
+    if not len(rows):
+        return [batch], []
+    wins = log.beats(ordering_of(batch, task.config, rows), numbers)
+    keep = np.ones(batch.num_rows, dtype=bool)
+    keep[rows[wins]] = False
+    return [batch.filter(pa.array(keep))], numbers[~wins]
+
+
+def _patch(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
+    """Return the base rows merged with log records, and the numbers of the log records used up."""
+    rows, numbers = _matches(batch, log, task)
+    count = len(rows)
+    if not count:
+        return [batch], []
+    matched = pa.Table.from_batches([batch.take(pa.array(rows))])
+    nothing = np.zeros(count, dtype=bool)
+    newer = log.versions.take(numbers)
+    older = Versions(matched, newer.keys, ordering_of(matched, task.config), nothing, nothing)
+    codes = np.tile(np.arange(count, dtype=np.int64), 2)
+    merged = log.merger.merge(older.followed_by(newer), codes, count)
+    keep = np.ones(batch.num_rows, dtype=bool)
+    keep[rows] = False
+    patched = merged.rows.filter(pa.array(~merged.is_delete)).combine_chunks()
+    done = numbers[~(merged.is_delete & newer.is_delete)]
+    return [batch.filter(pa.array(keep)), *patched.to_batches()], done
+
+
+def _matches(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[Array, Array]:
+    """Return the base rows that have a log record, and the numbers of those log records."""
+    places = pc.index_in(record_keys(batch, task.config), value_set=log.versions.keys)
+    rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+    return rows, places.drop_null().to_numpy(zero_copy_only=False)

@@ -1,0 +1,167 @@
+r"""Merge of a slice whose files are sorted by record key, in bounded memory (storage layout `lsm_tree`).
+
+    base file ──> windows ──┐
+    log file  ──> windows ──┼── up to a common fence (`sorted_runs`) ── merged as any slice ──> rows
+    log file  ──> windows ──┘
+
+All versions of a key are between the same two fences. So each part is merged by itself, by the rules of any
+merge, and only as many windows are in memory as there are files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from drawstring.base.bounds import BATCH_ROWS
+from drawstring.config.table.config import TableConfig
+from drawstring.engine.ranges import sorted_order
+from drawstring.filegroups.read.log_blocks import PlacedBlock
+from drawstring.filegroups.read.log_records import (
+    LogPiece,
+    LogRecords,
+    OpenLogs,
+    merged_records,
+    open_logs,
+    record_keys,
+)
+from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, log_reading
+from drawstring.filegroups.read.sorted_runs import SortedRun, fenced
+from drawstring.filegroups.read.tasks import LogReading, ReadTask
+from drawstring.formats.base_files import is_parquet
+from drawstring.merge.versions import flat
+from drawstring.model.files import FileSlice, NativeLog, file_extension
+from drawstring.schema.meta import RECORD_KEY
+
+WINDOWS_BYTES: Final = 128 << 20
+"""Bytes that the windows of all log files of a slice may have together, as far as it can be estimated."""
+
+_VALUE_BYTES: Final = 16
+_WINDOW_ROWS_MIN: Final = 1_024
+_MERGED: Final = frozenset((NativeLog.DATA, NativeLog.DELETES))
+_Run: TypeAlias = SortedRun["LogPiece | pa.RecordBatch"]
+
+
+def has_sorted_runs(config: TableConfig, file_slice: FileSlice) -> bool:
+    """Return whether the files of a slice are sorted: not if it has log files of an older format."""
+    base = file_slice.base
+    if not config.has_sorted_files or (base and (base.source or not is_parquet(base.status.name))):
+        return False
+    return all(
+        log.native in _MERGED and file_extension(log.status.name) == ".parquet" for log in file_slice.logs
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MergedPart:
+    """The merged records between two fences.
+
+    Attributes:
+        rows: the live records.
+        deleted: the keys that log files deleted, as of `SliceMerge.deleted_keys`.
+        is_sorted: whether the rows are sorted by record key.
+    """
+
+    rows: list[pa.RecordBatch]
+    deleted: pa.Array
+    is_sorted: bool = False
+
+
+def merged_parts(task: ReadTask) -> Iterator[MergedPart]:
+    """Yield the merged records of a slice with log files, part by part, by ascending keys.
+
+    Args:
+        task: what to read; the slice fulfils `has_sorted_runs`. Rows have the columns that merging and the
+            result need.
+
+    Raises:
+        CorruptTableError: a file is missing, damaged or not sorted.
+    """
+    reading = windowed(log_reading(task), len(task.file_slice.logs))
+    with open_logs(reading, task.file_slice) as logs:
+        placed = logs.blocks_to_merge(reading.instants)
+        among = [_outline(reading, each) for each in placed]
+        path = task.file_slice.base.status.path if task.file_slice.base else ""
+        keys = partial(record_keys, config=task.config)
+        base: _Run = SortedRun(base_rows(task, task.merged_among), keys, path)
+        for base_part, *pieces in fenced([base, *(_run_of(logs, each) for each in placed)]):
+            yield _merged(task, reading, base_part, _present(pieces), among)
+
+
+def _merged(
+    task: ReadTask,
+    reading: LogReading,
+    base: pa.RecordBatch | None,
+    pieces: Sequence[LogPiece],
+    among: Sequence[LogPiece],
+) -> MergedPart:
+    rows = [] if base is None else [base]
+    if not pieces:
+        return MergedPart(rows, pa.array([], pa.string()), is_sorted=True)
+    merge = SliceMerge(task, merged_records(reading, pieces, among), rows)
+    merged = [each for each in merge.batches() if each.num_rows]
+    return MergedPart(merged, merge.deleted_keys())
+
+
+def merged_log_records(
+    reading: LogReading, logs: OpenLogs, placed: Sequence[PlacedBlock]
+) -> Iterator[LogRecords]:
+    """Yield the surviving log record of each key, part by part, by ascending keys.
+
+    Args:
+        reading: settings with which the log files were opened.
+        logs: the open log files.
+        placed: the blocks to merge.
+    """
+    among = [_outline(reading, each) for each in placed]
+    for pieces in fenced([_run_of(logs, each) for each in placed]):
+        yield merged_records(reading, _present(pieces), among)
+
+
+def in_order(parts: Iterator[MergedPart]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of parts sorted by record key."""
+    for part in parts:
+        rows = part.rows
+        if rows and not part.is_sorted:
+            table = pa.Table.from_batches(rows)
+            rows = table.take(sorted_order(table, (RECORD_KEY,))).to_batches(max_chunksize=BATCH_ROWS)
+        yield from rows
+
+
+def windowed(reading: LogReading, runs: int) -> LogReading:
+    """Return settings with which the windows of all log files fit into memory."""
+    row_bytes = _VALUE_BYTES * max(1, len(reading.schema))
+    rows = WINDOWS_BYTES // (2 * max(1, runs) * row_bytes)
+    return replace(reading, batch_rows=min(BATCH_ROWS, max(_WINDOW_ROWS_MIN, rows)))
+
+
+def _present(pieces: Sequence[LogPiece | pa.RecordBatch | None]) -> list[LogPiece]:
+    return [each for each in pieces if isinstance(each, LogPiece)]
+
+
+def _run_of(logs: OpenLogs, placed: PlacedBlock) -> _Run:
+    return SortedRun(logs.windows(placed), _keys_of_piece, placed.file.status.path)
+
+
+def _outline(reading: LogReading, placed: PlacedBlock) -> LogPiece:
+    """Return a block without its records: what decides how all records are merged."""
+    block, nothing = placed.block, np.zeros(0, dtype=bool)
+    is_data = block.kind.is_data
+    return LogPiece(
+        reading.schema.empty_table(),
+        pa.chunked_array([], pa.string()),
+        nothing,
+        nothing,
+        is_delete_block=not is_data,
+        is_partial=block.is_partial,
+        schema_json=block.schema_json if is_data else None,
+    )
+
+
+def _keys_of_piece(piece: LogPiece) -> pa.Array:
+    return flat(piece.keys)

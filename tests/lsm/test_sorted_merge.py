@@ -1,0 +1,205 @@
+"""The merge of sorted runs, a few rows at a time, gives what the merge of whole log files gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import drawstring
+from drawstring.base.errors import CorruptTableError
+from drawstring.filegroups.read import keys, slice_reader, sorted_merge
+from drawstring.filegroups.read.slice_merge import base_rows
+from drawstring.filegroups.read.sorted_runs import SortedRun, fenced
+from drawstring.filegroups.read.tasks import ReadTask
+from drawstring.filegroups.write import log_compaction
+from drawstring.table import Table
+from tests.support.rows import held, rides
+from tests.support.sorted_tables import check_sorted, sorted_table, unsorted_table
+from tests.support.tables import WITHOUT_SERVICES
+
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        ("ts", pa.int64()),
+        ("name", pa.string()),
+        ("count", pa.int64()),
+        ("_hoodie_is_deleted", pa.bool_()),
+    ]
+)
+BARE = pa.schema(list(SCHEMA)[:-1])
+OWN = "5a3f0c0e-sorted-merge-by-adding"
+BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+MODE = "hoodie.record.merge.mode"
+PAYLOAD = "hoodie.compaction.payload.class"
+KINDS: dict[str, dict[str, str]] = {
+    "event": {MODE: "EVENT_TIME_ORDERING"},
+    "commit": {MODE: "COMMIT_TIME_ORDERING"},
+    "fields": {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"},
+    "fields by commit": {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS", MODE: "COMMIT_TIME_ORDERING"},
+    "own": {MODE: "CUSTOM", "hoodie.record.merge.strategy.id": OWN},
+    "partial blocks": {MODE: "EVENT_TIME_ORDERING"},
+}
+PARTIAL = {**WITHOUT_SERVICES, "hoodie.spark.sql.merge.into.partial.updates": "true"}
+EXAMPLES = max(5, settings.get_profile(settings.get_current_profile_name()).max_examples // 10)
+KEYS = ("a", "aa", "b", "z", "Z", "é", "￿", "\U00010437", "0", "10", "9")
+
+
+def adds(older: pa.Table, newer: pa.Table) -> pa.Table:
+    count = pc.add(older["count"].fill_null(0), newer["count"].fill_null(0))
+    return newer.set_column(newer.schema.get_field_index("count"), "count", count)
+
+
+drawstring.register_merger(OWN, adds)
+
+record = st.fixed_dictionaries(
+    {
+        "id": st.sampled_from(KEYS),
+        "ts": st.integers(0, 4),
+        "name": st.sampled_from([None, "x", "y"]),
+        "count": st.sampled_from([None, 1, 2]),
+        "_hoodie_is_deleted": st.sampled_from([None, None, None, True]),
+    }
+)
+step = st.one_of(
+    st.tuples(st.just("upsert"), st.lists(record, min_size=1, max_size=9)),
+    st.tuples(st.just("upsert"), st.lists(record, min_size=1, max_size=9)),
+    st.tuples(st.just("delete"), st.lists(record, min_size=1, max_size=3)),
+    st.tuples(st.just("update"), st.just([])),
+    st.tuples(st.sampled_from(["compact", "log_compact"]), st.just([])),
+)
+
+
+def table_of(kind: str, folder: Path) -> Table:
+    schema = BARE if kind == "partial blocks" else SCHEMA
+    sorted_table(schema, BUCKET, path=folder, partition_by=())
+    path = folder / ".hoodie/hoodie.properties"
+    kept = [each for each in path.read_text().splitlines() if each.partition("=")[0] not in KINDS[kind]]
+    path.write_text("\n".join([*kept, *(f"{key}={value}" for key, value in KINDS[kind].items())]) + "\n")
+    return drawstring.open(folder)
+
+
+def take(table: Table, kind: str, name: str, rows: list[dict[str, Any]]) -> None:
+    schema = BARE if kind == "partial blocks" else SCHEMA
+    given = pa.Table.from_pylist([{each: row[each] for each in schema.names} for row in rows], schema)
+    if name in ("upsert", "delete"):
+        getattr(table, name)(given, options=WITHOUT_SERVICES)
+    elif name == "update":
+        table.update("count = 1", {"name": "'set'"}, options=PARTIAL)
+    elif name == "compact":
+        table.compact()
+    elif kind in ("event", "commit"):
+        table.log_compact(min_blocks=2)
+
+
+def few_base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+    for batch in base_rows(task, among):
+        for start in range(0, batch.num_rows, 2):
+            yield batch.slice(start, 2)
+
+
+@contextmanager
+def small_windows() -> Iterator[None]:
+    """Let windows have two rows."""
+    with (
+        patch.object(sorted_merge, "BATCH_ROWS", 2),
+        patch.object(sorted_merge, "base_rows", few_base_rows),
+    ):
+        yield
+
+
+@contextmanager
+def without_sorted_merge() -> Iterator[None]:
+    with ExitStack() as stack:
+        for module in (slice_reader, keys, log_compaction):
+            stack.enter_context(patch.object(module, "has_sorted_runs", lambda *_: False))
+        yield
+
+
+def answers(table: Table, **how: Any) -> list[tuple[Any, ...]]:
+    rows = table.scan(**how).to_arrow().to_pylist()
+    return sorted((tuple(row.values()) for row in rows), key=str)
+
+
+FIRST = ("upsert", [{"id": "m", "ts": 2, "name": None, "count": 1, "_hoodie_is_deleted": None}])
+QUERIES: tuple[dict[str, Any], ...] = ({}, {"where": "id > 'a'"}, {"where": "id IN ('b', 'é')"})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@given(history=st.lists(step, min_size=2, max_size=6))
+def test_both_merges_read_the_same(
+    kind: str, tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, list[dict[str, Any]]]]
+) -> None:
+    table = table_of(kind, tmp_path_factory.mktemp("t") / "t")
+    for name, rows in (FIRST, *history):
+        with small_windows():
+            take(table, kind, name, rows)
+            found = [answers(table, **how) for how in QUERIES]
+            assert {each.check for each in table.validate().findings} == set()
+        with without_sorted_merge():
+            whole = [answers(table, **how) for how in QUERIES]
+        assert found == whole
+        check_sorted(table)
+
+
+def test_a_compaction_and_a_log_compaction_merge_by_windows() -> None:
+    table = sorted_table(properties=BUCKET)
+    for ts in range(1, 5):
+        rows = [(f"{key:03}", "rome", ts, float(ts)) for key in range(ts, 60, ts)]
+        table.upsert(rides(*rows), options=WITHOUT_SERVICES)
+    table.delete(rides(*((f"{key:03}", "rome", 0, 0.0) for key in range(0, 60, 7))), options=WITHOUT_SERVICES)
+    before = held(table)
+    with small_windows():
+        assert table.log_compact(min_blocks=2)
+        assert held(table) == before
+        check_sorted(table)
+        assert table.compact()
+    (file_slice,) = table.file_slices()
+    assert not file_slice.logs
+    check_sorted(table)
+    assert held(table) == before
+
+
+def test_a_file_that_is_not_sorted_is_named(tmp_path: Path) -> None:
+    table = unsorted_table(tmp_path / "t")
+    with pytest.raises(CorruptTableError, match=r"not sorted by record key.*set-layout") as refused:
+        table.scan().to_arrow()
+    assert refused.value.path is not None
+    table.set_storage_layout("default")
+    assert [row[:3] for row in held(table)] == [("a", "rome", 2), ("b", "rome", 2)]
+
+
+def run_of(*windows: str) -> SortedRun[pa.RecordBatch]:
+    batches = (pa.record_batch({"key": list(keys)}) for keys in windows)
+    return SortedRun(batches, lambda batch: batch.column(0), "x")
+
+
+def test_parts_end_at_the_smallest_last_key_of_a_window() -> None:
+    runs = [run_of("adf", "", "gh"), run_of("bfk", "m"), run_of("cz"), run_of()]
+    parts = [["".join(each.column(0).to_pylist()) if each else "" for each in part] for part in fenced(runs)]
+    assert parts == [["adf", "bf", "c", ""], ["gh", "k", "", ""], ["", "m", "z", ""]]
+
+
+def test_only_two_windows_of_a_run_are_read_ahead() -> None:
+    read: list[str] = []
+
+    def windows(name: str) -> Iterator[pa.RecordBatch]:
+        for number in range(50):
+            read.append(name)
+            yield pa.record_batch({"key": [f"{number:03}"]})
+
+    runs = [SortedRun(windows(name), lambda batch: batch.column(0), name) for name in "ab"]
+    taken = 0
+    for part in fenced(runs):
+        taken += sum(each.num_rows for each in part if each is not None)
+        assert len(read) - taken <= 4
+    assert taken == 100

@@ -1,0 +1,211 @@
+"""Tables with the storage layout `lsm_tree`: every write leaves files that are sorted by record key."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import drawstring
+from drawstring.base.errors import InternalError, InvalidError, UnsupportedError
+from drawstring.filegroups.read.key_order import sorted_by_key
+from drawstring.write.placement import place
+from tests.support.rows import SCHEMA, held, rides
+from tests.support.sorted_tables import LSM, check_sorted, keys_of_files, sorted_table, unsorted_table
+from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, logs
+
+LAYOUT = "hoodie.table.storage.layout"
+BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+RINGS = {**BUCKET, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
+ALPHABET = "aZ09_éß￿\U00010437"
+"""Characters whose order is another one in UTF-16: U+FFFF comes before U+10437 in UTF-8 alone."""
+
+
+def drawn(seed: int, count: int = 40, ts: int = 1) -> pa.Table:
+    """Return rows with keys in no order, some of them several times."""
+    draw = random.Random(seed)
+    keys = ["".join(draw.choices(ALPHABET, k=draw.randint(1, 2))) for _ in range(count)]
+    return rides(*((key, "rome", ts, float(place)) for place, key in enumerate(keys)))
+
+
+@pytest.mark.parametrize("index", [{}, {"hoodie.index.type": "GLOBAL_BLOOM"}, BUCKET, RINGS], ids=str)
+def test_every_operation_writes_sorted_files(index: dict[str, str]) -> None:
+    table = sorted_table(properties=index)
+    steps: list[Callable[[], Any]] = [
+        lambda: table.insert(drawn(1), options=WITHOUT_SERVICES),
+        lambda: table.insert(drawn(2), options=WITHOUT_SERVICES),
+        lambda: table.bulk_insert(drawn(3), options=WITHOUT_SERVICES),
+        lambda: table.upsert(drawn(4, ts=2), options=WITHOUT_SERVICES),
+        lambda: table.delete(drawn(5, 15), options=WITHOUT_SERVICES),
+        lambda: table.update("fare > 20", {"fare": "fare + 1"}, options=WITHOUT_SERVICES),
+        lambda: table.log_compact(min_blocks=2),
+        lambda: table.upsert(drawn(6, ts=3), options=WITHOUT_SERVICES),
+        table.compact,
+        lambda: table.insert_overwrite(drawn(7), options=WITHOUT_SERVICES),
+    ]
+    if index is not BUCKET:
+        steps.insert(7, table.cluster)
+    for step in steps:
+        assert step() is not None
+        assert check_sorted(table)
+    assert {each.severity.name for each in table.validate().findings} <= {"WARNING"}
+
+
+@pytest.mark.parametrize("verb", ["insert", "bulk_insert", "insert_overwrite", "upsert"])
+def test_rows_of_one_key_become_one_record(verb: str) -> None:
+    table = sorted_table(partition_by=())
+    twice = rides(("b", "x", 1, 1.0), ("a", "x", 2, 2.0), ("b", "x", 3, 3.0), ("b", "x", 2, 4.0))
+    getattr(table, verb)(twice)
+    assert held(table) == [("a", "x", 2, 2.0), ("b", "x", 3, 3.0)]
+
+
+def test_an_insert_that_fills_a_small_file_merges_with_the_records_in_it() -> None:
+    table = sorted_table()
+    table.insert(rides(("b", "rome", 1, 1.0), ("d", "rome", 5, 5.0)), options=WITHOUT_SERVICES)
+    new = rides(("c", "rome", 1, 1.0), ("b", "rome", 2, 2.0), ("d", "rome", 4, 4.0), ("a", "rome", 1, 1.0))
+    table.insert(new, options=WITHOUT_SERVICES)
+    assert len(table.file_slices()) == 1
+    assert check_sorted(table) == 2
+    assert held(table) == [
+        ("a", "rome", 1, 1.0), ("b", "rome", 2, 2.0), ("c", "rome", 1, 1.0), ("d", "rome", 5, 5.0),
+    ]  # fmt: skip
+
+
+def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "sorted_by_key", partial(sorted_by_key, bytes_max=512))
+    monkeypatch.setattr(place, "in_pieces", partial(place.in_pieces, bytes_max=512))
+    table = sorted_table()
+    rows = drawn(1, 300)
+    table.upsert(rows, options=WITHOUT_SERVICES)
+    assert check_sorted(table) == 1
+    assert len(held(table)) == len(set(rows.column("id").to_pylist()))
+
+
+def test_a_large_write_to_a_file_group_becomes_several_sorted_log_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schema = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
+    table = sorted_table(schema, BUCKET)
+    rows = [
+        {"id": f"{number % 97:02}", "city": "rome", "ts": 1, "fare": 1.0, "_hoodie_is_deleted": False}
+        for number in range(97)
+    ]
+    table.insert(pa.Table.from_pylist(rows, schema), options=WITHOUT_SERVICES)
+    monkeypatch.setattr(place, "in_pieces", partial(place.in_pieces, bytes_max=512))
+    changed = [{**row, "ts": 2, "_hoodie_is_deleted": number % 3 == 0} for number, row in enumerate(rows)]
+    table.upsert(pa.Table.from_pylist(changed, schema), options=WITHOUT_SERVICES)
+    (file_slice,) = table.file_slices()
+    versions = [(log.version, log.status.name.split(".")[1]) for log in file_slice.logs]
+    assert len(versions) > 4
+    assert len(set(versions)) == len(versions)
+    assert check_sorted(table) == 1 + len(versions)
+    assert [row[0] for row in held(table)] == [f"{n:02}" for n in range(97) if n % 3]
+    assert table.compact()
+    assert check_sorted(table) == 2 + len(versions)
+
+
+def test_a_clustering_keeps_records_that_two_file_groups_have() -> None:
+    table = sorted_table()
+    no_small_files = {**WITHOUT_SERVICES, "hoodie.parquet.small.file.limit": "0"}
+    for fare in (1.0, 2.0, 3.0):
+        table.insert(rides(("a", "rome", 1, fare), ("b", "rome", 1, fare)), options=no_small_files)
+    before = held(table)
+    assert len(before) == 6
+    assert table.cluster()
+    assert held(table) == before
+    check_sorted(table)
+
+
+def test_clustering_and_bulk_insert_sort_by_record_key_alone() -> None:
+    table = sorted_table()
+    table.insert(drawn(1), options=WITHOUT_SERVICES)
+    with pytest.raises(InvalidError, match="sorted by record key"):
+        table.cluster(sort_by=["fare"])
+    with pytest.raises(InvalidError, match="sorted by record key"):
+        table.bulk_insert(drawn(2), sort_by=["fare"])
+    assert table.cluster(sort_by=["id"])
+    check_sorted(table)
+
+
+def test_a_file_that_would_not_be_sorted_is_not_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = sorted_table()
+    monkeypatch.setattr(place, "sorted_by_key", lambda batches: batches)
+    with pytest.raises(InternalError, match="not sorted"):
+        table.insert(rides(("b", "rome", 1, 1.0), ("a", "rome", 1, 1.0)))
+    monkeypatch.undo()
+    assert held(table) == []
+    assert keys_of_files(table) == {}
+
+
+def test_the_layout_is_chosen_at_creation_and_left_for_good(tmp_path: Path) -> None:
+    table = sorted_table(path=tmp_path / "t")
+    assert (table.config.storage_layout, table.config.properties[LAYOUT]) == ("lsm_tree", "lsm_tree")
+    table.insert(rides(("a", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
+    assert table.set_storage_layout("lsm_tree") is False
+    assert table.set_storage_layout("default") is True
+    assert table.set_storage_layout("DEFAULT") is False
+    table = drawstring.open(tmp_path / "t")
+    table.upsert(rides(("b", "rome", 1, 1.0), ("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
+    assert held(table) == [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]
+    with pytest.raises(InvalidError, match="not sorted"):
+        table.set_storage_layout("lsm_tree")
+    with pytest.raises(InvalidError, match="storage layout lsm_tree but the table has default"):
+        table.upsert(rides(("a", "rome", 3, 3.0)), options=LSM)
+    with pytest.raises(InvalidError, match="no storage layout 'heap'"):
+        table.set_storage_layout("heap")
+
+
+def test_a_copy_on_write_table_is_stored_with_the_default_layout() -> None:
+    table = create(table_type=COW, version=10, properties=LSM)
+    assert table.config.properties[LAYOUT] == "default"
+    assert not table.config.has_sorted_files
+    table.upsert(rides(("a", "rome", 1, 1.0)), options=LSM)
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ({"version": 9}, "needs table version 10"),
+        ({"version": 10, "record_key": (), "ordering": ()}, "needs key columns"),
+        ({"version": 10, "properties": {"hoodie.populate.meta.fields": "false"}}, "needs hoodie.populate"),
+    ],
+    ids=str,
+)
+def test_other_tables_cannot_have_it(how: dict[str, Any], why: str) -> None:
+    properties = {**LSM, **how.get("properties", {})}
+    with pytest.raises(InvalidError, match=why):
+        create(table_type=MOR, **{**how, "properties": properties})
+
+
+def test_a_downgrade_forgets_the_layout() -> None:
+    table = sorted_table()
+    table.upsert(drawn(1), options=WITHOUT_SERVICES)
+    before = held(table)
+    table.downgrade(9)
+    assert LAYOUT not in table.config.properties
+    assert held(table) == before
+
+
+def test_a_bootstrap_cannot_have_it(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "source/a.parquet")
+    with pytest.raises(UnsupportedError, match="cannot have"):
+        drawstring.bootstrap(
+            tmp_path / "t", tmp_path / "source", record_key="id", table_type=MOR, version=10, options=LSM
+        )
+
+
+def test_validate_finds_files_that_are_not_sorted(tmp_path: Path) -> None:
+    table = unsorted_table(tmp_path / "t")
+    findings = table.validate().findings
+    assert {each.check for each in findings} == {"order"}
+    assert logs(table) == 1
+    assert len(findings) == 2
+    table.set_storage_layout("default")
+    assert table.validate().findings == ()
