@@ -66,6 +66,7 @@ SOAK, TIMELINE, METADATA = "soak", "timeline", "metadata"
 WRITERS_COW, WRITERS_MOR, WRITERS_NBCC = "writers-cow", "writers-mor", "writers-nbcc"
 WRITERS_DELTA, WRITERS_ICEBERG = "writers-delta-rs", "writers-pyiceberg"
 SERVICES, FILES, LARGE_GROUP = "services", "small-files", "large-group"
+LAYOUTS = ("avro", "native", "lsm")
 TPCH_MOR, TPCH_COW = "lineitem-mor", "lineitem-cow"
 
 
@@ -151,6 +152,7 @@ PEERS = (
     Peer(FILES, "files", "cow", "small_files_drawstring.py"),
     Peer("small-files-delta-rs", "files", "cow", "small_files_delta_rs.py", module="deltalake"),
     Peer(LARGE_GROUP, "group", "mor", "large_compaction.py"),
+    *(Peer(f"layout-{name}", "lsm", "mor", "lsm.py", (name,)) for name in LAYOUTS),
     Peer(SERVICES, "services", "mor", "services_drawstring.py", module="pyspark"),
     Peer("services-hudi", "services", "mor", "services_hudi_jvm.py", jars=HUDI),
     Peer("services-delta", "services", "mor", "services_delta_jvm.py", jars=DELTA),
@@ -167,6 +169,7 @@ _SUITE_OF = {
     "timeline": "timeline",
     "metadata": "metadata",
     "writers": "writers",
+    "lsm": "lsm",
     "tpch": "tpch",
     "files": "services",
     "group": "services",

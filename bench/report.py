@@ -26,7 +26,8 @@ STEPS = (
     *(f"{when}_{step}" for when in ("active", "archived") for step in TIMELINE_STEPS), "archive",
     *METADATA_STEPS,
     *LINEITEM_STEPS,
-    "scan_flat", "cluster", "scan_clustered", "append_files", "compact_files", "write_group", "compact_group",
+    "scan_flat", "cluster", "scan_clustered", "append_files", "compact_files", "write_group",
+    "lookup", "key_range", "merge_all", "merge_3_columns", "compact_group",
 )  # fmt: skip
 OURS = {
     ("embedded", "mor"): peers.LOCAL_MOR,
@@ -47,6 +48,7 @@ OURS = {
     ("tpch", "cow"): peers.TPCH_COW,
     ("files", "cow"): peers.FILES,
     ("group", "mor"): peers.LARGE_GROUP,
+    ("lsm", "mor"): f"layout-{peers.LAYOUTS[0]}",
 }
 HEADS = {
     "embedded": "Without Spark",
@@ -63,6 +65,7 @@ HEADS = {
     "services": "Services, on Spark",
     "files": "Small files, embedded",
     "group": "One file group",
+    "lsm": "Layouts of log files",
 }
 RIDES_NOTE = (
     "Seconds; in parentheses seconds of the processor (cpu), and how many times drawstring's seconds for the "
@@ -85,6 +88,10 @@ NOTES = {
     "services": _SERVICES_NOTE,
     "files": _SERVICES_NOTE,
     "group": _SERVICES_NOTE,
+    "lsm": (
+        "Seconds, in parentheses those of the processor, and how many times the first column's; `upsert` and"
+        " `lookup` are medians.\n`compact_group` runs in a process of its own."
+    ),
     "writers": (
         "Each process upserts batches into one table; seconds are those of a commit. `run again`: attempts"
         " that lost against\nanother writer, `errors`: commits that the caller had to ask for once more."
@@ -134,6 +141,10 @@ def table(results: Results, engine: str) -> str:
         rows.append(["size, MB", *(_size(results, name, "mb") for name in ran)])
         rows.append(["files", *(_size(results, name, "files") for name in ran)])
     rows.append(["peak memory, MB", *(f"{results.peak_mb(name):,}" for name in ran)])
+    if engine == "lsm":
+        rows.append(["peak of merge_all, MB", *(f"{results.peak_mb(name, 'merge_all'):,}" for name in ran)])
+        peaks = (results.peak_mb(name, "compact_group") for name in ran)
+        rows.append(["peak of compact_group, MB", *(f"{peak:,}" for peak in peaks)])
     head = [HEADS[engine], *map(_head, ran)]
     return markdown(head, rows)
 

@@ -19,7 +19,7 @@ STREAMS = ("stream_base", "stream_merged", "stream_3_columns")
 SLICE_COPIES = 10
 PEAK_MB_MAX = 1073
 """What reading a large slice may take, and a large write besides its batch: 1 GiB."""
-MEDIANS = ("upsert", "new_rows", "columns_3", "q1", "q6", "key")
+MEDIANS = ("upsert", "new_rows", "lookup", "columns_3", "q1", "q6", "key")
 """Steps that are done several times, with a number after the name."""
 LARGE_WRITES = ("update_all_files", "hot_bulk_insert", "hot_insert", "hot_upsert_cow", "hot_upsert_bucket")
 

@@ -79,7 +79,7 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
         lineitem = {"lineitem": tpch.make(folder, size.rows)}
     else:
         lineitem = {}
-    if engines <= {"scaling", "memory", "soak", "timeline", "files", "group", "tpch"}:
+    if engines <= {"scaling", "memory", "soak", "timeline", "files", "group", "lsm", "tpch"}:
         return lineitem
     _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
     expected: dict[str, Any] = data.make(folder, size)["expected"]

@@ -1,0 +1,22 @@
+"""The suite of layouts: it runs, and tells the peaks of merging and of compaction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench import run
+
+
+@pytest.mark.long
+def test_the_suite_compares_the_layouts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = {"BENCH_LSM_ROWS": "2000", "BENCH_LSM_COLUMNS": "4", "BENCH_LSM_UPSERTS": "2"}
+    for name, value in small.items():
+        monkeypatch.setenv(name, value)
+    assert run.main(["--suite", "lsm", "--work", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    told = [line.split("|")[1].strip() for line in shown.splitlines() if line.startswith("| ")]
+    assert {"upsert", "lookup", "merge_3_columns", "compact_group", "peak of compact_group, MB"} <= {*told}
