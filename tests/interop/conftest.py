@@ -26,3 +26,8 @@ def referee(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Referee]:
         process = Referee(str(PYTHON), bundle(), tmp_path_factory.mktemp("referee") / "log", OPTIONS)
         yield process
         process.close()
+
+
+@pytest.fixture(autouse=True)
+def _waits_are_short() -> None:
+    """Bound no waits: who writes beside Hudi waits as long as Hudi's writes take."""
