@@ -41,21 +41,22 @@ class Writer:
     storage: Storage
     clock: SharedClock
     options: dict[str, str]
+    uses_metadata: bool = False
     error: Exception | None = None
     is_over: bool = False
 
     def run(self) -> None:
         try:
-            self.act(opened(self.storage, self.clock), self.options)
+            self.act(opened(self.storage, self.clock, self.uses_metadata), self.options)
         except Exception as error:  # looked at when the thread is over
             self.error = error
         finally:
             self.is_over = True
 
 
-def opened(storage: Storage, clock: SharedClock) -> Table:
-    """Open a table whose processes share a clock."""
-    return Table(TableContext(storage, LocalEngine(threads=1), clock))
+def opened(storage: Storage, clock: SharedClock, uses_metadata: bool = False) -> Table:
+    """Open a table whose processes share a clock, to list files by the metadata table or not."""
+    return Table(TableContext(storage, LocalEngine(threads=1), clock, uses_metadata=uses_metadata))
 
 
 def in_turn(files: dict[str, bytes], *acts: Act) -> Rows | None:
@@ -80,7 +81,7 @@ def interleave(
     """Let a second writer come between two storage calls of a first one, at every call.
 
     Args:
-        table: before both; left as it is.
+        table: before both; left as it is. If it was opened to use the metadata table, both writers use it.
         first: the act that stands still.
         second: the act that comes in between.
         every: of so many calls one is tried.
@@ -90,7 +91,7 @@ def interleave(
     Returns:
         What came of the second one at each call: `done` or the name of its error.
     """
-    files = files_of(table._context.storage)
+    files, uses_metadata = files_of(table._context.storage), table._context.uses_metadata
     orders = [in_turn(files, first, second), in_turn(files, second, first)]
     alone = [in_turn(files, first), in_turn(files, second)]
     outcomes: list[str] = []
@@ -98,7 +99,7 @@ def interleave(
         clock = SharedClock(NOW_MS)
         storage = MemoryStorage(stored(files).spec.uri, clock)  # heartbeats are as old as the clock says
         pausing = PausingStorage(storage, call)
-        writer = Writer(first, pausing, clock, mode)
+        writer = Writer(first, pausing, clock, mode, uses_metadata)
         thread = threading.Thread(target=writer.run, daemon=True)
         thread.start()
         if not pausing.wait_for_pause(lambda writer=writer: writer.is_over):  # type: ignore[misc]
@@ -106,7 +107,7 @@ def interleave(
             assert writer.error is None, repr(writer.error)
             return outcomes
         where = f"second before call {call}, {pausing.where}"
-        other = Writer(second, storage, clock, mode | QUICKLY)
+        other = Writer(second, storage, clock, mode | QUICKLY, uses_metadata)
         other.run()
         assert isinstance(other.error, ConflictError | None), f"{where}: {other.error!r}"
         pausing.go_on()
@@ -114,7 +115,7 @@ def interleave(
         assert writer.is_over, f"{where}: it does not end"
         assert isinstance(writer.error, ConflictError | None), f"{where}: {writer.error!r}"
         expected = _expected(orders, alone, [writer.error is None, other.error is None], held_before=files)
-        check(opened(storage, clock), expected, f"{where}: {writer.error!r}, {other.error!r}")
+        check(opened(storage, clock, uses_metadata), expected, f"{where}: {writer.error!r}, {other.error!r}")
         outcomes.append("done" if other.error is None else type(other.error).__name__)
     raise AssertionError("the first writer makes more calls than were tried")
 

@@ -127,7 +127,9 @@ class FilesMaintainer:
             yield _group_change(_of_write(change.commit))
         elif change.clean is not None:
             changes = _of_clean(change.clean)
-            yield _group_change(changes.keeping([each for each in changes.gone if change.has_files(each)]))
+            yield _group_change(
+                changes.keeping([each for each in changes.gone if change.may_have_files(each)])
+            )
 
     def define(self, storage: Storage, config: TableConfig) -> None:
         """Do nothing: a list of files is no index."""

@@ -120,8 +120,14 @@ class TableChange(TableFacts):
         """Return the file groups of a partition of the metadata table, in the order that hashes refer to."""
         return [each.file_id for each in self.metadata.slices(partition)]
 
-    def has_files(self, partition: str) -> bool:
-        """Return whether a partition of the table has data files, committed or not."""
+    def may_have_files(self, partition: str) -> bool:
+        """Return whether a partition of the table has data files, committed or not, or may get earlier ones.
+
+        Of the records of two delta commits those of the later requested time count: what a write that began
+        before a clean adds would be deleted by the clean, although the write completes after it.
+        """
+        if any(each.requested < self.instant.requested for each in self.timeline.pending_writes()):
+            return True
         return any(parse_data_file(status) for status in self.storage.list_files(partition))
 
 
