@@ -1130,7 +1130,7 @@ class Table:
         """Return the indexes in the metadata table, by name.
 
         Returns:
-            Name, kind and columns of each.
+            Name, kind and columns of each, and whether it is complete or only planned.
 
         Raises:
             CorruptTableError: the properties of the table, or the definitions of its indexes, are damaged.

@@ -348,11 +348,15 @@ def test_indexes_are_created_shown_and_dropped(text: Any, complaint: Any, rides:
     text("index", "create", path, "record_index")
     created = json.loads(text("index", "create", path, "by_city", "--column", "city", "--json"))
     by_city = {"name": "secondary_index_by_city", "kind": "secondary_index", "columns": ["city"]}
-    assert created == [by_city | {"is_partitioned": False}]
-    shown = [line.split() for line in text("index", "show", path).splitlines()[1:]]
-    assert shown == [["record_index", "record_index"], ["secondary_index_by_city", "secondary_index", "city"]]
+    assert created == [by_city | {"is_partitioned": False, "is_complete": True}]
     _, planned = text("index", "schedule", path, "bloom_filters").split()
-    assert text("index", "run", path, planned).split()[-2:] == ["bloom_filters", "bloom_filters"]
+    shown = [line.split() for line in text("index", "show", path).splitlines()[1:]]
+    assert shown == [
+        ["bloom_filters", "bloom_filters", "planned"],
+        ["record_index", "record_index", "complete"],
+        ["secondary_index_by_city", "secondary_index", "city", "complete"],
+    ]
+    assert text("index", "run", path, planned).split()[-3:] == ["bloom_filters", "bloom_filters", "complete"]
     text("index", "drop", path, "bloom_filters")
     assert text("index", "drop", path, "by_city").split() == ["dropped", "by_city"]
     assert [each["name"] for each in json.loads(text("index", "show", path, "--json"))] == ["record_index"]

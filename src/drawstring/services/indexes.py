@@ -42,6 +42,7 @@ from drawstring.metadata.record_index import RECORD_INDEX
 from drawstring.model.instant import Instant
 from drawstring.model.table_index import TableIndex
 from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
@@ -214,21 +215,26 @@ def _give_up(locked: LockedTable, instant: Instant) -> None:
 
 
 def table_indexes(context: TableContext) -> list[TableIndex]:
-    """Return the indexes of a table, by name.
+    """Return the indexes of a table, by name, planned ones among them.
 
     Raises:
-        CorruptTableError: the properties or the definitions of the indexes are damaged.
+        CorruptTableError: the properties, the definitions of the indexes or a plan are damaged.
     """
     config, known = load_config(context.storage), definitions(context.storage)
-    found = []
-    for name in sorted(config.metadata_partitions):
-        if name != FILES:
-            defined = known.get(name, {})
-            kind = next((kind for prefix, kind in _KINDS.items() if name.startswith(prefix)), name)
-            options = defined.get("indexOptions") or {}
-            is_partitioned = str(options.get("isPartitioned")).lower() == "true"
-            found.append(TableIndex(name, kind, tuple(defined.get("sourceFields") or ()), is_partitioned))
-    return found
+    store = TimelineStore(context.storage, config, context.clock)
+    planned = {name for _, plan in pending_plans(store, store.load()) for name in plan.names}
+    complete = {*config.metadata_partitions} - {FILES}
+    return [
+        _index(name, known.get(name, {}), is_complete=name in complete) for name in sorted(complete | planned)
+    ]
+
+
+def _index(name: str, defined: Mapping[str, Any], *, is_complete: bool) -> TableIndex:
+    """Return an index as its definition, if there is one, describes it."""
+    kind = next((kind for prefix, kind in _KINDS.items() if name.startswith(prefix)), name)
+    options = defined.get("indexOptions") or {}
+    is_partitioned = str(options.get("isPartitioned")).lower() == "true"
+    return TableIndex(name, kind, tuple(defined.get("sourceFields") or ()), is_partitioned, is_complete)
 
 
 def _new_partition(locked: LockedTable, request: IndexRequest) -> None:

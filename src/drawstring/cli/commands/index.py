@@ -83,8 +83,12 @@ def _print(indexes: list[TableIndex], *, as_json: bool) -> None:
     if as_json:
         output.print_json([_fields(each) for each in indexes])
         return
-    rows = ((each.name, each.kind, ", ".join(each.columns)) for each in indexes)
-    output.print_grid(("index", "kind", "columns"), rows)
+    rows = ((each.name, each.kind, ", ".join(each.columns), _state(each)) for each in indexes)
+    output.print_grid(("index", "kind", "columns", "state"), rows)
+
+
+def _state(index: TableIndex) -> str:
+    return "complete" if index.is_complete else "planned"
 
 
 def _fields(index: TableIndex) -> dict[str, Any]:
@@ -94,4 +98,5 @@ def _fields(index: TableIndex) -> dict[str, Any]:
         "kind": index.kind,
         "columns": list(index.columns),
         "is_partitioned": index.is_partitioned,
+        "is_complete": index.is_complete,
     }

@@ -61,5 +61,6 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
 
 @analysed()
 def show_indexes(spark: SparkSession, name: str) -> DataFrame:
-    """Return the indexes of a table by its name in the catalog."""
-    return spark.createDataFrame([shown(each) for each in named_table(spark, name).table.indexes()], SHOWN)
+    """Return the complete indexes of a table by its name in the catalog."""
+    indexes = named_table(spark, name).table.indexes()
+    return spark.createDataFrame([shown(each) for each in indexes if each.is_complete], SHOWN)
