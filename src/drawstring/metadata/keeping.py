@@ -30,7 +30,7 @@ from drawstring.metadata.maintained.indexing_plans import BuildingPartitions
 from drawstring.metadata.maintained.kinds import can_keep, maintainers_of
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
 from drawstring.metadata.metadata_table import about_metadata, building_of, open_metadata_table
-from drawstring.metadata.partitions import BUILDING_KEY, METADATA_FOLDER, PARTITIONS_KEY
+from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import Held
 from drawstring.model.files import join_path
@@ -71,9 +71,10 @@ class MetadataKeeper:
         Raises:
             MetadataTableError: the metadata table is damaged.
         """
+        config = load_config(self.storage)
         with about_metadata(self._own):
-            change = self._change_of(instant, content, held)
-        kept = self._drop_other_partitions(change)
+            change = self._change_of(config, instant, content, held)
+        kept = self._drop_other_partitions(config, change)
         with about_metadata(self._own):
             if instant.action is Action.ROLLBACK:
                 self._roll_back(instant, content)
@@ -241,9 +242,10 @@ class MetadataKeeper:
             if forgotten := forgotten_files(change.metadata, undone.instant):
                 self._writer.commit(instant, content, [forgotten])
 
-    def _change_of(self, instant: Instant, content: bytes, held: Mapping[str, Held]) -> TableChange | None:
+    def _change_of(
+        self, config: TableConfig, instant: Instant, content: bytes, held: Mapping[str, Held]
+    ) -> TableChange | None:
         """Return what an instant changes in the table, None if it changes no files."""
-        config = load_config(self.storage)
         if instant.action in WRITE_ACTIONS:
             commit = decode_commit(content)
             stats = tuple(replace(each, held=held.get(each.path)) for each in commit.stats)
@@ -260,12 +262,13 @@ class MetadataKeeper:
     def _own(self) -> Subfolder:
         return Subfolder(self.storage, METADATA_FOLDER)
 
-    def _drop_other_partitions(self, change: TableChange | None) -> list[str]:
+    def _drop_other_partitions(self, config: TableConfig, change: TableChange | None) -> list[str]:
         """Unregister the partitions that this release cannot keep, and delete them; return the others."""
-        config = load_config(self.storage)
+        building = building_of(config)
+        if not building and config.metadata_partitions == (FILES,):
+            return [FILES]
         facts = change or TableFacts(self.storage, config, self.clock)
         commit = None if change is None else change.commit
-        building = building_of(config)
         states = BuildingPartitions.of(self.storage, facts.store, facts.timeline, building)
         with about_metadata(self._own):
             ready = sorted({*config.metadata_partitions, *states.built})

@@ -254,7 +254,8 @@ class MetadataTableGuard:
         if not self._is_kept:
             return False
         try:
-            self._keeper.add(self._wanted)
+            if self._wanted:
+                self._keeper.add(self._wanted)
             self._keeper.update(instant, content, self._held)
         except MetadataTableError as error:
             self._give_up(error)
