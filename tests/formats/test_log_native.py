@@ -17,6 +17,7 @@ from drawstring.formats.hfile import encode_hfile
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, HeaderKey
 from drawstring.formats.log_native import deletes_schema, encode_footer
+from drawstring.formats.wanted_rows import WantedRows
 from drawstring.model.files import BaseFile, FileStatus, LogFile, NativeLog, is_base_path
 
 ID = "136281f3-c24e-423b-a65a-95dbfbddce1d"
@@ -235,7 +236,7 @@ def test_row_groups_without_the_wanted_keys_are_not_read() -> None:
     file = pa.BufferReader(bytes(whole))
     (block,) = log_blocks(file, named(name))
 
-    found = pa.Table.from_batches(block_rows(file, block, ["v"], pa.array(["0007", "0150"])))
+    found = pa.Table.from_batches(block_rows(file, block, ["v"], WantedRows(pa.array(["0007", "0150"]))))
     assert found.to_pydict() == {"v": [7, 150]}
     with pytest.raises(CorruptTableError):
         list(block_rows(file, block, ["v"]))
