@@ -19,11 +19,10 @@ from drawstring.config.table.config import MergeMode
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
 from drawstring.filegroups.read.large_logs import stream_log_records, streams
 from drawstring.filegroups.read.log_blocks import delete_columns
-from drawstring.filegroups.read.log_records import LogRecords, read_log_records, record_keys
+from drawstring.filegroups.read.log_records import KeyTexts, LogRecords, read_log_records
 from drawstring.filegroups.read.tasks import LogReading, ReadTask, nullable
 from drawstring.formats.base_files import Selection, read_base
 from drawstring.formats.conditions import where_columns
-from drawstring.merge.order import Array
 from drawstring.merge.record_mergers import check_mergeable
 from drawstring.merge.versions import Versions, ordering_fields, ordering_of
 from drawstring.schema.evolve import conform
@@ -155,7 +154,7 @@ def slice_records(task: ReadTask) -> LogRecords:
 
 def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
     """Return the base rows that remain, and the numbers of the log records that lost against them."""
-    rows, numbers = _matches(batch, log, task)
+    rows, numbers = KeyTexts(log.versions.keys, task.config).find(batch)
     if not len(rows):
         return [batch], []
     wins = log.beats(ordering_of(batch, task.config, rows), numbers)
@@ -166,7 +165,7 @@ def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[lis
 
 def _patch(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
     """Return the base rows merged with log records, and the numbers of the log records used up."""
-    rows, numbers = _matches(batch, log, task)
+    rows, numbers = KeyTexts(log.versions.keys, task.config).find(batch)
     count = len(rows)
     if not count:
         return [batch], []
@@ -181,10 +180,3 @@ def _patch(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list
     patched = merged.rows.filter(pa.array(~merged.is_delete)).combine_chunks()
     done = numbers[~(merged.is_delete & newer.is_delete)]
     return [batch.filter(pa.array(keep)), *patched.to_batches()], done
-
-
-def _matches(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[Array, Array]:
-    """Return the base rows that have a log record, and the numbers of those log records."""
-    places = pc.index_in(record_keys(batch, task.config), value_set=log.versions.keys)
-    rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
-    return rows, places.drop_null().to_numpy(zero_copy_only=False)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.config.table.config import TableConfig
-from drawstring.engine.ranges import sorted_order
+from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.read.log_blocks import PlacedBlock
 from drawstring.filegroups.read.log_records import (
     LogPiece,
@@ -36,7 +36,6 @@ from drawstring.filegroups.read.tasks import LogReading, ReadTask
 from drawstring.formats.base_files import is_parquet
 from drawstring.merge.versions import flat
 from drawstring.model.files import FileSlice, NativeLog, file_extension
-from drawstring.schema.meta import RECORD_KEY
 
 WINDOWS_BYTES: Final = 128 << 20
 """Bytes that the windows of all log files of a slice may have together, as far as it can be estimated."""
@@ -126,11 +125,7 @@ def merged_log_records(
 def in_order(parts: Iterator[MergedPart]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of parts sorted by record key."""
     for part in parts:
-        rows = part.rows
-        if rows and not part.is_sorted:
-            table = pa.Table.from_batches(rows)
-            rows = table.take(sorted_order(table, (RECORD_KEY,))).to_batches(max_chunksize=BATCH_ROWS)
-        yield from rows
+        yield from part.rows if part.is_sorted else sorted_by_key(part.rows)
 
 
 def windowed(reading: LogReading, runs: int) -> LogReading:
