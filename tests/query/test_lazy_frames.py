@@ -19,6 +19,7 @@ from drawstring.table import Table
 
 pl = pytest.importorskip("polars")
 duckdb = pytest.importorskip("duckdb")
+datafusion = pytest.importorskip("datafusion")
 
 DAY = date(2024, 1, 1)
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -170,7 +171,6 @@ def test_a_fragment_reads_what_its_scanner_is_asked_for(table: Table) -> None:
 
 
 def test_datafusion_pushes_columns_and_conditions(table: Table, scans: list[tuple[Any, Any]]) -> None:
-    datafusion = pytest.importorskip("datafusion")
     context = datafusion.SessionContext()
     context.register_dataset("rides", table.to_arrow_dataset())
     scans.clear()
