@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drawstring.formats.metadata.clean import encode_clean_plan
+from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.clean import CleanPlan, CleanPolicy
 from drawstring.model.instant import Action
 from drawstring.table import Table
@@ -35,3 +36,17 @@ def test_a_clean_at_the_time_of_a_commit_takes_nothing_of_it_out_of_the_metadata
     assert [row[0] for row in held(table)] == ["a", "b", "c", "d"]
     assert table.timeline.pending() == ()
     assert table.validate().findings == ()
+
+
+def test_a_write_at_the_time_of_a_compaction_of_the_metadata_table_takes_back_none_of_its_files() -> None:
+    """A clock that is behind the table gives the next write the time that the compaction has."""
+    table = create(table_type=COW)
+    table = Table(TableContext(table._context.storage, uses_metadata=True))
+    writer = None
+    while writer is None or not (compacted := writer.store.load().completed_of(Action.COMMIT)):
+        table.upsert(rides(*ROWS))
+        writer = MetadataWriter.of(table._context.storage, table._context.clock, table._context.ids)
+    writer.begin(Action.DELTA_COMMIT, compacted[-1].requested)
+    writer.roll_back(compacted[-1].requested)
+    assert table.validate().findings == ()
+    assert [row[0] for row in held(table)] == ["a", "b"]

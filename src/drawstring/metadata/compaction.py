@@ -140,7 +140,7 @@ def _take_back(writer: MetadataWriter, own: Timeline) -> None:
     for instant in own.pending_of(Action.COMPACTION, Action.CLEAN):
         if isinstance(writer.store.fence(instant), Fence):
             if instant.action is Action.COMPACTION:
-                writer.delete_files(instant.requested)
+                writer.delete_files(instant)
             writer.store.remove_pending(instant)
             writer.store.forget_claim(instant)
 

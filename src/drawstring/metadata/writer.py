@@ -28,8 +28,8 @@ from drawstring.metadata.maintained.protocol import GroupChange
 from drawstring.metadata.partitions import FILES, METADATA_FOLDER
 from drawstring.metadata.stored.rows import remember_log
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
-from drawstring.model.files import FileStatus, LogFile, TaskContext, join_path, parse_data_file
-from drawstring.model.instant import Action, Instant, State
+from drawstring.model.files import BaseFile, FileStatus, LogFile, TaskContext, join_path, parse_data_file
+from drawstring.model.instant import BUILDS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
@@ -175,7 +175,7 @@ class MetadataWriter:
         fence = self.store.fence(known)
         if isinstance(fence, Instant):
             return self._begin(requested, digest)
-        self.delete_files(requested)
+        self.delete_files(known)
         if known.state is State.REQUESTED:
             known = self.store.start(known, is_flushed=False)
         return known, fence
@@ -195,7 +195,7 @@ class MetadataWriter:
                 self._complete_rollback(pending, requested, ())
             return
         _log.info("Rolling back %s in the metadata table.", requested)
-        paths = self._files_of(requested)
+        paths = self._files_of(known)
         rollback = pending or self._request_rollback(timeline, known, by, paths)
         self.discard(known)
         if not rollback.is_completed:
@@ -235,23 +235,30 @@ class MetadataWriter:
         """
         if not instant.is_completed and isinstance(completed := self.store.fence(instant), Instant):
             instant = completed
-        self.delete_files(instant.requested)
+        self.delete_files(instant)
         if instant.is_completed:
             self.storage.delete([self.store.path(instant)])
         self.store.remove_pending(Instant(instant.requested, Action.DELTA_COMMIT, State.INFLIGHT))
         self.store.forget_claim(Instant(instant.requested, Action.DELTA_COMMIT, State.INFLIGHT))
 
-    def delete_files(self, requested: str) -> None:
-        """Delete the data files of the metadata table that are named after an instant."""
-        paths = self._files_of(requested)
+    def delete_files(self, instant: Instant) -> None:
+        """Delete the data files of the metadata table that an instant wrote."""
+        paths = self._files_of(instant)
         self.storage.delete(paths)
         self.storage.sync({path.rpartition("/")[0] for path in paths})
 
-    def _files_of(self, requested: str) -> tuple[str, ...]:
-        """Return the data files of the metadata table that are named after an instant."""
+    def _files_of(self, instant: Instant) -> tuple[str, ...]:
+        """Return the data files of the metadata table that an instant wrote."""
+        is_build, is_compaction = instant.requested.startswith(BUILDS), instant.action is Action.COMPACTION
         folders = self.storage.list_folders("")
         files = (parse_data_file(status) for each in folders for status in self.storage.list_files(each))
-        return tuple(file.status.path for file in files if file is not None and file.instant == requested)
+        return tuple(
+            file.status.path
+            for file in files
+            if file is not None
+            and file.instant == instant.requested
+            and (is_build or isinstance(file, BaseFile) == is_compaction)
+        )
 
     @property
     def root(self) -> str:
