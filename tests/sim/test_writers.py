@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.sim.seeds import FIRST, SEEDS
-from tests.support.simulation.writers.plans import KINDS, Kind, Plan
+from tests.support.simulation.writers.plans import KINDS, LINGERING_AT, MORE_KINDS, Kind, Plan, drawn
 from tests.support.simulation.writers.simulation import simulate
 
 OPERATIONS = 8
@@ -82,6 +82,13 @@ def test_a_write_that_runs_for_the_last_time_goes_first(kind: Kind, seed: int, h
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("lingers_at", ["put_if_match .hoodie/.locks/2", "list_files .hoodie/.heartbeat"])
+@pytest.mark.parametrize("lingers_at", LINGERING_AT)
 def test_writers_that_stand_still_where_it_matters_do_no_harm(kind: Kind, seed: int, lingers_at: str) -> None:
     assert simulate(Plan(kind, seed, OPERATIONS, lingers_at=lingers_at)).commits > 0
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", (*KINDS, *MORE_KINDS), ids=str)
+def test_any_kind_of_table_in_any_company(kind: Kind, seed: int) -> None:
+    """The seed draws who takes part, whether anything fails, and whether there is a metadata table."""
+    assert simulate(drawn(kind, seed, OPERATIONS)).commits > 0

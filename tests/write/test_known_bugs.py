@@ -11,18 +11,30 @@ from typing import Any
 import pytest
 
 from tests.support.simulation.writers.known_bugs import BUGS
-from tests.support.simulation.writers.plans import KINDS, Kind, Plan
+from tests.support.simulation.writers.plans import KINDS, MORE_KINDS, Kind, Plan
 from tests.support.simulation.writers.simulation import simulate
 
 COW9, MOR9, MOR6, MOR9_BUCKETS, COW6_BUCKETS = KINDS
+NAMED = {str(kind): kind for kind in MORE_KINDS}
 SEEDS_MAX = 100
 """Of so many seeds one has to notice a bug."""
 
 LINGERS = {"stalled_writers_commit": "put_if_match .hoodie/.locks/2"}
 """The calls before which processes often stand still, for bugs that hardly anything else shows."""
 
-OPERATIONS = {"stalled_writers_commit": 15}
-"""How many operations each actor does, for a bug that shows in one of fifty short simulations only."""
+OPERATIONS = {
+    "stalled_writers_commit": 15,  # it shows in one of fifty short simulations only
+    "logs_by_instant": 4,
+    "overtaken_unchecked": 4,
+    "buckets_unchecked": 4,
+    "clusterings_go_first": 4,
+    "last_gives_way": 4,
+    "global_keys_unchecked": 4,
+    "moves_leave_rows": 4,
+    "cleans_unlisted": 4,
+    "moves_unindexed": 2,
+}
+"""How many operations each actor does, where it is not five."""
 
 FOLLOWED, RESTORED = {"follows": True}, {"restores": True}
 WORLDS: dict[str, dict[str, Any]] = {
@@ -32,6 +44,8 @@ WORLDS: dict[str, dict[str, Any]] = {
     "savepoints_ignored": RESTORED,
     "restored_beside_writers": RESTORED,
     "restores_forgotten": RESTORED,
+    "last_gives_way": {"retries": ("1",)},
+    "cleans_unlisted": {"by_metadata": True},
 }
 """Who takes part besides, for bugs that nobody else meets."""
 
@@ -47,12 +61,21 @@ FOUND: dict[str, tuple[Kind, int, bool]] = {
     "no_lock_at_commit": (COW9, 0, True),
     "dead_writers_stay": (COW9, 0, True),
     "reservations_ignored": (COW9, 0, False),
-    "retries_unchecked": (COW9, 0, False),
+    "retries_unchecked": (COW9, 1, False),
     "followed_by_request": (COW9, 3, False),
     "holds_ignored": (COW9, 0, False),
     "savepoints_ignored": (COW9, 0, False),
     "restored_beside_writers": (MOR9, 1, False),
     "restores_forgotten": (MOR9, 3, True),
+    "logs_by_instant": (NAMED["mor9-nonblocking-ordered"], 0, False),
+    "overtaken_unchecked": (NAMED["mor9-nonblocking"], 0, False),
+    "buckets_unchecked": (MOR9_BUCKETS, 1, True),
+    "clusterings_go_first": (NAMED["cow9-preferring"], 4, False),
+    "last_gives_way": (NAMED["cow9-early"], 6, False),
+    "global_keys_unchecked": (NAMED["cow9-global-simple"], 16, False),
+    "moves_leave_rows": (NAMED["cow9-global-simple"], 0, False),
+    "cleans_unlisted": (COW9, 0, False),
+    "moves_unindexed": (NAMED["cow9-record-index"], 0, False),
 }
 """The kind of table, the first seed, and whether there are faults."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from drawstring.base.errors import ConflictError, LostRaceError, UnavailableError
 from tests.support.simulation.writers.history import COLUMNS, Operation, rows_of
-from tests.support.simulation.writers.operations import OPTIMISTIC, RETENTION, RETRIES, Operations
+from tests.support.simulation.writers.operations import RETRIES, Operations, options_of
 from tests.support.simulation.writers.scheduler import Crash, Process
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Actor:
         operation = self._drawn.service(plans=plans) if is_service else self._drawn.write()
         simulation, before = self._simulation, self._process.disturbances
         retries = self._retries()
-        options = {**OPTIMISTIC, **RETENTION, RETRIES: retries}
+        options = {**options_of(simulation.plan.kind), RETRIES: retries}
         simulation.begin(self._process, operation)
         try:
             result = operation.act(simulation.opened(self._process), options)
@@ -101,7 +101,7 @@ class Actor:
         simulation = self._simulation
         began = simulation.history.now
         try:
-            found = rows_of(simulation.opened(self._process).scan(COLUMNS).to_arrow())
+            found = rows_of(simulation.opened(self._process).scan(COLUMNS).to_arrow(), simulation.plan.kind)
         except UnavailableError:
             return
         simulation.history.judge_reading(found, began)

@@ -23,6 +23,7 @@ from drawstring.model.instant import Action, Instant, State, time_of
 from drawstring.model.savepoint import RestorePlan
 from drawstring.table import Table
 from drawstring.timeline.instants import parse_instant
+from tests.support.simulation.writers.plans import Kind
 
 COLUMNS = ["id", "city", "value"]
 Rows = dict[tuple[str, str], int]
@@ -48,7 +49,8 @@ class Operation:
         outcome: `done`, or the name of the error.
         error: the error.
         was_disturbed: whether a fault met its process meanwhile.
-        missed: keys that may stay although the operation deletes them, if it looked before they were there.
+        missed: names of rows that may stay although the operation deletes them, if it looked before they
+            were there.
     """
 
     name: str
@@ -60,7 +62,7 @@ class Operation:
     outcome: str = ""
     error: BaseException | None = None
     was_disturbed: bool = False
-    missed: frozenset[tuple[str, str]] = frozenset()
+    missed: frozenset[Any] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,12 @@ class History:
 
     Args:
         table: returns the table for a look at one moment.
+        kind: of the table.
     """
 
-    def __init__(self, table: Callable[[], Table]) -> None:
+    def __init__(self, table: Callable[[], Table], kind: Kind) -> None:
         self._table = table
+        self._kind = kind
         config = table().config
         self._folder, self._layout = config.timeline_folder, config.layout
         self._owners: dict[tuple[str, Action], Operation] = {}
@@ -104,7 +108,7 @@ class History:
 
     def look(self, as_of: str | None = None) -> Rows:
         """Return the rows that the table holds, or held at a savepoint."""
-        return rows_of(self._table().scan(COLUMNS, as_of=as_of).to_arrow())
+        return rows_of(self._table().scan(COLUMNS, as_of=as_of).to_arrow(), self._kind)
 
     def rows_at(self, time: str) -> Rows:
         """Return the rows after the operations that completed up to a time."""
@@ -186,8 +190,13 @@ class History:
             self.check(f"after the service {requested}")
             return
         owner = self._owners[_owned(instant)]
-        held, before = self.look(), self.states[owner.began :]
-        late = {at for at in owner.missed & held.keys() if any(at not in rows for rows in before)}
+        name_of = self._kind.name_of
+        before = [set(map(name_of, rows)) for rows in self.states[owner.began :]]
+        late = {
+            at
+            for at in self.look()
+            if name_of(at) in owner.missed and any(name_of(at) not in names for names in before)
+        }
 
         def change(rows: Rows) -> Rows:
             return owner.apply(rows) | {at: value for at, value in rows.items() if at in late}
@@ -236,11 +245,11 @@ def _owned(instant: Instant) -> tuple[str, Action]:
     return instant.requested, instant.action.completed_action
 
 
-def rows_of(found: pa.Table) -> Rows:
+def rows_of(found: pa.Table, kind: Kind) -> Rows:
     """Return rows by key; a key that comes twice is an error."""
     rows = found.to_pylist()
     by_key = {(row["city"], row["id"]): row["value"] for row in rows}
-    assert len(by_key) == len(rows), f"a key comes twice: {sorted(map(str, rows))}"
+    assert len(set(map(kind.name_of, by_key))) == len(rows), f"a key comes twice: {sorted(map(str, rows))}"
     return by_key
 
 

@@ -12,12 +12,22 @@ What the simulation has to notice of them, each at a seed that passes without it
     plans_unchecked          a clustering loses rows that were written between its plan and its commit
     no_lock_at_commit        two writers check for conflicts at once, and both commit
     dead_writers_stay        pending writes of dead processes are never rolled back
+    reservations_ignored     the last attempt of a write loses against writers that it should go before
     retries_unchecked        a write that runs again after a conflict loses rows of other writers
     followed_by_request      a follower goes by requested times, and misses a write that completes late
     holds_ignored            a clean deletes, or an archiver moves, what a follower has not read yet
     savepoints_ignored       a clean deletes files of a savepoint
     restored_beside_writers  a restore takes back the pending writes of live processes
     restores_forgotten       nobody finishes the restore of a dead process
+    logs_by_instant          a log file that completes after a compaction was planned belongs to the old slice
+    overtaken_unchecked      a log file that completes last loses against one that was requested later
+    buckets_unchecked        two writers begin a file group each for one new bucket
+    clusterings_go_first     a clustering that is to give way to writers loses their rows
+    last_gives_way           the last attempt of a write still gives way to writers that began before it
+    global_keys_unchecked    two writers put one key into two partitions
+    moves_leave_rows         a row that moves to another partition also stays in the old one
+    cleans_unlisted          the metadata table names files that a clean has deleted
+    moves_unindexed          the record index keeps the old location of a key that moved
 """
 
 from __future__ import annotations
@@ -28,11 +38,20 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from drawstring.base.errors import LostRaceError
+from drawstring.filegroups.view import slicing
+from drawstring.filegroups.write.changes import MOVED_AWAY
+from drawstring.index.global_.global_index import PairTagger
+from drawstring.metadata.keeping import MetadataKeeper
+from drawstring.metadata.maintained import record_index
 from drawstring.model.commit import CommitMetadata
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Action, Instant
 from drawstring.query.incremental import batch_ends, commit_ranges, follow, positions
 from drawstring.services.cleaning import run as clean
+from drawstring.services.clustering import attempt as clustering
 from drawstring.services.savepoints import restore
 from drawstring.timeline.claims import Claims
 from drawstring.timeline.timeline import Timeline
@@ -44,10 +63,16 @@ from drawstring.txn.reach import NO_ROWS
 from drawstring.txn.rollback import dead_writes
 from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
 from drawstring.write import attempts, run
+from drawstring.write.attempts import Turn
 from tests.support.simulation.writers import history
 
 Bug = Callable[[], AbstractContextManager[Any]]
 _clash_with_completed = write_conflicts._clash_with_completed
+_may_insert_same_key = write_conflicts._may_insert_same_key
+_moved = PairTagger._moved
+_lookup = run._Write._lookup
+_change_of = MetadataKeeper._change_of
+_group_change = record_index._group_change
 
 
 def _unchecked(*arguments: object) -> None:
@@ -91,12 +116,12 @@ def _released_for_good(lock: HeldLock) -> Iterator[None]:
     lock._lock = _Unlocked()
 
 
-def _attempted(context: object, options: object, attempt: Callable[[bool], Any]) -> Any:
+def _attempted(context: object, options: object, attempt: Callable[[Turn], Any]) -> Any:
     try:
-        return attempt(False)
+        return attempt(Turn.BESIDE)
     except LostRaceError:
         with patch.object(attempts, "refuse_conflicts", _unchecked):
-            return attempt(False)
+            return attempt(Turn.BESIDE)
 
 
 def _all_dead(storage: object, clock: object, pending: Sequence[Instant], failed: object) -> list[Instant]:
@@ -124,6 +149,34 @@ def _by_requested_times() -> Iterator[None]:
         yield
 
 
+def _keys_of_partitions(own: OwnChanges, *others: Any) -> bool:
+    return _may_insert_same_key(replace(own, is_global=False), *others)
+
+
+def _left_behind(tagger: PairTagger, *arguments: Any) -> pa.RecordBatch:
+    """Tag rows without those that delete the old version of a row that moves."""
+    tagged = _moved(tagger, *arguments)
+    return tagged.filter(pc.invert(tagged.column(MOVED_AWAY)))
+
+
+def _always_gives_way(write: Any, facts: Any, plan: Any, turn: Turn) -> Any:
+    return _lookup(write, facts, plan, Turn.BESIDE)
+
+
+def _change_without_cleans(keeper: MetadataKeeper, config: Any, instant: Instant, *others: Any) -> Any:
+    return None if instant.action is Action.CLEAN else _change_of(keeper, config, instant, *others)
+
+
+def _without_moves(file_id: str, rows: pa.Table) -> Any:
+    """Index the keys that came or went, but not those that did both."""
+    keys, went = rows.column(record_index.KEY), rows.column(record_index.IS_REMOVED)
+    both = [
+        pc.is_in(keys, value_set=rows.filter(each).column(record_index.KEY).combine_chunks())
+        for each in (went, pc.invert(went))
+    ]
+    return _group_change(file_id, rows.filter(pc.invert(pc.and_(*both))))
+
+
 BUGS: dict[str, Bug] = {
     "candidates_by_time": lambda: patch.object(attempts, "refuse_conflicts", _candidates_by_time),
     "no_check": lambda: patch.object(attempts, "refuse_conflicts", _unchecked),
@@ -146,4 +199,17 @@ BUGS: dict[str, Bug] = {
     "savepoints_ignored": lambda: patch.object(clean, "savepoints", lambda *arguments: {}),
     "restored_beside_writers": lambda: patch.object(restore, "refuse_live_work", _none),
     "restores_forgotten": lambda: patch.object(transaction, "finish_restores", lambda *arguments: []),
+    "logs_by_instant": lambda: patch.object(slicing, "_completion_of", lambda log, *others: log.instant),
+    "overtaken_unchecked": lambda: patch.object(
+        write_conflicts, "_clash_with_completed", _without(by_commit_time=False)
+    ),
+    "buckets_unchecked": lambda: patch.object(write_conflicts, "_new_buckets", lambda metadata: {}),
+    "clusterings_go_first": lambda: patch.object(clustering, "in_the_way", lambda *arguments: ""),
+    "last_gives_way": lambda: patch.object(run._Write, "_lookup", _always_gives_way),
+    "global_keys_unchecked": lambda: patch.object(
+        write_conflicts, "_may_insert_same_key", _keys_of_partitions
+    ),
+    "moves_leave_rows": lambda: patch.object(PairTagger, "_moved", _left_behind),
+    "cleans_unlisted": lambda: patch.object(MetadataKeeper, "_change_of", _change_without_cleans),
+    "moves_unindexed": lambda: patch.object(record_index, "_group_change", _without_moves),
 }

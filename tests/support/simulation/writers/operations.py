@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +14,8 @@ from drawstring.base.errors import InvalidError
 from drawstring.table import Table
 from tests.support.simulation.writers import restores
 from tests.support.simulation.writers.history import Operation, Rows
+from tests.support.simulation.writers.plans import At, Kind, Plan
+from tests.support.simulation.writers.sequential import deleted, merged, upserted
 
 SCHEMA = pa.schema(
     [
@@ -32,9 +34,15 @@ RETENTION = {
 INDEX = "column_stats"
 CITIES = ("bern", "oslo", "rome")
 KEYS = 9
-NEW_GROUPS = {"hoodie.parquet.small.file.limit": "0"}
+NOT_THERE = (1, 3)
+"""Some of the keys that a new table does not have yet."""
 
-At = tuple[str, str]
+NEW_GROUPS = {"hoodie.parquet.small.file.limit": "0"}
+LATE = 1000
+"""Values of ordered tables are drawn from so many ranges, so that many writes come too late."""
+
+RANGE = 100_000
+LAST_VALUE = 1_000_000_000
 
 
 def place(key: int) -> At:
@@ -54,28 +62,28 @@ class Operations:
 
     Attributes:
         draw: where they are drawn from.
-        is_mor: whether the table has log files to compact.
-        is_hashed: whether keys say which file group they are in.
+        plan: says which there are.
         number: of the last operation; its rows carry it.
-        merges: whether writers also merge, and upsert into new file groups.
-        restores: whether the services also make savepoints, and restore the table.
-        indexes: whether the services also build statistics of columns, and drop them.
         due: the service that runs what was planned last.
+        inserted: the inserts so far with their rows, except rows that a delete was drawn for.
     """
 
     draw: random.Random
-    is_mor: bool
-    is_hashed: bool
+    plan: Plan
     number: int
-    merges: bool = False
-    restores: bool = False
-    indexes: bool = False
     due: str = ""
+    inserted: list[tuple[Operation, Rows]] = field(default_factory=list)
+
+    @property
+    def kind(self) -> Kind:
+        return self.plan.kind
 
     def write(self) -> Operation:
         """Return the next operation of a writer."""
         self.number += 1
-        writes = _WRITES | (_MERGES if self.merges else {})
+        writes = _WRITES | (_MERGES if self.plan.merges else {})
+        if self.kind.is_ordered:  # a late row after a delete wins or not, as compactions go
+            writes = {name: each for name, each in writes.items() if name != "delete_where"}
         chosen = self.draw.choices(list(writes), weights=[weight for _, weight in writes.values()])[0]
         return writes[chosen][0](self)
 
@@ -86,10 +94,10 @@ class Operations:
             plans: whether it may plan what keeps writers away.
         """
         names = ["clean", "clean", "archive"]
-        names += ["compact", "compact", "schedule_compaction"] if self.is_mor else []
-        names += [] if self.is_hashed or not plans else ["cluster", "cluster", "schedule_clustering"]
-        names += list(restores.WEIGHTED) if self.restores and plans else []
-        names += ["schedule_index", "schedule_index", "drop_index"] if self.indexes else []
+        names += ["compact", "compact", "schedule_compaction"] if self.kind.is_mor else []
+        names += [] if self.kind.is_hashed or not plans else ["cluster", "cluster", "schedule_clustering"]
+        names += list(restores.WEIGHTED) if self.plan.restores and plans else []
+        names += ["schedule_index", "schedule_index", "drop_index"] if self.plan.indexes else []
         name = self.due or self.draw.choice(names)
         self.due = _DUE.get(name, "")
         return restores.OPERATIONS[name](self.draw) if name in restores.OPERATIONS else service(name)
@@ -97,34 +105,38 @@ class Operations:
     def upsert(self) -> Operation:
         """Write keys, with merges half of the time the new ones among them into new file groups."""
         new = self._values()
-        more = NEW_GROUPS if self.merges and self.draw.random() < 0.5 else {}
+        more = NEW_GROUPS if self.plan.merges and self.draw.random() < 0.5 else {}
 
         def act(table: Table, options: dict[str, str]) -> Any:
             return table.upsert(batch(new), options={**options, **more})
 
-        return Operation(f"upsert {new}", act, lambda rows: rows | new)
+        return Operation(f"upsert {new}", act, lambda rows: upserted(self.kind, rows, new))
 
     def insert(self) -> Operation:
         """Insert keys that nobody else has, half of the time into new file groups."""
-        first = 1000 + 10 * self.number
-        new = {place(key): key for key in range(first, first + self.draw.randint(1, 2))}
+        new = self._new_values()
         more = NEW_GROUPS if self.draw.random() < 0.5 else {}
 
         def act(table: Table, options: dict[str, str]) -> Any:
             return table.insert(batch(new), options={**options, **more})
 
-        return Operation(f"insert {new}", act, lambda rows: rows | new)
+        inserted = Operation(f"insert {new}", act, lambda rows: rows | new)
+        self.inserted.append((inserted, new))
+        return inserted
 
     def delete(self) -> Operation:
-        gone = self._values()
+        """Delete keys; in ordered tables those of an insert, so that no late row comes after it."""
+        gone = self._values() if not self.kind.is_ordered else self._inserted()
+        if not gone:
+            return self.insert()
 
         def act(table: Table, options: dict[str, str]) -> Any:
             return table.delete(batch(gone), options=options)
 
-        def apply(rows: Rows) -> Rows:
-            return {at: value for at, value in rows.items() if at not in gone}
-
-        return Operation(f"delete {sorted(gone)}", act, apply, missed=frozenset(gone))
+        missed = frozenset(map(self.kind.name_of, gone))
+        return Operation(
+            f"delete {sorted(gone)}", act, lambda rows: deleted(self.kind, rows, gone), missed=missed
+        )
 
     def update(self) -> Operation:
         """Add 1 to some rows: those of a city, or all."""
@@ -149,8 +161,7 @@ class Operations:
             return (merge.when_not_matched_insert_all() if inserts else merge).execute()
 
         def apply(rows: Rows) -> Rows:
-            sums = {at: rows[at] + value for at, value in more.items() if at in rows}
-            return rows | (more if inserts else {}) | sums
+            return merged(self.kind, rows, more, inserts=inserts)
 
         return Operation(f"merge {more}{' with inserts' if inserts else ''}", act, apply)
 
@@ -166,7 +177,8 @@ class Operations:
         return Operation("delete where value is odd", act, apply)
 
     def overwrite(self) -> Operation:
-        new = self._values()
+        """Replace partitions; where a key is in the table once, by keys that nobody else has."""
+        new = self._new_values() if self.kind.is_global else self._values()
         cities = {city for city, _ in new}
 
         def act(table: Table, options: dict[str, str]) -> Any:
@@ -193,7 +205,30 @@ class Operations:
         keys = self.draw.sample(range(KEYS), self.draw.randint(1, 3))
         if self.draw.random() < 0.5:
             keys = keys[:1]
-        return {place(key): 100 * self.number + key for key in sorted(keys)}
+        if self.kind.is_global and self.draw.random() < 0.5:  # keys that two writers may bring to two places
+            keys = [self.draw.choice(NOT_THERE)]
+        return {self._place(key): self._value(key) for key in sorted(keys)}
+
+    def _new_values(self) -> Rows:
+        first = 1000 + 10 * self.number
+        return {place(key): key for key in range(first, first + self.draw.randint(1, 2))}
+
+    def _inserted(self) -> Rows:
+        """Take the rows of an insert that is done."""
+        done = [each for each in self.inserted if each[0].outcome == "done"]
+        if not done:
+            return {}
+        chosen = self.draw.choice(done)
+        self.inserted.remove(chosen)
+        return dict.fromkeys(chosen[1], LAST_VALUE)
+
+    def _place(self, key: int) -> At:
+        """Return where a key is written: where a key is in the table once, often to another partition."""
+        return (self.draw.choice(CITIES), f"k{key}") if self.kind.is_global else place(key)
+
+    def _value(self, key: int) -> int:
+        late = RANGE * self.draw.randrange(LATE) if self.kind.is_ordered else 0
+        return late + 100 * self.number + key
 
 
 _WRITES: dict[str, tuple[Callable[[Operations], Operation], int]] = {
@@ -213,6 +248,11 @@ _DUE = {
     "schedule_clustering": "cluster",
     "schedule_index": "run_indexing",
 }
+
+
+def options_of(kind: Kind) -> dict[str, str]:
+    """Return the options of all writes and services of a table."""
+    return {**OPTIMISTIC, **RETENTION, **dict(kind.options)}
 
 
 def service(name: str) -> Operation:

@@ -4,32 +4,119 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.support.simulation.writers.storage import Weather
 from tests.support.tables import BUCKETS, COW, MOR
 
+At = tuple[str, str]
+"""Partition and key of a row."""
+
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of table that optimistic concurrency control supports."""
+    """A kind of table, and how its writers share it.
+
+    Attributes:
+        table_type: of the table.
+        version: of the table.
+        name: tells it from others of the type and version.
+        properties: of the table.
+        options: of every write and service.
+        is_ordered: whether the greatest value of a key wins, rather than the last write.
+    """
 
     table_type: str
     version: int
+    name: str = ""
     properties: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    is_ordered: bool = False
 
     def __str__(self) -> str:
         short = "cow" if self.table_type == COW else "mor"
-        return f"{short}{self.version}{'-buckets' if self.properties else ''}"
+        return f"{short}{self.version}{'-' * bool(self.name)}{self.name}"
+
+    @property
+    def index(self) -> str:
+        return dict(self.properties).get("hoodie.index.type", "")
+
+    @property
+    def is_mor(self) -> bool:
+        """Whether the table has log files to compact."""
+        return self.table_type == MOR
+
+    @property
+    def is_hashed(self) -> bool:
+        """Whether keys say which file group they are in."""
+        return self.index == "BUCKET"
+
+    @property
+    def is_global(self) -> bool:
+        """Whether a key is in the table once, rather than once in each partition."""
+        return self.index.startswith("GLOBAL") or self.has_record_index
+
+    @property
+    def has_record_index(self) -> bool:
+        return self.index == "RECORD_INDEX"
+
+    @property
+    def can_have_metadata(self) -> bool:
+        """Whether a metadata table can be built."""
+        return self.version > 6
+
+    def name_of(self, at: At) -> Any:
+        """Return what tells a row from all others."""
+        return at[1] if self.is_global else at
 
 
 _BUCKETS = tuple(BUCKETS.items())
+_LSM = (("hoodie.table.storage.layout", "lsm_tree"),)
+_NON_BLOCKING = (("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL"),)
+_PREFERRING = (("hoodie.write.lock.conflict.resolution.strategy", "PreferWriterConflictResolutionStrategy"),)
+_EARLY = (("hoodie.write.concurrency.early.conflict.detection.enable", "true"),)
+_MOVES = (("hoodie.record.index.update.partition.path", "true"),)
+
+
+def _indexed(index: str) -> tuple[tuple[str, str], ...]:
+    return (("hoodie.index.type", index),)
+
+
 KINDS = [
     Kind(COW, 9),
     Kind(MOR, 9),
     Kind(MOR, 6),
-    Kind(MOR, 9, _BUCKETS),
-    Kind(COW, 6, _BUCKETS),
+    Kind(MOR, 9, "buckets", _BUCKETS),
+    Kind(COW, 6, "buckets", _BUCKETS),
 ]
+NON_BLOCKING = [
+    Kind(MOR, 9, "nonblocking", _BUCKETS, _NON_BLOCKING),
+    Kind(MOR, 9, "nonblocking-ordered", _BUCKETS, _NON_BLOCKING, is_ordered=True),
+    Kind(MOR, 8, "nonblocking-ordered", _BUCKETS, _NON_BLOCKING, is_ordered=True),
+    Kind(MOR, 10, "nonblocking-lsm", _BUCKETS + _LSM, _NON_BLOCKING),
+]
+STRATEGIES = [
+    Kind(COW, 9, "preferring", options=_PREFERRING),
+    Kind(MOR, 9, "preferring", options=_PREFERRING),
+    Kind(COW, 6, "preferring", options=_PREFERRING),
+    Kind(COW, 9, "early", options=_EARLY),
+    Kind(MOR, 9, "early", options=_EARLY),
+]
+GLOBAL = [
+    Kind(COW, 9, "global-simple", _indexed("GLOBAL_SIMPLE")),
+    Kind(MOR, 9, "global-bloom", _indexed("GLOBAL_BLOOM")),
+    Kind(MOR, 6, "global-simple", _indexed("GLOBAL_SIMPLE")),
+    Kind(COW, 9, "record-index", _indexed("RECORD_INDEX"), _MOVES),
+    Kind(MOR, 9, "record-index", _indexed("RECORD_INDEX"), _MOVES),
+]
+LAYOUTS = [
+    Kind(MOR, 8),
+    Kind(MOR, 9, "buckets-ordered", _BUCKETS, is_ordered=True),
+    Kind(MOR, 10),
+    Kind(MOR, 10, "lsm", _LSM),
+]
+MORE_KINDS = [*NON_BLOCKING, *STRATEGIES, *GLOBAL, *LAYOUTS]
+"""Kinds with rules of their own: other modes and strategies, keys of the whole table, other files."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +148,35 @@ class Plan:
     by_metadata: bool = False
     retries: tuple[str, ...] = ("0", "3", "3")
     indexes: bool = False
+
+    @property
+    def uses_metadata(self) -> bool:
+        """Whether the table has a metadata table."""
+        return self.by_metadata or self.kind.has_record_index
+
+
+LINGERING_AT = ("put_if_match .hoodie/.locks/2", "list_files .hoodie/.heartbeat")
+"""Calls before which it matters most when a process stands still."""
+
+_COMPANIES: tuple[dict[str, Any], ...] = (
+    {},
+    {"merges": True},
+    {"follows": True},
+    {"restores": True},
+    {"merges": True, "retries": ("1",)},
+    *({"lingers_at": each} for each in LINGERING_AT),
+    {"by_metadata": True},
+    {"by_metadata": True, "merges": True, "follows": True},
+    {"by_metadata": True, "restores": True},
+    {"by_metadata": True, "indexes": True},
+)
+
+
+def drawn(kind: Kind, seed: int, operations: int) -> Plan:
+    """Return a plan for a kind whose seed also draws who takes part, and whether anything fails."""
+    draw = random.Random(f"{kind} {seed}")
+    possible = [each for each in _COMPANIES if kind.can_have_metadata or "by_metadata" not in each]
+    return Plan(kind, seed, operations, has_faults=draw.random() < 0.75, **draw.choice(possible))
 
 
 @dataclass

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,17 +31,17 @@ from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import built, kept
 from tests.support.metadata_tables import listed
+from tests.support.record_indexes import indexed_places, places
 from tests.support.simulation.writers.actors import Actor
 from tests.support.simulation.writers.follower import Follower
 from tests.support.simulation.writers.history import History, Operation
 from tests.support.simulation.writers.operations import (
     INDEX,
     KEYS,
-    OPTIMISTIC,
-    RETENTION,
     SCHEMA,
     Operations,
     batch,
+    options_of,
     place,
     service,
 )
@@ -48,7 +49,7 @@ from tests.support.simulation.writers.plans import Plan, Report, weather_of
 from tests.support.simulation.writers.scheduler import Crash, Process, Scheduler, SimulatedClock
 from tests.support.simulation.writers.storage import SharedStorage, Trace, Weather
 from tests.support.storages import data_files
-from tests.support.tables import MOR, new_address
+from tests.support.tables import new_address
 
 HOUR_MS = 3_600_000
 WRITERS = 3
@@ -81,7 +82,7 @@ class Simulation:
         self._beats: dict[str, tuple[Process, int]] = {}
         self._storage = MemoryStorage(new_address(), SimulatedClock(self.scheduler))
         self._create()
-        self.history = History(self.looked_at)
+        self.history = History(self.looked_at, plan.kind)
         self.follower = Follower(self.history, plan.seed)
 
     def run(self) -> Report:
@@ -113,7 +114,7 @@ class Simulation:
         return self._table(self._storage, SimulatedClock(self.scheduler), SystemIds())
 
     def _table(self, storage: Storage, clock: Clock, ids: Ids) -> Table:
-        uses_metadata = self.plan.by_metadata
+        uses_metadata = self.plan.uses_metadata
         return Table(TableContext(storage, LocalEngine(threads=1), clock, ids, uses_metadata))
 
     def _create(self) -> None:
@@ -125,13 +126,14 @@ class Simulation:
             table_type=kind.table_type,
             record_key="id",
             partition_by="city",
+            ordering="value" if kind.is_ordered else (),
             version=kind.version,
             properties=dict(kind.properties),
         )
         table = Table(replace(self.looked_at()._context, ids=SeededIds(self.plan.seed)))
         for keys in (range(0, KEYS, 2), range(0, KEYS, 4)):
             self.scheduler.now_ms += 1000
-            table.upsert(batch({place(key): key for key in keys}))
+            table.upsert(batch({place(key): key for key in keys}), options=dict(kind.options))
 
     def _validate(self, where: str) -> None:
         findings = self.looked_at().validate().findings
@@ -149,15 +151,7 @@ class Simulation:
         for number, name in enumerate(names):
             process = self._process(name)
             draw = random.Random(f"{self.plan.seed} {name} {is_last}")
-            drawn = Operations(
-                draw,
-                is_mor=self.plan.kind.table_type == MOR,
-                is_hashed=bool(self.plan.kind.properties),
-                number=100 * (1 + number + WRITERS * is_last),
-                merges=self.plan.merges,
-                restores=self.plan.restores,
-                indexes=self.plan.indexes,
-            )
+            drawn = Operations(draw, self.plan, number=100 * (1 + number + WRITERS * is_last))
             actor = Actor(self, process, drawn, draw, is_last=is_last)
             self.scheduler.spawn(process, lambda actor=actor: actor.live(operations))  # type: ignore[misc]
         self.scheduler.run()
@@ -212,7 +206,11 @@ class Simulation:
         if folder == HEARTBEAT_FOLDER and data != FOR_HUDI:
             is_late = now_ms - self._beats.get(name, (process, now_ms))[1] >= ALIVE_MS
             self._beats[name] = (process, 0 if is_late else now_ms)
-        time = name.partition("_")[0]
+        time = re.split("[._]", name)[0]
+        if (
+            name.endswith(".requested") and time in self._beats
+        ):  # of those that chose one time, this one has it
+            self._beats[time] = (process, self._beats[time][1])
         writer, beat_ms = self._beats.get(time, (process, 0))
         if not name.endswith(".rolledback") or writer.is_dead:
             return
@@ -234,7 +232,7 @@ class Simulation:
     def _finish_plans(self) -> None:
         """Run the plans that are pending: writers are refused where a clustering waits."""
         kind = self.plan.kind
-        names = (["compact"] if kind.table_type == MOR else []) + ([] if kind.properties else ["cluster"])
+        names = (["compact"] if kind.is_mor else []) + ([] if kind.is_hashed else ["cluster"])
         self._alone(names)
         self.history.check("after the pending plans")
 
@@ -244,7 +242,7 @@ class Simulation:
 
         def run() -> None:
             for name in names:
-                service(name).act(self.opened(process), {**OPTIMISTIC, **RETENTION})
+                service(name).act(self.opened(process), options_of(self.plan.kind))
 
         self.scheduler.spawn(process, run)
         self.scheduler.run()
@@ -258,8 +256,11 @@ class Simulation:
         assert pending == (), f"{pending} are pending after a clean"
         self.history.check("after a last clean")
         self._validate("after a last clean")
-        if self.plan.by_metadata:
+        if self.plan.uses_metadata:
             self._compare_lists()
+        if self.plan.kind.has_record_index:
+            found, held = indexed_places(self.looked_at()), places(self.looked_at())
+            assert found == held, f"indexed only: {found - held}, held only: {held - found}"
         if self.plan.indexes:
             self._compare_statistics()
         if self.plan.follows:
