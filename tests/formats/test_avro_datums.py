@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.formats.avro import blocks as avro_blocks
+from drawstring.formats.avro import encode as avro_encode
 from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_inline import BlockType
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
@@ -175,6 +176,9 @@ def test_every_type_is_read_and_written_as_fastavro_does(rows: list[Any]) -> Non
     batch.validate(full=True)
     assert batch.schema == EVERY_TYPE
     assert encode_datums(batch, EVERY_JSON) == content
+    with pytest.MonkeyPatch.context() as patch:  # without the shortcut for few numbers
+        patch.setattr(avro_encode, "_FEW", 0)
+        assert encode_datums(batch, EVERY_JSON) == content
     for column in ("must", "l", "s", "ls", "ll"):
         assert batch.column(column).to_pylist() == [row[column] for row in rows]
     decimals = [None if row["d3"] is None else Decimal(row["d3"]).scaleb(-10, WIDE) for row in rows]

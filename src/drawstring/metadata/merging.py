@@ -89,4 +89,6 @@ def _last(codes: Array, chosen: Array, distinct: int) -> Array:
 
 def is_true(column: pa.Array | pa.ChunkedArray) -> Array:
     """Return which values of a boolean column are true; null is not."""
-    return np.asarray(flat(column).fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
+    known = flat(column)
+    known = known.fill_null(False) if known.null_count else known
+    return np.asarray(known.to_numpy(zero_copy_only=False), np.bool_)

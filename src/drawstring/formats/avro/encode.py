@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,11 @@ from drawstring.schema.avro import full_name
 
 _DECIMAL_BYTES = 16
 _NOTHING = b""
+_FEW: Final = 32
+"""So many numbers are encoded faster one by one than by kernels."""
+
+_PARTS_KNOWN: Final = 256
+"""Number of constant parts of rows that are kept as scalars."""
 
 
 def encode_rows(rows: pa.StructArray, avro: dict[str, Any]) -> pa.BinaryArray:
@@ -184,6 +190,7 @@ def join(parts: list[Part]) -> pa.Array:
     return pc.binary_join_element_wise(*values, _binary(_NOTHING))
 
 
+@lru_cache(_PARTS_KNOWN)
 def _binary(data: bytes) -> pa.Scalar:
     return pa.scalar(data, pa.binary())
 
@@ -201,8 +208,10 @@ def varints(values: npt.NDArray[np.int64]) -> pa.BinaryArray:
     Args:
         values: the numbers.
     """
+    if len(values) <= _FEW:
+        return pa.array(list(map(encode_long, values.tolist())), pa.binary())
     rest = ((values << 1) ^ (values >> 63)).view(np.uint64)
-    if not len(rest) or rest.max() < 1 << 7:
+    if rest.max() < 1 << 7:
         return _binaries(np.arange(len(rest) + 1, dtype=np.int32), rest.astype(np.uint8))
     sizes = np.ones(len(rest), np.int32)
     for bits in range(7, 70, 7):
@@ -251,7 +260,8 @@ def encode_booleans(array: pa.Array) -> list[Part]:
 def _numbers(array: pa.Array) -> npt.NDArray[np.int64]:
     width = array.type.bit_width
     plain = array.view(pa.int32() if width == 32 else pa.int64())
-    numbers: npt.NDArray[np.int64] = plain.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    known = plain.fill_null(0) if plain.null_count else plain
+    numbers: npt.NDArray[np.int64] = known.to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers
 
 

@@ -62,14 +62,15 @@ def remember_log(
         removed: the keys of its delete block, if it has one.
     """
     schema = record_schema(Kind.FILES)
-    batches = {
-        BlockType.HFILE_DATA: [_live(batch, schema) for batch in rows.combine_chunks().to_batches()],
-        BlockType.DELETE: [_removed(removed, schema)],
-    }
+
+    def batches(kind: BlockType) -> tuple[pa.RecordBatch, ...]:
+        if kind is BlockType.DELETE:
+            return (_removed(removed, schema),)
+        return tuple(_live(batch, schema) for batch in rows.combine_chunks().to_batches())
+
     blocks = scan_blocks(pa.BufferReader(content), len(content))
-    FILE_LISTS.remember(
-        (storage.spec.uri, log), [DecodedBlock(block, tuple(batches[block.kind])) for block in blocks]
-    )
+    decoded = [DecodedBlock(block, batches(block.kind)) for block in blocks]
+    FILE_LISTS.remember((storage.spec.uri, log), decoded)
 
 
 def no_rows(kind: Kind) -> pa.Table:
