@@ -85,6 +85,18 @@ def test_lost_files_are_no_fault_of_the_metadata_table() -> None:
     assert table.repair() == ()
 
 
+def test_files_of_a_wrong_size_and_of_no_commit_are_no_fault_of_the_metadata_table() -> None:
+    table = written(1)
+    storage = table._context.storage
+    base = next(found for each in storage.list_files("rome") if (found := BaseFile.parse(each)))
+    orphan = f"rome/{base.file_id}_7-7-7_{base.instant}.parquet"
+    storage.put(orphan, storage.read(base.status.path))
+    storage.put(base.status.path, storage.read(base.status.path)[:-9])
+    found = {(each.check, each.path) for each in table.validate(quick=True).findings}
+    assert found == {("size", base.status.path), ("orphan", orphan)}
+    assert [each.path for each in table.repair()] == [orphan]
+
+
 def test_the_list_is_not_built_while_a_file_is_missing(caplog: pytest.LogCaptureFixture) -> None:
     table = create(table_type=COW)
     table.upsert(rides(*ROWS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError
@@ -13,7 +14,10 @@ from drawstring.model.instant import Action
 from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.validation.inventory import Inventory
 
-_REPAIR = "Run `drawstring repair`, which builds the metadata table again or switches it off."
+_NO_FAULT: Final = frozenset({"missing", "size", "orphan"})
+"""Checks of files in which the metadata table rightly differs from the storage."""
+
+_REPAIR: Final = "Run `drawstring repair`, which builds the metadata table again or switches it off."
 
 
 def metadata_findings(inventory: Inventory, clock: Clock, found: Collection[Finding]) -> list[Finding]:
@@ -22,14 +26,15 @@ def metadata_findings(inventory: Inventory, clock: Clock, found: Collection[Find
     Args:
         inventory: the table as it is on storage.
         clock: for the timeline of the metadata table.
-        found: what other checks found. A file of a commit that is missing is no fault of the metadata table:
-            built again, it would hide that rows are lost.
+        found: what other checks found. A file of a commit that is missing or has another size is no fault
+            of the metadata table: built again, it would hide that rows are lost. One that no commit names
+            is not in it either.
     """
     if FILES not in inventory.config.metadata_partitions:
         return []
     try:
         named = named_files(inventory.storage, inventory.config, inventory.timeline, clock)
-        known = {each.path for each in found if each.check == "missing"}
+        known = {each.path for each in found if each.check in _NO_FAULT}
         own = (*_unnamed(inventory, named), *_gone(inventory, named))
         return [each for each in own if each.path not in known]
     except DrawstringError as error:
