@@ -51,6 +51,13 @@ DIFFERENCES: Final = (
         "It plans a compaction.",
         "The number says when a write compacts by itself; a compaction that is asked for is planned.",
     ),
+    Difference(
+        "delete_partitions",
+        ("partitions",),
+        "`SHOW PARTITIONS` lists partitions whose rows a `DELETE` deleted.",
+        "It does not.",
+        "A `DELETE` of whole partitions replaces their files and reads nothing.",
+    ),
 )
 
 HEAD: Final = """\
