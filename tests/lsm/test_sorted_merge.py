@@ -183,10 +183,29 @@ def run_of(*windows: str) -> SortedRun[pa.RecordBatch]:
     return SortedRun(batches, lambda batch: batch.column(0), "x")
 
 
-def test_parts_end_at_the_smallest_last_key_of_a_window() -> None:
+def shown(part: list[list[pa.RecordBatch]]) -> list[str]:
+    return ["".join(key for window in run for key in window.column(0).to_pylist()) for run in part]
+
+
+def test_parts_end_at_the_smallest_last_key_in_memory() -> None:
     runs = [run_of("adf", "", "gh"), run_of("bfk", "m"), run_of("cz"), run_of()]
-    parts = [["".join(each.column(0).to_pylist()) if each else "" for each in part] for part in fenced(runs)]
-    assert parts == [["adf", "bf", "c", ""], ["gh", "k", "", ""], ["", "m", "z", ""]]
+    parts = [shown(part) for part in fenced(runs)]
+    assert parts == [["adfgh", "bf", "c", ""], ["", "km", "", ""], ["", "", "z", ""]]
+
+
+def test_runs_with_keys_spread_alike_advance_by_a_window_with_every_fence() -> None:
+    runs = [
+        run_of(
+            *(
+                "".join(chr(0x4E00 + 7 * (10 * window + row) + run) for row in range(10))
+                for window in range(20)
+            )
+        )
+        for run in range(7)
+    ]
+    parts = [shown(part) for part in fenced(runs)]
+    assert len(parts) <= 21
+    assert sorted("".join("".join(part) for part in parts)) == [chr(0x4E00 + key) for key in range(1400)]
 
 
 def test_only_two_windows_of_a_run_are_read_ahead() -> None:
@@ -200,6 +219,6 @@ def test_only_two_windows_of_a_run_are_read_ahead() -> None:
     runs = [SortedRun(windows(name), lambda batch: batch.column(0), name) for name in "ab"]
     taken = 0
     for part in fenced(runs):
-        taken += sum(each.num_rows for each in part if each is not None)
+        taken += sum(each.num_rows for run in part for each in run)
         assert len(read) - taken <= 4
     assert taken == 100

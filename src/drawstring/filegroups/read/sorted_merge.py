@@ -40,10 +40,13 @@ from drawstring.model.files import FileSlice, NativeLog, file_extension
 WINDOWS_BYTES: Final = 128 << 20
 """Bytes that the windows of all log files of a slice may have together, as far as it can be estimated."""
 
+BASE_WINDOW_BYTES: Final = 32 << 20
+"""Bytes of a window of the base file, from which on it ends."""
+
 _VALUE_BYTES: Final = 16
 _WINDOW_ROWS_MIN: Final = 1_024
 _MERGED: Final = frozenset((NativeLog.DATA, NativeLog.DELETES))
-_Run: TypeAlias = SortedRun["LogPiece | pa.RecordBatch"]
+_Run: TypeAlias = SortedRun["LogPiece | pa.Table"]
 
 
 def has_sorted_runs(config: TableConfig, file_slice: FileSlice) -> bool:
@@ -86,20 +89,34 @@ def merged_parts(task: ReadTask) -> Iterator[MergedPart]:
         placed = logs.blocks_to_merge(reading.instants)
         among = [_outline(reading, each) for each in placed]
         path = task.file_slice.base.status.path if task.file_slice.base else ""
-        keys = partial(record_keys, config=task.config)
-        base: _Run = SortedRun(base_rows(task, task.merged_among), keys, path)
-        for base_part, *pieces in fenced([base, *(_run_of(logs, each) for each in placed)]):
-            yield _merged(task, reading, base_part, _present(pieces), among)
+        keys = partial(_keys_of_rows, config=task.config)
+        base: _Run = SortedRun(_base_windows(task), keys, path)
+        for parts in fenced([base, *(_run_of(logs, each) for each in placed)]):
+            yield _merged(task, reading, parts, among)
+
+
+def _base_windows(task: ReadTask) -> Iterator[pa.Table]:
+    """Yield the rows of the base file in few tables, each of which costs a merge with all log files."""
+    held: list[pa.RecordBatch] = []
+    held_bytes = 0
+    for batch in base_rows(task, task.merged_among):
+        held.append(batch)
+        held_bytes += batch.nbytes
+        if held_bytes >= BASE_WINDOW_BYTES:
+            yield pa.Table.from_batches(held)
+            held, held_bytes = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
 
 
 def _merged(
     task: ReadTask,
     reading: LogReading,
-    base: pa.RecordBatch | None,
-    pieces: Sequence[LogPiece],
+    parts: Sequence[Sequence[LogPiece | pa.Table]],
     among: Sequence[LogPiece],
 ) -> MergedPart:
-    rows = [] if base is None else [base]
+    rows = [batch for table in parts[0] if isinstance(table, pa.Table) for batch in table.to_batches()]
+    pieces = _pieces(parts)
     if not pieces:
         return MergedPart(rows, pa.array([], pa.string()), is_sorted=True)
     merge = SliceMerge(task, merged_records(reading, pieces, among), rows)
@@ -118,8 +135,8 @@ def merged_log_records(
         placed: the blocks to merge.
     """
     among = [_outline(reading, each) for each in placed]
-    for pieces in fenced([_run_of(logs, each) for each in placed]):
-        yield merged_records(reading, _present(pieces), among)
+    for parts in fenced([_run_of(logs, each) for each in placed]):
+        yield merged_records(reading, _pieces(parts), among)
 
 
 def in_order(parts: Iterator[MergedPart]) -> Iterator[pa.RecordBatch]:
@@ -135,8 +152,8 @@ def windowed(reading: LogReading, runs: int) -> LogReading:
     return replace(reading, batch_rows=min(BATCH_ROWS, max(_WINDOW_ROWS_MIN, rows)))
 
 
-def _present(pieces: Sequence[LogPiece | pa.RecordBatch | None]) -> list[LogPiece]:
-    return [each for each in pieces if isinstance(each, LogPiece)]
+def _pieces(parts: Sequence[Sequence[LogPiece | pa.Table]]) -> list[LogPiece]:
+    return [each for part in parts for each in part if isinstance(each, LogPiece)]
 
 
 def _run_of(logs: OpenLogs, placed: PlacedBlock) -> _Run:
@@ -156,6 +173,10 @@ def _outline(reading: LogReading, placed: PlacedBlock) -> LogPiece:
         is_partial=block.is_partial,
         schema_json=block.schema_json if is_data else None,
     )
+
+
+def _keys_of_rows(rows: pa.Table, config: TableConfig) -> pa.Array:
+    return flat(record_keys(rows, config))
 
 
 def _keys_of_piece(piece: LogPiece) -> pa.Array:

@@ -1,24 +1,29 @@
 """Merge of sorted runs by fences: a few windows at a time, whatever the size of the runs.
 
-Every run is read window by window. A fence is the smallest of the last keys of the windows after which a run
-goes on: no key up to it can come in a later window. What all windows have up to the fence is merged at once
-by Arrow kernels, and the windows that are used up give way to the next ones.
+Every run is read window by window, two of which are in memory. A fence is the smallest of the last keys in
+memory of the runs that go on: no key up to it can come in a later window. What all windows have up to the
+fence is merged at once by Arrow kernels, and the windows that are used up give way to the next ones. Runs
+whose keys are spread alike advance by about a window with every fence, for each has more than a window left.
 
-    run 0   [a   d   f]      [g ...        fence f: the parts up to f
-    run 1   [b   f   k]      [m ...        then k, of [g ... in run 0 and what is left of run 1
+    run 0   [a   d   f] [g   h]      ...   fence h: the parts up to h
+    run 1   [b   e] [f   k]          ...   then the next fence, with [k] of run 1 and what follows it
     run 2   [c   z]                        ends here, so z is no fence
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Final, Generic, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read.key_order import AscendingKeys
+
+WINDOWS_HELD: Final = 2
+"""Windows of a run in memory: with one, the rest of a window would be the bound of its run."""
 
 
 class Window(Protocol):
@@ -33,7 +38,7 @@ W = TypeVar("W", bound=Window)
 
 
 class SortedRun(Generic[W]):
-    """A run: one window and the one after it are in memory.
+    """A run, of which two windows are in memory.
 
     Args:
         windows: the rows; windows without rows are left out.
@@ -46,36 +51,46 @@ class SortedRun(Generic[W]):
         self._keys_of = keys
         self._path = path
         self._order = AscendingKeys()
-        self._current, self._keys = self._read()
-        self._next, self._next_keys = self._read()
+        self._held: deque[tuple[W, pa.Array]] = deque()
+        self._goes_on = True
+        self._fill()
 
     @property
     def is_exhausted(self) -> bool:
         """Whether all rows were taken."""
-        return self._current is None
+        return not self._held
 
     @property
     def bound(self) -> str | None:
-        """The last key of the window if the run goes on after it."""
-        return None if self._next is None else str(self._keys[-1])
+        """The last key in memory if the run may go on after it."""
+        return str(self._held[-1][1][-1]) if self._goes_on else None
 
-    def take(self, fence: str | None) -> W | None:
+    def take(self, fence: str | None) -> list[W]:
         """Take the rows with keys up to a fence, which is not beyond `bound`; all without a fence."""
-        if self._current is None:
-            return None
-        count = len(self._keys) if fence is None else bisect_right(self._keys, fence, key=str)
-        if count == 0:
-            return None
-        taken = self._current
-        if count == len(self._keys):
-            self._current, self._keys = self._next, self._next_keys
-            self._next, self._next_keys = self._read() if self._next is not None else (None, self._keys[:0])
-            return taken
-        self._current = taken.slice(count, len(self._keys) - count)
-        self._keys = self._keys[count:]
-        return taken.slice(0, count)
+        taken: list[W] = []
+        while self._held:
+            window, keys = self._held.popleft()
+            count = len(keys)
+            if fence is not None and str(keys[-1]) > fence:
+                count = bisect_right(keys, fence, key=str)
+                self._held.appendleft((window.slice(count, len(keys) - count), keys[count:]))
+                window = window.slice(0, count)
+            if count:
+                taken.append(window)
+            if count < len(keys):
+                break
+        self._fill()
+        return taken
 
-    def _read(self) -> tuple[W | None, pa.Array]:
+    def _fill(self) -> None:
+        while self._goes_on and len(self._held) < WINDOWS_HELD:
+            read = self._read()
+            if read is None:
+                self._goes_on = False
+            else:
+                self._held.append(read)
+
+    def _read(self) -> tuple[W, pa.Array] | None:
         for window in self._windows:
             keys = self._keys_of(window).cast(pa.string())
             if not self._order.go_on(keys):
@@ -86,11 +101,11 @@ class SortedRun(Generic[W]):
                 )
             if len(keys):
                 return window, keys
-        return None, pa.array([], pa.string())
+        return None
 
 
-def fenced(runs: Sequence[SortedRun[W]]) -> Iterator[list[W | None]]:
-    """Yield, fence by fence, the rows of each run up to it; None for a run without such rows.
+def fenced(runs: Sequence[SortedRun[W]]) -> Iterator[list[list[W]]]:
+    """Yield, fence by fence, the rows of each run up to it.
 
     Args:
         runs: the runs, in the order in which their versions of a key are merged.
