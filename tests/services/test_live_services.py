@@ -76,7 +76,7 @@ def test_what_needs_the_table_for_itself_is_refused_beside_a_running_service(
     rows = held(table)
     with at_work(table, service) as (_, instant):
         named = {"cluster": "clustering", "compact": "compaction", "log_compact": "logcompaction"}[service]
-        said = f"Another process runs the {named} {instant} of this table. End that process, or .* when it is"
+        said = f"Another process runs the {named} {instant} of process .*, at work in rome/.*End that process"
         with pytest.raises(ConflictError, match=said):
             WHOLE[act](table, first)
     assert held(table) == rows

@@ -29,6 +29,10 @@ class WriteOperation(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
+WRITER: Final = "drawstring.writer"
+"""Key of the extra metadata under which drawstring notes the process that committed, for messages."""
+
+_WRITER_MAX: Final = 200
 _SERVICES: Final = frozenset(
     {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "ALTER_SCHEMA", "BUCKET_RESCALE", "PARTITION_TTL"}
 )
@@ -147,3 +151,8 @@ class CommitMetadata:
     def schema_json(self) -> str | None:
         """The table schema after the write, or None when the metadata has none."""
         return self.extra.get("schema") or None
+
+    @property
+    def writer(self) -> str:
+        """The process that committed, as drawstring notes it; empty of another engine."""
+        return self.extra.get(WRITER, "")[:_WRITER_MAX]

@@ -39,12 +39,13 @@ from drawstring.metadata.maintained.secondary_index import PREFIX, SecondaryInde
 from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.metadata.partitions import BLOOM_FILTERS, FILES
 from drawstring.metadata.record_index import RECORD_INDEX
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Action, Instant
 from drawstring.model.table_index import TableIndex
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.told import told
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 
 _WITHOUT_COLUMN: Final = (RECORD_INDEX, BLOOM_FILTERS, COLUMN_STATS)
@@ -159,9 +160,13 @@ def prepared(
     locked = recover(locked, options.failed_writes)
     keeper = MetadataKeeper(context.storage, context.clock, context.ids)
     if not locked.config.metadata_partitions and not keeper.build(locked.config):
+        plans = locked.store.load().pending_of(Action.CLUSTERING)
+        names = "; ".join(told(context.storage, context.clock, each) for each in plans)
         raise ConflictError(
-            "A clustering is pending, so the metadata table, which holds the index, cannot be built now."
-            " Run or roll the clustering back first."
+            f"A clustering is pending ({names}), so the metadata table, which holds the index, cannot be"
+            " built now. Run or roll the clustering back first.",
+            table=context.storage.spec.uri,
+            instant=plans[0].requested if plans else None,
         )
     return locked, wanted
 
@@ -338,6 +343,8 @@ def _check_settled(locked: LockedTable) -> None:
     for each in timeline.pending():
         if (known := metadata.own_timeline.find(each.requested)) is not None and known.is_completed:
             raise ConflictError(
-                f"The {each.action} {each.requested} is about to complete. Create the index when it is done.",
+                f"Another write is about to complete: {told(context.storage, context.clock, each)}. Create"
+                " the index when it is done.",
+                table=context.storage.spec.uri,
                 instant=each.requested,
             )

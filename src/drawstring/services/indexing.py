@@ -111,7 +111,11 @@ def run_indexing(
                 lease.forget()
             elif requested is not None:
                 who = runner_of(context.storage, context.clock, context.ids, each)
-                raise ConflictError(f"Another process runs this indexing ({who}). Wait for it.", instant=each)
+                raise ConflictError(
+                    f"Another process runs this indexing ({who}). Wait until it is done.",
+                    table=context.storage.spec.uri,
+                    instant=each,
+                )
     return [each for each in table_indexes(context) if each.name in built]
 
 
@@ -194,7 +198,11 @@ def _claim(locked: LockedTable, requested: str) -> _Attempt | None:
     plans = dict(pending_plans(locked.store, timeline))
     instant = next((each for each in plans if each.requested == requested), None)
     if instant is None:
-        raise ConflictError(f"The indexing {requested} is not pending any more.", instant=requested)
+        raise ConflictError(
+            f"The indexing {requested} is not pending any more: another process completed or dropped it. Look"
+            " at the indexes of the table, and schedule it again if it is missing.",
+            instant=requested,
+        )
     plan, fence = plans[instant], None
     if instant.state is State.INFLIGHT:
         taken = locked.store.fence(instant)

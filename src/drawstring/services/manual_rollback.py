@@ -25,8 +25,9 @@ from drawstring.model.result import PlannedRollback, RollbackResult
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import refuse_live_writers
+from drawstring.txn.live_work import refuse_live_writers
 from drawstring.txn.locks.service_lease import is_leased, runner_of, service_lease
+from drawstring.txn.reach import shown
 from drawstring.txn.rollback.dependents import refuse_built_on
 from drawstring.txn.rollback.file_owners import data_files
 from drawstring.txn.rollback.plan_inputs import refuse_inputs_gone
@@ -37,6 +38,7 @@ from drawstring.txn.rollback.unschedule import (
     unschedule_compaction,
 )
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.told import told_groups
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
 
@@ -164,8 +166,9 @@ def _check_unused(context: RollbackContext, target: Instant) -> None:
         log = LogFile.parse(status)
         if log is not None and not log.is_cdc and log.instant == target.requested:
             raise ConflictError(
-                "Other writes appended log files to the file slices of this compaction, so it can no longer"
-                " be rolled back. Run it.",
+                f"Other writes appended log files to the file slices of the compaction {target.requested},"
+                f" as in {shown(frozenset({(status.folder, log.file_id)}))}, so it can no longer be rolled"
+                " back. Run it (drawstring compact).",
                 instant=target.requested,
                 path=status.path,
             )
@@ -192,8 +195,11 @@ def _reserved(locked: LockedTable, target: Instant, failed: FailedWrites) -> Ite
 
 def _running(context: TableContext, target: Instant) -> ConflictError:
     who = runner_of(context.storage, context.clock, context.ids, target.requested)
+    where = told_groups(context.storage, context.clock, target)
     return ConflictError(
-        f"Another process runs this {target.action} ({who}). Wait until it is done, or end that process.",
+        f"Another process runs this {target.action} ({who}){where}. Wait until it is done, or end that"
+        " process.",
+        table=context.storage.spec.uri,
         instant=target.requested,
     )
 

@@ -36,6 +36,7 @@ from drawstring.txn.locks.service_lease import ServiceLease, runner_of, service_
 from drawstring.txn.locks.table_lock import conflict_if_lost
 from drawstring.txn.missing_plans import NoPlanError, check_archived
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.told import told_groups
 from drawstring.txn.transaction import (
     LockedTable,
     flush_files,
@@ -111,15 +112,23 @@ class PlanRunner:
         context = self.context
         with service_lease(context.storage, context.clock, context.ids, requested) as lease:
             if lease is None:
-                who = runner_of(context.storage, context.clock, context.ids, requested)
-                raise ConflictError(
-                    f"Another process runs this {self.service} ({who}). Wait until it is done.",
-                    instant=requested,
-                )
+                raise self._running(requested)
             result = self.run_listed(requested, lease, is_own=is_own)
             if result is None and lease.others_may_live:
                 self._refuse_unscheduled(requested)
             return result
+
+    def _running(self, requested: str) -> ConflictError:
+        context = self.context
+        store = TimelineStore(context.storage, load_config(context.storage), context.clock)
+        who = runner_of(context.storage, context.clock, context.ids, requested)
+        plan = store.load().find(requested)
+        where = "" if plan is None else told_groups(context.storage, context.clock, plan)
+        return ConflictError(
+            f"Another process runs this {self.service} ({who}){where}. Wait until it is done.",
+            table=context.storage.spec.uri,
+            instant=requested,
+        )
 
     def run_listed(self, requested: str, lease: ServiceLease, *, is_own: bool) -> CommitResult | None:
         """Run a plan that was on the timeline, and whose lease this process holds; see `run`."""

@@ -22,6 +22,7 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, NoTableError
+from drawstring.base.process import this_process
 from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableConfig, table_config
 from drawstring.config.table.key_generators import registered_key_generator
 from drawstring.config.table.mergers import registered_merger
@@ -37,6 +38,9 @@ BACKUP_PATH = PROPERTIES_PATH + ".backup"
 _CHECKSUM = "hoodie.table.checksum"
 _DRAWSTRING_HEAD: Final = re.compile(rb"#Updated at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\r?\n")
 """First line of files that drawstring wrote. Hudi writes more digits of the second, except on Java 8."""
+
+_CHANGED_BY: Final = re.compile(rb"^#Changed by ([ -~]{1,200})\r?$", re.MULTILINE)
+"""A comment in files that drawstring changed; other engines leave it out when they write the file anew."""
 
 _SET_BY_SPARK = ("hoodie.table.cdc.enabled", "hoodie.table.timeline.timezone")
 _LAST_OF_SPARK = "hoodie.table.base.file.format"
@@ -79,6 +83,13 @@ def properties_version(storage: Storage) -> str | None:
     return None if versioned is None else versioned[1]
 
 
+def changed_by(storage: Storage) -> str:
+    """Return the process of drawstring that changed the properties last; empty if the file does not tell."""
+    versioned = storage.read_versioned(PROPERTIES_PATH)
+    found = _CHANGED_BY.search(versioned[0]) if versioned else None
+    return found[1].decode("latin-1") if found else ""
+
+
 def save_properties(
     storage: Storage, properties: Mapping[str, str], clock: Clock, version: str | None = None
 ) -> None:
@@ -105,8 +116,9 @@ def save_properties(
     else:
         is_put = storage.put_if_match(PROPERTIES_PATH, data, version)
     if not is_put:
+        who = f" ({by})" if (by := changed_by(storage)) else ""
         raise ConflictError(
-            "Another process changed the table properties while this one stalled. Try again.",
+            f"Another process{who} changed the table properties while this one stalled. Try again.",
             table=storage.spec.uri,
             path=PROPERTIES_PATH,
         )
@@ -213,7 +225,7 @@ def _encode(properties: Mapping[str, str], clock: Clock) -> bytes:
     name, database = properties.get("hoodie.table.name", ""), properties.get("hoodie.database.name", "")
     encoded = {key: value for key, value in properties.items() if key != _CHECKSUM}
     encoded[_CHECKSUM] = str(table_checksum(name, database))
-    return encode_properties(encoded, clock.now_ms())
+    return encode_properties(encoded, clock.now_ms(), this_process())
 
 
 def make_timeline_folders(storage: Storage, config: TableConfig) -> None:

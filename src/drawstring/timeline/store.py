@@ -368,7 +368,10 @@ class TimelineStore:
         path = self.path(instant)
         if not self._storage.put_if_absent(path, content):
             raise ConflictError(
-                "Another writer has this instant. Retry the write.", instant=instant.requested, path=path
+                f"Another writer has this {instant.action}, {instant.requested}, at the same time. Retry the"
+                " write.",
+                instant=instant.requested,
+                path=path,
             )
         return instant
 

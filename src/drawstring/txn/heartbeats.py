@@ -19,7 +19,7 @@ table lock when it begins. A power cut may lose it; it ends the writer as well.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -27,73 +27,17 @@ from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError, DrawstringError, UnavailableError
 from drawstring.base.process import this_process
 from drawstring.base.threads import Renewal
-from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
-from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Instant
+from drawstring.config.keys.failed_writes import FailedWrites
+from drawstring.model.instant import PLANNED_ACTIONS, Instant
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import load_config
-from drawstring.timeline.store import TimelineStore
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.service_lease import LEASE_FILE
 
 HEARTBEAT_FOLDER: Final = ".hoodie/.heartbeat"
-_LOCKED: Final = b"drawstring"
+OF_DRAWSTRING: Final = b"drawstring"
 """Content of a heartbeat that is for Hudi alone: a lock or a lease tells whether the process lives."""
 _BESIDE_OTHERS: Final = b""
-_TOLD: Final = 3
-"""How many pending instants a message names."""
-_WAIT: Final = "Wait until it is done, or end that process."
 _log = logging.getLogger("drawstring")
-
-
-def refuse_live_writers(
-    storage: Storage,
-    clock: Clock,
-    pending: Collection[Instant],
-    failed: FailedWrites = DEFAULT_FAILED_WRITES,
-    advice: str = _WAIT,
-) -> None:
-    """Refuse to go on while writers that do not hold the table lock are alive.
-
-    Args:
-        storage: the table's files.
-        clock: the current time, for the age of heartbeats.
-        pending: pending instants.
-        failed: the policy for failed writes, with the greatest age of a live heartbeat.
-        advice: what to do, as the last sentences of the message.
-
-    Raises:
-        ConflictError: another process or engine is writing one of the instants.
-    """
-    for instant in alive_elsewhere(storage, clock, pending, failed):
-        raise ConflictError(
-            "Another process or engine is writing to this table: the heartbeat of"
-            f" {told(storage, instant)} is younger than {failed.alive_ms // 1000} s. {advice}",
-            instant=instant.requested,
-        )
-
-
-def told(storage: Storage, write: Instant) -> str:
-    """Name a pending instant for a message: its action, its time and, where its files tell, its process."""
-    name, who = f"the {write.action} {write.requested}", ""
-    with suppress(DrawstringError, OSError, UnicodeDecodeError):
-        local = storage.local_path(path := LEASE_FILE.format(write.requested))
-        if local is None:
-            who = storage.read(f"{HEARTBEAT_FOLDER}/{write.requested}").decode()
-        elif storage.exists(path) and (lock := FileLock(local)).is_held():
-            who = lock.holder()
-    return f"{name} of {who}" if who else name
-
-
-def told_pending(storage: Storage, clock: Clock) -> str:
-    """Return a sentence that names what is pending on a table, led by a space; empty if that is nothing."""
-    pending: Sequence[Instant] = ()
-    with suppress(DrawstringError, OSError):
-        pending = TimelineStore(storage, load_config(storage), clock).load().pending_of(*FILE_ACTIONS)
-    if not pending:
-        return ""
-    names = ", ".join(told(storage, each) for each in pending[-_TOLD:])
-    more = f" and {len(pending) - _TOLD} more" if len(pending) > _TOLD else ""
-    return f" Pending: {names}{more}."
 
 
 def alive_elsewhere(
@@ -220,7 +164,7 @@ class Heartbeat:
 
     def _content(self) -> bytes:
         if not self._tells_all:
-            return _LOCKED
+            return OF_DRAWSTRING
         return _BESIDE_OTHERS if self._lock is not None else this_process().encode()
 
 
@@ -249,6 +193,6 @@ def has_died(storage: Storage, write: Instant) -> bool:
 def _held_lock(storage: Storage, instant: Instant) -> bool:
     """Return whether the heartbeat is that of a process of drawstring with the table lock, or a lease."""
     try:
-        return storage.read(f"{HEARTBEAT_FOLDER}/{instant.requested}") == _LOCKED
+        return storage.read(f"{HEARTBEAT_FOLDER}/{instant.requested}") == OF_DRAWSTRING
     except FileNotFoundError:
         return True

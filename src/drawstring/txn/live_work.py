@@ -10,16 +10,22 @@ Cleans, archiving and all else that the table lock covers need no sign of life.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
+from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Instant
+from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER, alive_elsewhere
 from drawstring.txn.locks.lease_lock import LEASE_PATH
 from drawstring.txn.locks.service_lease import LEASE_FILE, is_leased
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH, lock_at
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.told import told
+
+_WAIT: Final = "Wait until it is done, or end that process."
 
 
 def leased(context: TableContext, pending: Collection[Instant]) -> list[Instant]:
@@ -61,6 +67,34 @@ def _is_silent(context: TableContext, instant: Instant) -> bool:
     return instant.action not in PLANNED_ACTIONS and not any(map(context.storage.exists, paths))
 
 
+def refuse_live_writers(
+    storage: Storage,
+    clock: Clock,
+    pending: Collection[Instant],
+    failed: FailedWrites = DEFAULT_FAILED_WRITES,
+    advice: str = _WAIT,
+) -> None:
+    """Refuse to go on while writers that do not hold the table lock are alive.
+
+    Args:
+        storage: the table's files.
+        clock: the current time, for the age of heartbeats.
+        pending: pending instants.
+        failed: the policy for failed writes, with the greatest age of a live heartbeat.
+        advice: what to do, as the last sentences of the message.
+
+    Raises:
+        ConflictError: another process or engine is writing one of the instants.
+    """
+    for instant in alive_elsewhere(storage, clock, pending, failed):
+        raise ConflictError(
+            "Another process or engine is writing to this table: the heartbeat of"
+            f" {told(storage, clock, instant)} is younger than {failed.alive_ms // 1000} s. {advice}",
+            table=storage.spec.uri,
+            instant=instant.requested,
+        )
+
+
 def refuse_live_work(context: TableContext, timeline: Timeline, failed: FailedWrites, purpose: str) -> None:
     """Leave what live processes are at work on alone: refuse to do something that needs the table for itself.
 
@@ -77,18 +111,12 @@ def refuse_live_work(context: TableContext, timeline: Timeline, failed: FailedWr
         ConflictError: a process runs a service, or another process or engine writes.
     """
     pending = timeline.pending_of(*FILE_ACTIONS)
+    storage, clock = context.storage, context.clock
     for each in leased(context, pending):
         raise ConflictError(
-            f"Another process runs the {each.action} {each.requested} of this table. End that process, or"
-            f" {purpose} when it is done.",
-            table=context.storage.spec.uri,
+            f"Another process runs {told(storage, clock, each)}. End that process, or {purpose}"
+            " when it is done.",
+            table=storage.spec.uri,
             instant=each.requested,
         )
-    for each in alive_elsewhere(context.storage, context.clock, pending, failed):
-        raise ConflictError(
-            "Another process or engine is writing to this table: the heartbeat of its"
-            f" {each.action} {each.requested} is younger than {failed.alive_ms // 1000} s."
-            f" Stop it, or {purpose} when it is done.",
-            table=context.storage.spec.uri,
-            instant=each.requested,
-        )
+    refuse_live_writers(storage, clock, pending, failed, f"Stop it, or {purpose} when it is done.")

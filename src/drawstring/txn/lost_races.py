@@ -11,14 +11,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import LostRaceError, OutrunError
+from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action, Instant
 from drawstring.timeline.properties_store import PROPERTIES_PATH
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.reach import Groups
+from drawstring.txn.reach import Groups, shown
+from drawstring.txn.told import told_commit
 from drawstring.txn.transaction import LockedTable
 from drawstring.txn.undone import undoing
 
 _SHOWN: Final = 5
+"""How many instants a message names."""
+
 _RETRIES: Final = "hoodie.write.num.retries.on.conflict.failures"
 _AGAIN: Final = f"Write again, or let writes run again more often with {_RETRIES}."
 _AFTER_CLUSTERING: Final = (
@@ -43,12 +47,6 @@ class Clash:
 
     def __str__(self) -> str:
         return f"{self.why}: {shown(self.groups)}" if self.groups else self.why
-
-
-def shown(groups: Groups) -> str:
-    """Return the names of file groups for a message; of many, the first ones and how many there are more."""
-    names = ", ".join("/".join(filter(None, group)) for group in sorted(groups)[:_SHOWN])
-    return f"{names} and {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else names
 
 
 def rolled_back(locked: LockedTable, now: Timeline, own: str) -> LostRaceError:
@@ -87,55 +85,62 @@ def files_deleted(began: Timeline, now: Timeline, own: str) -> OutrunError:
     )
 
 
-def other_first_write(own: str, first: Instant, why: str) -> LostRaceError:
+def other_first_write(own: str, first: Instant, metadata: CommitMetadata, why: str) -> LostRaceError:
     """Return the error of a first write that does not fit the first write of somebody else.
 
     Args:
         own: requested time of the write.
         first: the one that was committed.
+        metadata: of that one.
         why: what does not fit.
     """
     return LostRaceError(
-        f"The {first.action} {first.requested} of another writer was committed while this write, {own}, ran,"
-        f" and the table was empty before. They do not fit: {why} Nothing of this write was committed. Give"
-        " all writers the same options, and write again.",
+        f"{told_commit(first, metadata)} was committed while this write, {own}, ran, with files in"
+        f" {shown(metadata.touched)}, and the table was empty before. They do not fit: {why} Nothing of"
+        " this write was committed. Give all writers the same options, and write again.",
         instant=first.requested,
     )
 
 
-def schema_race(own: str, other: Instant | None) -> OutrunError:
+def schema_race(own: str, other: Instant | None, metadata: CommitMetadata | None) -> OutrunError:
     """Return the error of a write that changes the schema as another one did meanwhile.
 
     Args:
         own: requested time of the write.
         other: the one that changed the schema; None if that is not known.
+        metadata: of that one.
     """
-    which = "Another writer" if other is None else f"The {other.action} {other.requested} of another writer"
+    which, where = "Another writer", ""
+    if other is not None and metadata is not None:
+        which, where = told_commit(other, metadata), f" It wrote to {shown(metadata.touched)}."
     return OutrunError(
-        f"{which} changed the schema of the table while this write, {own}, which changes it too, ran. Nothing"
-        " of this write was committed. Write again.",
+        f"{which} changed the schema of the table while this write, {own}, which changes it too, ran.{where}"
+        " Nothing of this write was committed. Write again.",
         instant=own if other is None else other.requested,
     )
 
 
-def properties_race(own: str, began: Mapping[str, str], now: Mapping[str, str]) -> OutrunError:
+def properties_race(own: str, began: Mapping[str, str], now: Mapping[str, str], who: str) -> OutrunError:
     """Return the error of a write while which the properties of the table changed.
 
     Args:
         own: requested time of the write.
         began: the properties with which it began.
         now: the current ones.
+        who: the process that changed them; empty if the file does not tell.
     """
     names = ", ".join(sorted(key for key in began.keys() | now.keys() if began.get(key) != now.get(key)))
     return OutrunError(
-        f"Another process changed the properties of the table ({names}) while this write, {own}, ran. Nothing"
-        " of this write was committed. Write again.",
+        f"Another process{f' ({who})' if who else ''} changed the properties of the table ({names}) while"
+        f" this write, {own}, ran. Nothing of this write was committed. Write again.",
         instant=own,
         path=PROPERTIES_PATH,
     )
 
 
-def lost_race(own: str, other: Instant, what: str, clash: Clash) -> LostRaceError:
+def lost_race(
+    own: str, other: Instant, what: str, clash: Clash, metadata: CommitMetadata | None = None
+) -> LostRaceError:
     """Return the error of a write that may not commit because of another instant.
 
     Args:
@@ -143,28 +148,33 @@ def lost_race(own: str, other: Instant, what: str, clash: Clash) -> LostRaceErro
         other: the instant of another writer.
         what: what became of that instant.
         clash: why that is a conflict.
+        metadata: of that instant, if it was committed.
     """
-    return _lost(own, other, what, clash, _AGAIN)
+    which = f"The {other.action} {other.requested} of another writer"
+    return _lost(own, other, f"{told_commit(other, metadata) if metadata else which} {what}", clash, _AGAIN)
 
 
-def lost_to_plan(own: str, plan: Instant, groups: Groups) -> LostRaceError:
+def lost_to_plan(own: str, plan: Instant, groups: Groups, who: str) -> LostRaceError:
     """Return the error of a write that may not commit because others are about to rewrite its file groups.
 
     Args:
         own: requested time of the write.
         plan: a pending compaction or clustering that was planned since the write began.
         groups: the file groups in the plan and the write.
+        who: the process that runs the plan; empty if none does.
     """
+    runner = f", which {who} runs," if who else ""
+    which = f"The {plan.action} {plan.requested} of another writer{runner} was planned"
     clash = Clash("it is going to rewrite file groups that this write changed", groups)
     # A compaction does not keep a new attempt from writing, as a clustering does.
     advice = _AFTER_CLUSTERING if plan.action is Action.CLUSTERING else _AGAIN
-    return _lost(own, plan, "was planned", clash, advice)
+    return _lost(own, plan, which, clash, advice)
 
 
 def _lost(own: str, other: Instant, what: str, clash: Clash, advice: str) -> LostRaceError:
     kind = OutrunError if clash.by_services else LostRaceError
     return kind(
-        f"The {other.action} {other.requested} of another writer {what} while this write, {own}, ran, and"
-        f" conflicts with it: {clash}. Nothing of this write was committed. {advice}",
+        f"{what} while this write, {own}, ran, and conflicts with it: {clash}. Nothing of this write was"
+        f" committed. {advice}",
         instant=other.requested,
     )

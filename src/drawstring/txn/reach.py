@@ -13,6 +13,14 @@ from typing import Final, Protocol
 Groups = frozenset[tuple[str, str]]
 """File groups, as partition and file id."""
 
+_SHOWN: Final = 5
+
+
+def shown(groups: Groups) -> str:
+    """Return the names of file groups for a message; of many, the first ones and how many there are more."""
+    names = ", ".join("/".join(filter(None, group)) for group in sorted(groups)[:_SHOWN])
+    return f"{names} and {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else names
+
 
 class Reach(Protocol):
     """A part of the table."""

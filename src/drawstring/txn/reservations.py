@@ -24,16 +24,18 @@ from drawstring.base.clock import jitter
 from drawstring.base.errors import DrawstringError, ReservedError
 from drawstring.config.keys.failed_writes import FailedWrites
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.filegroups.write.markers import Markers
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.paths import RESERVED_SUFFIX
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import alive_elsewhere, told
+from drawstring.txn.heartbeats import alive_elsewhere
 from drawstring.txn.locks.table_lock import LOCK_FOLDER
-from drawstring.txn.reach import InGroups, InPartitions, nowhere
+from drawstring.txn.reach import InGroups, InPartitions, nowhere, shown
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.told import process_of
 from drawstring.txn.transaction import LockedTable
 from drawstring.txn.write_conflicts import OwnChanges
 
@@ -41,6 +43,7 @@ _FILE: Final = f"{LOCK_FOLDER}/{{}}{RESERVED_SUFFIX}"
 _PAUSE_SECONDS: Final = 0.02
 _PAUSE_SECONDS_MAX: Final = 0.25
 _SHOWN: Final = 5
+_WORKS: Final = " It is at work in "
 _log: Final = logging.getLogger("drawstring")
 
 
@@ -196,10 +199,12 @@ def refuse_reserved(
     """
     for each in reservations(context, timeline, failed, own) if parts else ():
         if each.parts.overlap(parts):
+            who = process_of(context.storage, each.write)
             raise ReservedError(
-                f"Another writer goes first in {each.parts}: {told(context.storage, each.write)}, which runs"
-                " for the last time after conflicts. Nothing of this write was committed. Write again when it"
-                " is done, or wait longer with hoodie.write.lock.wait_time_ms.",
+                f"Another writer goes first in {each.parts}: the {each.write.action} {each.write.requested}"
+                f"{f' of {who}' if who else ''}, which runs for the last time after conflicts. Nothing of"
+                " this write was committed. Write again when it is done, or wait longer with"
+                " hoodie.write.lock.wait_time_ms.",
                 table=context.storage.spec.uri,
                 instant=each.write.requested,
             )
@@ -226,9 +231,19 @@ def await_reserved(
             return
         remaining_ms = deadline_ms - clock.now_ms()
         if remaining_ms <= 0:
-            raise refused
+            raise _with_groups(context, refused)
         clock.sleep(min(pause * jitter(context.ids), remaining_ms / 1000))
         pause = min(2 * pause, _PAUSE_SECONDS_MAX)
+
+
+def _with_groups(context: TableContext, refused: ReservedError) -> ReservedError:
+    """Return the error with the file groups that the other write has begun files for by now."""
+    with suppress(DrawstringError, OSError):
+        is_told = _WORKS in refused.message
+        if not is_told and (groups := Markers(context.storage, refused.instant or "").groups()):
+            message = f"{refused.message}{_WORKS}{shown(groups)}."
+            return ReservedError(message, table=refused.table, instant=refused.instant)
+    return refused
 
 
 def await_unreserved(context: TableContext, options: WriteOptions) -> None:

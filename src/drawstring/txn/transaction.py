@@ -17,18 +17,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.base.process import this_process
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.config.keys.locks import LockSettings
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.missing_files import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.commit import encode_commit
-from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.commit import WRITER, CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
@@ -38,13 +39,15 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
-from drawstring.txn.heartbeats import Heartbeat, told_pending
+from drawstring.txn.heartbeats import Heartbeat
 from drawstring.txn.locks.table_lock import HeldLock, conflict_if_lost, table_lock
+from drawstring.txn.reach import shown
 from drawstring.txn.rollback.aborted_writes import abort_write
 from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.told import told_pending
 
 _FINDABLE: Final[set[tuple[str, Instant]]] = set()
 """Addresses of tables with completed writes, none of whose files another tool registered."""
@@ -93,6 +96,7 @@ class LockedTable:
         """
         _sync(self.context, discard_failed_attempts(self.context, instant.requested, metadata.stats))
         self.lock.check()
+        metadata = replace(metadata, extra={**metadata.extra, WRITER: this_process()})
         is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
         content = encode_commit(metadata, self.config.layout, is_replace)
         self.guard.hold(metadata.stats)
@@ -337,9 +341,11 @@ def check_marked(storage: Storage, requested: str, stats: Sequence[WriteStat]) -
         ConflictError: markers of its files are gone, so the files may be gone as well.
     """
     marked = set(Markers(storage, requested).files())
-    if any(stat.path not in marked for stat in stats):
+    if gone := frozenset((stat.partition, stat.file_id) for stat in stats if stat.path not in marked):
         raise ConflictError(
-            f"Another process rolled this attempt back, at {requested}, while it ran. Run it again.",
+            f"Another process rolled this attempt, {requested}, back while it ran: the markers of its files"
+            f" in {shown(gone)} are gone. Nothing of it counts. Run it again.",
+            table=storage.spec.uri,
             instant=requested,
         )
 

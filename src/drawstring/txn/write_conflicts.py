@@ -51,9 +51,10 @@ from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Inst
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.inserted_keys import Inserts, KeyRules, may_share_key
-from drawstring.txn.lost_races import Clash, lost_race, lost_to_plan, shown
-from drawstring.txn.reach import NO_ROWS, Groups, Reads
+from drawstring.txn.lost_races import Clash, lost_race, lost_to_plan
+from drawstring.txn.reach import NO_ROWS, Groups, Reads, shown
 from drawstring.txn.rollback.unschedule import unschedule_clustering
+from drawstring.txn.told import another_writer, process_of
 from drawstring.txn.transaction import LockedTable
 
 _SAME_GROUPS: Final = "both changed the same file groups"
@@ -138,10 +139,11 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
             clash = Clash(why, _places_of_keys(own, other))
         else:
             continue
-        raise lost_race(own.requested, instant, f"was committed ({str(other.operation).lower()})", clash)
+        what = f"was committed ({str(other.operation).lower()})"
+        raise lost_race(own.requested, instant, what, clash, other)
     for instant, inputs in _planned_since(began, now, store):
         if not _gives_way(own, instant) and (shared := inputs & _in_danger(own, instant, config)):
-            raise lost_to_plan(own.requested, instant, shared)
+            raise lost_to_plan(own.requested, instant, shared, process_of(locked.context.storage, instant))
 
 
 def _undone(began: Timeline, now: Timeline) -> Iterator[Instant]:
@@ -356,8 +358,10 @@ def cancel_conflicting_clusterings(
         if not (changed & plan.inputs and (is_cancelled or is_cancelled_by_writes(plan))):
             continue
         if not unschedule_clustering(locked.rollback_context(), instant, options.failed_writes):
+            done = locked.store.load().write_at(instant.requested)
+            who = another_writer(locked.store.commit_metadata(done)) if done else "another process"
             raise LostRaceError(
-                f"The clustering {instant.requested} of another process has completed meanwhile and replaced"
+                f"The clustering {instant.requested} of {who} has completed meanwhile and replaced"
                 f" file groups that this write changed: {shown(changed & plan.inputs)}. Nothing of this write"
                 " was committed. Write again.",
                 instant=instant.requested,

@@ -37,7 +37,7 @@ from drawstring.config.table.merge_rules import MergeMode
 from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant, State
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties_store import changed_by, load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
@@ -46,12 +46,13 @@ from drawstring.txn.lost_races import files_deleted, properties_race, rolled_bac
 from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.reservations import Parts, await_reserved, changed_parts, reach_of, refuse_reserved
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.told import told
 from drawstring.txn.transaction import LockedTable, Transaction, flush_files
 from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import WritePlan
 from drawstring.write.verbs import Verb
-from drawstring.write.waits import running_clustering, runs, wait_for
+from drawstring.write.waits import rival_at_work, running_clustering, runs, wait_for
 from drawstring.write.write_source import BoundSource
 
 T = TypeVar("T")
@@ -142,6 +143,8 @@ def _last(context: TableContext, options: WriteOptions, attempt: Callable[[Turn]
         if runs(context, options, error):
             raise running_clustering(context, options, error) from error
         raise
+    except RivalError as error:
+        raise rival_at_work(context, error) from error
 
 
 def flush_to_commit(facts: WriteFacts, stats: Sequence[WriteStat], options: WriteOptions) -> None:
@@ -185,10 +188,10 @@ def await_begun(
     while late := alive_elsewhere(storage, clock, _not_begun(timeline or _load(context), requested), failed):
         if clock.now_ms() > deadline_ms:
             raise LostRaceError(
-                f"Another engine put the {late[0].action} {late[0].requested} on the timeline and still looks"
-                " up where to write: it would not notice what is committed now, and rows would be lost."
-                " Nothing was committed. Try again when it is done, or wait longer with"
-                " hoodie.write.lock.wait_time_ms.",
+                f"Another writer put {told(storage, clock, late[0])} on the timeline and still looks up where"
+                " to write: it would not notice what is committed now, and rows would be lost. Nothing was"
+                " committed. Try again when it is done, or wait longer with hoodie.write.lock.wait_time_ms.",
+                table=storage.spec.uri,
                 instant=late[0].requested,
             )
         clock.sleep(pause * jitter(context.ids))
@@ -283,7 +286,8 @@ def checked_timeline(
         now = locked.store.bar_stalled(others)
     properties = load_config(locked.context.storage).properties
     if properties != locked.config.properties:
-        raise properties_race(facts.time, locked.config.properties, properties)
+        who = changed_by(locked.context.storage)
+        raise properties_race(facts.time, locked.config.properties, properties, who)
     _refuse_conflicts(own, facts, now, reserved)
     if any(each.action is Action.CLEAN and each not in facts.timeline.instants for each in now.instants):
         # It may have dropped a partition that was empty until this write put its first file there.
@@ -347,8 +351,9 @@ def schema_to_commit(facts: WriteFacts, schema_json: str, now: Timeline, options
     if is_latest and current == began:
         return schema_json
     since = [each for each in now.writes() if facts.timeline.write_at(each.requested) is None]
-    others = (each for each in since if locked.store.commit_metadata(each).schema_json not in (None, began))
-    raise schema_race(facts.time, next(others, None))
+    written = [(each, locked.store.commit_metadata(each)) for each in since]
+    others = (each for each in written if each[1].schema_json not in (None, began))
+    raise schema_race(facts.time, *next(others, (None, None)))
 
 
 @contextmanager

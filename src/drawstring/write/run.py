@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError, LostRaceError, UnsupportedError
 from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
@@ -309,11 +309,14 @@ def _refuse_other_plan(
     try:
         plan = _checked_plan(facts, source, verb, options)
     except (InvalidError, UnsupportedError) as error:
-        raise other_first_write(facts.time, now.writes()[0], error.message) from error
+        raise _other_first_write(facts, error.message) from error
     if plan.settings.config != planned.settings.config:
-        raise other_first_write(
-            facts.time, now.writes()[0], "the keys or partition paths of its rows would be other ones."
-        )
+        raise _other_first_write(facts, "the keys or partition paths of its rows would be other ones.")
+
+
+def _other_first_write(facts: WriteFacts, why: str) -> LostRaceError:
+    first = facts.timeline.writes()[0]
+    return other_first_write(facts.time, first, facts.locked.store.commit_metadata(first), why)
 
 
 def _place(source: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:

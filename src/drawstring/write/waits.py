@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.base.clock import jitter
-from drawstring.base.errors import DrawstringError, PendingClusteringError
+from drawstring.base.errors import DrawstringError, PendingClusteringError, RivalError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.model.instant import Action, Instant, State
@@ -18,8 +18,9 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.txn.heartbeats import alive_elsewhere
 from drawstring.txn.live_work import leased
 from drawstring.txn.locks.service_lease import is_runner_dead
-from drawstring.txn.lost_races import shown
+from drawstring.txn.reach import shown
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.told import process_of, told
 
 _WAIT: Final = "hoodie.write.lock.wait_time_ms"
 _RETRIES: Final = "hoodie.write.num.retries.on.conflict.failures"
@@ -88,17 +89,26 @@ def running_clustering(
     store, time = _store(context), refused.instant or ""
     instant = Instant(time, Action.CLUSTERING, State.REQUESTED)
     inputs = frozenset(decode_clustering_plan(store.read_requested(instant)).inputs)
-    wait_ms = options.locking.wait_ms
+    who, wait_ms = process_of(context.storage, instant), options.locking.wait_ms
     waited = f" Before each further attempt this write waited for up to {wait_ms} ms."
     waited = waited if options.concurrency.retries_max else ""
     return PendingClusteringError(
-        f"Another process runs the clustering {time}, which rewrites file groups that this write changes;"
-        f" it rewrites {shown(inputs)}.{waited} Nothing of this write was committed. Write again when it is"
-        f" done, wait longer with {_WAIT} (and {_RETRIES}), or let writes go first, so that the clustering"
-        f" gives way, with {_ALLOW}.",
+        f"Another process runs the clustering {time}{f' ({who})' if who else ''}, which rewrites file groups"
+        f" that this write changes; it rewrites {shown(inputs)}.{waited} Nothing of this write was"
+        f" committed. Write again when it is done, wait longer with {_WAIT} (and {_RETRIES}),"
+        f" or let writes go first, so that the clustering gives way, with {_ALLOW}.",
         table=context.storage.spec.uri,
         instant=time,
     )
+
+
+def rival_at_work(context: TableContext, refused: RivalError) -> RivalError:
+    """Return the error of a write whose last attempt met a live writer that was first, with its process."""
+    rival = _store(context).load().find(refused.instant or "")
+    if rival is None:
+        return refused
+    message = f"{refused.message} It is {told(context.storage, context.clock, rival)}."
+    return RivalError(message, table=refused.table, instant=refused.instant, path=refused.path)
 
 
 def _store(context: TableContext) -> TimelineStore:

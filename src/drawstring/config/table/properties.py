@@ -41,17 +41,17 @@ def decode_properties(data: bytes) -> dict[str, str]:
     return entries
 
 
-def encode_properties(entries: Mapping[str, str], now_ms: int) -> bytes:
+def encode_properties(entries: Mapping[str, str], now_ms: int, by: str = "") -> bytes:
     """Return the bytes of a properties file with the entries in the given order.
 
     Args:
         entries: keys and values.
         now_ms: the time in the two comment lines, milliseconds since the epoch.
+        by: the process that changes them, for a third one; empty to leave it out.
     """
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    head = (
-        f"#Updated at {now.isoformat(timespec='milliseconds').replace('+00:00', 'Z')}\n#{_java_date(now)}\n"
-    )
+    at = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    head = f"#Updated at {at}\n#{_java_date(now)}\n{f'#Changed by {_escape(by)}' + chr(10) if by else ''}"
     body = "".join(f"{_escape(key, is_key=True)}={_escape(value)}\n" for key, value in entries.items())
     return (head + body).encode("latin-1")
 

@@ -141,9 +141,10 @@ class SliceLookup:
         storage = open_spec(self._storage)
         for rival in self._rivals:
             if (partition, file_id) in Markers(storage, rival).groups():
+                place = "/".join(filter(None, (partition, file_id)))
                 raise RivalError(
-                    f"Another writer is at work on file group {file_id} and was first. Nothing of this write"
-                    " was committed. Write again when the other one is done.",
+                    f"Another writer is at work on file group {place} and was first. Nothing of"
+                    " this write was committed. Write again when the other one is done.",
                     instant=rival,
                     path=partition,
                 )

@@ -38,7 +38,7 @@ from drawstring.services.progress import Progress, watched
 from drawstring.services.service_files import file_settings
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import refuse_live_writers
+from drawstring.txn.live_work import refuse_live_writers
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.planned_instants import start_plan
 from drawstring.txn.rollback.unschedule import rollback_inflight_plan, unschedule_clustering

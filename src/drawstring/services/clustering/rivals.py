@@ -14,8 +14,7 @@ from drawstring.model.instant import Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import alive_elsewhere
-from drawstring.txn.lost_races import shown
-from drawstring.txn.reach import Groups
+from drawstring.txn.reach import Groups, shown
 from drawstring.txn.transaction import LockedTable
 
 _SHOWN: Final = 3

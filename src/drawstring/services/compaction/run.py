@@ -36,7 +36,7 @@ from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import refuse_live_writers
+from drawstring.txn.live_work import refuse_live_writers
 from drawstring.txn.missing_plans import NoPlanError
 from drawstring.txn.planned_instants import request_plan, start_plan
 from drawstring.txn.reservations import await_unreserved, reserved_parts

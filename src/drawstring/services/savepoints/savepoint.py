@@ -17,6 +17,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import alive_elsewhere
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.told import told
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
 _BY: Final = "drawstring"
@@ -68,8 +69,10 @@ def _refuse_late_writers(
     context = locked.context
     for each in alive_elsewhere(context.storage, context.clock, earlier, options.failed_writes):
         raise ConflictError(
-            f"The write {each.requested} began before {target.requested} and still goes on. In version 6 it"
-            " would be in half of the savepoint. Make the savepoint when it is done.",
+            f"Another write, {told(context.storage, context.clock, each)}, began before {target.requested}"
+            " and still goes on. In version 6 it would be in half of the savepoint. Make the savepoint"
+            " when it is done.",
+            table=context.storage.spec.uri,
             instant=each.requested,
         )
 

@@ -64,6 +64,7 @@ from drawstring.txn.foreign_features import MetadataTableGuard, check_writable, 
 from drawstring.txn.live_work import refuse_live_work
 from drawstring.txn.rollback.file_owners import data_files
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.told import told
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 
 _COMPACTIONS_MAX: Final = 3
@@ -241,7 +242,9 @@ def _has_no_logs(locked: LockedTable, timeline: Timeline) -> bool:
     table = locked.context.storage.spec.uri
     for pending in timeline.pending_of(*_COMPACTION_ACTIONS):
         raise ConflictError(
-            "Another process runs a compaction. Wait for it, then change the version again.",
+            "A compaction is pending or another process runs it:"
+            f" {told(locked.context.storage, locked.context.clock, pending)}. Run it or wait for it, then"
+            " change the version again.",
             table=table,
             instant=pending.requested,
         )

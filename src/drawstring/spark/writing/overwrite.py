@@ -27,8 +27,8 @@ from drawstring.spark.engine.spark_engine import SparkRows
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.txn.heartbeats import told_pending
 from drawstring.txn.locks.table_lock import table_lock
+from drawstring.txn.told import told_pending
 from drawstring.txn.transaction import lock_table
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import plan_write

@@ -34,7 +34,12 @@ def append_command(storage: Storage, by: str, target: str, request: RollbackRequ
     name = LogFile.name_of(request.file_id, request.base_instant, version, token or _FIRST_TOKEN)
     path = join_path(request.partition, name)
     if not storage.put_if_absent(path, block):
-        raise ConflictError("Another writer appends to this file slice. Retry the write.", path=path)
+        raise ConflictError(
+            f"Another writer appends to the file slice {request.base_instant} of {request.file_id}, to which"
+            f" the rollback {by} of {target} appends as well. Retry the write.",
+            instant=target,
+            path=path,
+        )
     return FileStatus(path, len(block))
 
 

@@ -32,8 +32,8 @@ from drawstring.txn.heartbeats import (
     expired,
     forget_heartbeats,
     has_died,
-    refuse_live_writers,
 )
+from drawstring.txn.live_work import refuse_live_writers
 from drawstring.txn.locks.service_lease import LEASE_SUFFIX, is_runner_dead, sweep_leases
 from drawstring.txn.rollback.plan_inputs import planned_inputs
 from drawstring.txn.rollback.rollback import (

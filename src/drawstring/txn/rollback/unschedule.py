@@ -17,7 +17,7 @@ from drawstring.model.instant import COMPACTION_ACTIONS, Action, Instant, State
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import refuse_live_writers
+from drawstring.txn.live_work import refuse_live_writers
 from drawstring.txn.rollback.dead_attempts import files_of_attempt
 from drawstring.txn.rollback.dependents import refuse_built_on
 from drawstring.txn.rollback.file_owners import data_files
