@@ -30,8 +30,8 @@ test: setup ## run the tests in four processes, one of them with Spark (ARGS="-k
 	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not long" $(ARGS)
 
 .PHONY: test-long
-test-long: setup ## the tests that `make test` leaves out: all queries on Spark, the benchmark's suites beside the first
-	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m long $(ARGS)
+test-long: setup ## what `make test` leaves out: more cases, all combinations, every step, more examples
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --hypothesis-profile=full -m "long or scaled or hypothesis" $(ARGS)
 
 .PHONY: fuzz
 fuzz: setup ## damage many files in new ways: EXAMPLES of them, drawn by SEED

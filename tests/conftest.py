@@ -1,6 +1,10 @@
 """For all tests: those that need Spark are left out, visibly, on a machine without a JDK.
 
-Property tests draw the same examples on every run; `--hypothesis-profile=search` looks for new ones.
+Property tests draw the same examples on every run, and few; `--hypothesis-profile=full` draws more of them,
+`--hypothesis-profile=search` looks for new ones.
+
+Of a test with several parameters, each combination of which is a table that is written, the short run has as
+many combinations as each value needs to be there once; the others are long.
 
 With `-n` the tests run in several processes, each file in one of them, so that what its tests share is made
 once. Those that need Spark share one process, and so its session; likewise those that need servers of object
@@ -13,6 +17,7 @@ write are not flushed to the disk, apart from those of tests/storage.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,11 +28,13 @@ from hypothesis import settings
 from drawstring.base.clock import SystemClock
 from scripts import jdk
 from tests.support.azure_server import AzureServer, azure_server
+from tests.support.combinations import covering
 from tests.support.gcs_server import GcsServer, gcs_server
 from tests.support.s3_server import S3Server, s3_server
 from tests.support.store_server import StoreServer
 
-settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("full", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("same")
 
@@ -51,13 +58,28 @@ LONGEST_FIRST = (
 )
 """Groups by the processor time that they take, as far as it is much."""
 
+OF_TABLES = frozenset(("golden", "index", "lsm", "metadata", "query", "services", "spark", "write"))
+"""Folders of tests whose cases write or read tables."""
+
 _LEFT_OUT = "tests that need Spark"
 _left_out = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the garbage collector from going through ten thousand tests over and over."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _find_java(config, items)
+    _leave_combinations_out(items)
     if hasattr(config, "workerinput"):
         groups = {item: _group(item) for item in items}
         for item, group in groups.items():
@@ -78,6 +100,34 @@ def _find_java(config: pytest.Config, items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if not item.get_closest_marker("spark")]
     config.hook.pytest_deselected(items=spark)
     config.stash[_left_out] = len(spark)
+
+
+def _leave_combinations_out(items: list[pytest.Item]) -> None:
+    """Mark cases as long that no value of a parameter needs, unless their test chooses for itself."""
+    tests: dict[str, list[Any]] = {}
+    for item in items:
+        if hasattr(item, "callspec") and item.nodeid.split("/")[1] in OF_TABLES:
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tests.values():
+        if not any(case.get_closest_marker("long") for case in cases):
+            short = covering(_apart(cases), lambda case: case[1])
+            for case in set(cases) - {case for case, _ in short}:
+                case.add_marker(pytest.mark.long)
+
+
+def _apart(cases: list[Any]) -> list[tuple[Any, tuple[tuple[int, str], ...]]]:
+    """Return cases with their values, first those of which neighbours differ in each value.
+
+    Of versions and table types, for example, 6 and MERGE_ON_READ, 8 and COPY_ON_WRITE, 9 and MERGE_ON_READ.
+    """
+    named = [(case, tuple(enumerate(case.callspec._idlist))) for case in cases]
+    numbers: dict[tuple[int, str], int] = {}
+    seen = [0] * len(named[0][1])
+    for at, name in (each for _, values in named for each in values):
+        if (at, name) not in numbers:
+            numbers[at, name] = seen[at]
+            seen[at] += 1
+    return sorted(named, key=lambda each: sum(numbers[value] for value in each[1]) % 2 == 0)
 
 
 def _group(item: pytest.Item) -> str | None:

@@ -274,6 +274,7 @@ def test_a_table_that_grows_in_a_soak_is_a_failure() -> None:
     assert results.wrong("soak") == ["soak files in the table: 100 in the second quarter, 150 in the last"]
 
 
+@pytest.mark.long
 def test_services_are_measured_on_the_embedded_engine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ def small_lineitem(_: Path, rows: int) -> pa.Table:
     return pa.table(columns)
 
 
+@pytest.mark.long
 def test_both_kinds_of_table_answer_as_the_files_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+SHORT = (*SPARK_CELLS[:2], BARE_SPARK_CELLS[0])
+"""A table without logs, one with them, and one with columns of records in them; the others are long."""
+
+
 def _history(cell: Cell) -> list[Step]:
     rng = random.Random(str(cell))
 
@@ -36,7 +40,11 @@ def _history(cell: Cell) -> list[Step]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("cell", SPARK_CELLS, ids=str)
+@pytest.mark.parametrize(
+    "cell",
+    [cell if cell in SHORT else pytest.param(cell, marks=pytest.mark.long) for cell in SPARK_CELLS],
+    ids=str,
+)
 def test_spark_writes_what_the_model_says(cell: Cell, tmp_path: Path) -> None:
     import drawstring.spark
     from drawstring.spark.engine.types import spark_schema

@@ -88,7 +88,7 @@ class Case:
         return latest_in_columns(files, rules)
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings.get_profile(settings.get_current_profile_name()).max_examples)
 @given(
     listed=listings,
     assignment=st.sampled_from(LogFileAssignment),

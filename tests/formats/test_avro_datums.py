@@ -297,7 +297,7 @@ SOME = {
 FLIPPED = by_fastavro([{field.name: SOME.get(field.name) for field in EVERY_TYPE}] * 3, EVERY_JSON)
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.get_profile(settings.get_current_profile_name()).max_examples)
 @given(st.data())
 def test_a_flipped_byte_gives_records_or_a_clear_error(drawn: st.DataObject) -> None:
     content = bytearray(FLIPPED)

@@ -23,6 +23,7 @@ from tests.support.golden import (
     NULL_IN_INCREMENTAL,
     Case,
     cases_of,
+    chosen,
     expected,
     unpack,
     wanted,
@@ -31,7 +32,11 @@ from tests.support.golden_rows import in_order, rows_of
 
 ARCHIVED = [name for name in NAMES if expected(name)["archived"]]
 FactsOf = Callable[[str], TableFacts]
-CASES = [case for name in NAMES for case in cases_of(name)]
+CASES = [
+    case if case in chosen(name) else pytest.param(case, marks=pytest.mark.long)
+    for name in NAMES
+    for case in cases_of(name)
+]
 SAVED = {
     (name, each["requested"])
     for name in NAMES

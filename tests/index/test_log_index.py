@@ -18,7 +18,7 @@ from tests.support.tables import create
 
 KEYS = [f"k{number}" for number in range(12)]
 versions = pytest.mark.parametrize("version", [6, 9])
-EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 20
+EXAMPLES = max(3, settings.get_profile(settings.get_current_profile_name()).max_examples // 20)
 
 
 @dataclass(frozen=True)

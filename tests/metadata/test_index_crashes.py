@@ -15,7 +15,7 @@ from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.bloom_filters import indexed_filters, stored_filters
 from tests.support.expression_indexes import built, kept
-from tests.support.faults import HOUR_MS, NEWER, START_MS, STEPS_MAX
+from tests.support.faults import HOUR_MS, NEWER, START_MS, STEPS_MAX, stride
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import held, rides
 from tests.support.secondary_indexes import indexed_values, stored_values
@@ -94,6 +94,7 @@ def made(table_type: str, *, with_index: bool, commits: int) -> Table:
         ),
     ],
 )
+@pytest.mark.scaled
 def test_whatever_step_a_writer_dies_at_the_indexes_know_all_records(
     table_type: str, operation: str, with_index: bool, commits: int
 ) -> None:
@@ -101,7 +102,7 @@ def test_whatever_step_a_writer_dies_at_the_indexes_know_all_records(
     files, before = files_of(table._context.storage), held(table)
     OPERATIONS[operation](table)
     after = held(table)
-    for steps in range(0, STEPS_MAX, 2):
+    for steps in range(0, STEPS_MAX, 2 * stride()):
         storage = stored(files)
         faulty = FaultyStorage(storage, steps)
         with suppress(InjectedFault):

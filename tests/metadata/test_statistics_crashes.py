@@ -16,7 +16,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import built, kept
-from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX
+from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
 from tests.support.rows import held, rides
 from tests.support.storages import files_of, stored
 from tests.support.tables import COW, MOR, create
@@ -61,6 +61,7 @@ def made(table_type: str, *, with_statistics: bool) -> Table:
         ),
     ],
 )
+@pytest.mark.scaled
 def test_whatever_step_a_writer_dies_at_the_statistics_are_those_of_the_files(
     table_type: str, operation: str, with_statistics: bool
 ) -> None:
@@ -68,7 +69,7 @@ def test_whatever_step_a_writer_dies_at_the_statistics_are_those_of_the_files(
     files, before = files_of(table._context.storage), str(held(table))
     OPERATIONS[operation](table)
     after = str(held(table))
-    for steps in range(1, STEPS_MAX, 3):
+    for steps in range(1, STEPS_MAX, 3 * stride()):
         storage = stored(files)
         faulty = FaultyStorage(storage, steps)
         with suppress(InjectedFault):

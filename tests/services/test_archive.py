@@ -169,6 +169,7 @@ def prepared(table_type: str, version: int) -> Prepared:
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (MOR, 9)])
+@pytest.mark.scaled
 def test_archiving_that_dies_at_any_step_is_done_by_the_next(table_type: str, version: int) -> None:
     start = prepared(table_type, version)
     times = everything(opened(start.copy(), START_MS))

@@ -238,6 +238,7 @@ def prepared(table_type: str, version: int) -> Prepared:
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (MOR, 9)])
+@pytest.mark.scaled
 def test_a_clean_that_dies_at_any_step_is_finished_by_the_next(table_type: str, version: int) -> None:
     start = prepared(table_type, version)
     options = {"hoodie.clean.commits.retained": "1"}

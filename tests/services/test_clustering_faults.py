@@ -64,6 +64,7 @@ def prepared(table_type: str, version: int, act: str) -> Prepared:
 
 
 @pytest.mark.parametrize(("table_type", "version", "act"), CASES)
+@pytest.mark.scaled
 def test_a_clustering_that_dies_at_any_step_is_finished_by_the_next(
     table_type: str, version: int, act: str
 ) -> None:

@@ -118,6 +118,7 @@ def test_a_compaction_that_is_being_run_is_left_to_its_runner(where: str, tmp_pa
 
 
 @pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.scaled
 def test_a_runner_that_dies_at_any_step_is_followed_by_another(version: int) -> None:
     table = logged(version)
     instant = table.schedule_compaction()

@@ -35,6 +35,7 @@ def after_newer(rows: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
+@pytest.mark.scaled
 def test_the_file_groups_of_a_clustering_whose_process_died_take_writes(
     table_type: str, version: int
 ) -> None:
@@ -51,6 +52,7 @@ def test_the_file_groups_of_a_clustering_whose_process_died_take_writes(
 
 
 @pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.scaled
 def test_other_services_run_after_a_clustering_whose_process_died(version: int) -> None:
     table = grown(create(table_type=MOR, version=version))
     table.upsert(NEWER)
@@ -70,6 +72,7 @@ def test_a_clustering_that_was_only_planned_keeps_writes_out_as_before() -> None
         in_no_time(table).upsert(NEWER)
 
 
+@pytest.mark.scaled
 def test_an_inline_clusterer_starts_again_after_each_death() -> None:
     start = Prepared.of(grown(create(table_type=COW)))
     for storage, step in start.deaths(lambda each: each.upsert(NEWER, options=INLINE), every=5):

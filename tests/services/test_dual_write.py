@@ -255,6 +255,7 @@ DYING: dict[str, Callable[[Table], Any]] = {
 
 @pytest.mark.parametrize("version", [6, 9])
 @pytest.mark.parametrize("action", DYING)
+@pytest.mark.scaled
 def test_whatever_dies_at_any_step_readers_see_before_or_after_and_the_next_goes_on(
     version: int, action: str
 ) -> None:

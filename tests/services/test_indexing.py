@@ -24,7 +24,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support import built_statistics, expression_indexes
 from tests.support.bloom_filters import indexed_filters, stored_filters
-from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX
+from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.record_indexes import indexed_places, places
 from tests.support.secondary_indexes import indexed_values, stored_values
@@ -151,11 +151,12 @@ def test_readers_do_not_use_an_index_that_is_being_built(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("table_type", [COW, MOR])
 @pytest.mark.parametrize("name", ["record_index", UPPER, "column_stats"])
+@pytest.mark.scaled
 def test_whatever_step_an_indexer_dies_at_the_next_run_builds_the_index(table_type: str, name: str) -> None:
     table = made(table_type)
     schedule(table, name)
     files = files_of(table._context.storage)
-    for steps in range(0, STEPS_MAX, 3):
+    for steps in range(0, STEPS_MAX, 3 * stride()):
         storage = stored(files)
         faulty = FaultyStorage(storage, steps)
         with suppress(InjectedFault):

@@ -135,6 +135,7 @@ def test_writers_go_on_while_logs_are_compacted(version: int, index: dict[str, s
 
 
 @versions
+@pytest.mark.scaled
 def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> None:
     table = with_logs(version)
     instant = table.schedule_log_compaction(options=FEW)
@@ -243,6 +244,7 @@ def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
     assert (leftovers(table), orphans(table)) == ([], [])
 
 
+@pytest.mark.scaled
 def test_writers_go_on_while_a_hybrid_compaction_runs_and_dies() -> None:
     table = grown()
     instant = table.schedule_compaction(options=HYBRID)

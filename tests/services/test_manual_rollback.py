@@ -203,6 +203,7 @@ def test_a_plan_whose_completion_was_lost_keeps_its_files(version: int, service:
 
 @pytest.mark.parametrize("kind", ["write", "compaction", "clustering"])
 @pytest.mark.parametrize("version", (6, 9))
+@pytest.mark.scaled
 def test_a_rollback_that_dies_at_any_step_is_done_again(version: int, kind: str) -> None:
     table = logged(version)
     if kind == "write":

@@ -271,6 +271,7 @@ def rings(storage: Storage) -> list[str]:
 
 
 @pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.scaled
 def test_a_resizing_that_dies_at_any_step_is_finished_by_the_next(version: int) -> None:
     table = resizable_table(version)
     start = Prepared.of(table)

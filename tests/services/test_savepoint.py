@@ -142,6 +142,7 @@ def test_compactions_pending_before_and_after_the_savepoint_are_no_obstacle(
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6), (MOR, 9)])
+@pytest.mark.scaled
 def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
     table_type: str, version: int
 ) -> None:
@@ -165,6 +166,7 @@ def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 6)])
+@pytest.mark.scaled
 def test_a_savepoint_that_dies_at_any_step_is_made_by_the_next_call(table_type: str, version: int) -> None:
     table = create(table_type=table_type, version=version)
     table.upsert(rides(("a", "rome", 1, 1.0)), options=WITHOUT_SERVICES)

@@ -64,6 +64,7 @@ def test_until_the_next_write_a_backup_of_the_lost_file_brings_it_back(
 
 @kinds
 @versions
+@pytest.mark.scaled
 def test_the_next_write_rolls_it_back_and_keeps_what_it_wrote_though_it_dies_at_any_step(
     table_type: str, version: int, verb: str
 ) -> None:
@@ -137,6 +138,7 @@ class DiesAtTheEnd(FaultyStorage):
 
 @pytest.mark.parametrize("table_type", (COW, MOR))
 @versions
+@pytest.mark.scaled
 def test_what_a_dead_writer_left_is_not_kept_though_its_rollback_dies_at_any_step(
     table_type: str, version: int
 ) -> None:

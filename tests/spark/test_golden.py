@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import UnsupportedError
-from tests.support.golden import NAMES, Case, cases_of, unpack, wanted
+from tests.support.golden import NAMES, Case, cases_of, chosen, unpack, wanted
 from tests.support.golden_rows import in_order, rows_of
 
 pytestmark = pytest.mark.spark
@@ -75,22 +75,6 @@ def united(frames: Sequence[DataFrame]) -> DataFrame:
     """Return the rows of all: by halves, for Spark looks at the whole plan each time that one is added."""
     half = len(frames) // 2
     return united(frames[:half]).union(united(frames[half:])) if half else frames[0]
-
-
-def chosen(name: str) -> list[Case]:
-    """Choose queries on a table: the newest rows and the base files, one on the past, one of changes.
-
-    The past is that of time travel for one table and an increment for the next; which one differs by table.
-    """
-    number = NAMES.index(name)
-    by_query = defaultdict(list)
-    for case in cases_of(name):
-        by_query[case.query].append(case)
-    past = ("time_travel", "incremental")
-    if not by_query[past[number % 2]]:
-        past = past[::-1]
-    kinds = ("snapshot", "read_optimized", past[number % 2], "cdc")
-    return [found[number % len(found)] for kind in kinds if (found := by_query[kind])]
 
 
 @pytest.mark.parametrize("names", CHUNKS, ids=lambda names: f"{names[0]}-{names[-1]}")

@@ -11,7 +11,7 @@ from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.storage import Storage, open_storage
 from drawstring.storage.streams import READ_AHEAD_BYTES, RangeFile
 from tests.support.races import rounds_won
-from tests.support.store_server import StoreServer
+from tests.support.store_server import StoreServer, s3_first
 
 _numbers = itertools.count()
 
@@ -24,6 +24,7 @@ def impatient(store: StoreServer) -> Storage:
     )
 
 
+@s3_first
 def test_put_if_absent_has_one_winner_among_processes(bucket: Storage) -> None:
     won = rounds_won(bucket.spec, processes=3, rounds=10)
     assert sorted(itertools.chain(*won)) == list(range(10))

@@ -1,14 +1,33 @@
-"""Pairwise testing: few combinations in which any two values of two dimensions come together."""
+"""Few combinations of parameters: those in which any two values come together, or each value comes once."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import pytest
 
 Combination = TypeVar("Combination", bound=tuple[Hashable, ...])
+Case = TypeVar("Case")
+
+
+def covering(cases: Sequence[Case], values_of: Callable[[Case], Collection[Hashable]]) -> list[Case]:
+    """Choose cases until each value is there, each time the first one with most values that are missing."""
+    named = [set(values_of(case)) for case in cases]
+    missing = set().union(*named)
+    chosen = []
+    while missing:
+        best = max(range(len(cases)), key=lambda at: len(named[at] & missing))
+        chosen.append(cases[best])
+        missing -= named[best]
+    return chosen
+
+
+def first_of_all(cases: Sequence[Case], values_of: Callable[[Case], Collection[Hashable]]) -> list[Any]:
+    """Return cases as parameters, of which those are long that no value needs."""
+    short = covering(cases, values_of)
+    return [case if case in short else pytest.param(case, marks=pytest.mark.long) for case in cases]
 
 
 def pairwise(every: Sequence[Combination]) -> list[Combination]:

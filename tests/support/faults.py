@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hypothesis import settings
+
 from drawstring.base.clock import SteppingClock, SystemClock
 from drawstring.base.errors import (
     DrawstringError,
@@ -42,6 +44,11 @@ OPERATIONS: dict[str, Callable[[Table], Any]] = {
 NO_ROLLBACK = {"hoodie.clean.failed.writes.policy": "NEVER"}
 
 
+def stride() -> int:
+    """Return of how many steps one is taken to die at: of four, in `make test-long` of one."""
+    return 4 if settings.get_current_profile_name() == "same" else 1
+
+
 @dataclass
 class Prepared:
     """A table with some commits, ready to be copied."""
@@ -62,11 +69,11 @@ class Prepared:
     def deaths(
         self, act: Callable[[Table], Any], *, steps_min: int = 5, every: int = 1
     ) -> Iterator[tuple[Storage, str]]:
-        """Let an act die after every number of changes; yield what it left, and a text for messages.
+        """Let an act die after numbers of changes; yield what it left, and a text for messages.
 
         On the last copy it did not die, after more than some changes.
         """
-        for steps in range(0, STEPS_MAX, every):
+        for steps in range(0, STEPS_MAX, every * stride()):
             storage = self.copy()
             faulty = FaultyStorage(storage, steps)
             with suppress(DrawstringError):

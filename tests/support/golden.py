@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -155,6 +156,22 @@ def cases_of(table: str) -> list[Case]:
             for each in golden.get(query, ())
         ),
     ]
+
+
+def chosen(name: str) -> list[Case]:
+    """Choose queries on a table: the newest rows and the base files, one on the past, one of changes.
+
+    The past is that of time travel for one table and an increment for the next; which one differs by table.
+    """
+    number = NAMES.index(name)
+    by_query = defaultdict(list)
+    for case in cases_of(name):
+        by_query[case.query].append(case)
+    past = ("time_travel", "incremental")
+    if not by_query[past[number % 2]]:
+        past = past[::-1]
+    kinds = ("snapshot", "read_optimized", past[number % 2], "cdc")
+    return [found[number % len(found)] for kind in kinds if (found := by_query[kind])]
 
 
 def golden_table(name: str, folder: Path) -> drawstring.Table:

@@ -16,6 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
+s3_first = pytest.mark.parametrize(
+    "store",
+    ["s3", *(pytest.param(store, marks=pytest.mark.long) for store in ("gcs", "azure"))],
+    indirect=True,
+)
+"""For tests of processes: the other stores are long, for the contract of storages says what they do alike."""
+
 ROOT = Path(__file__).parents[2]
 FAULTS_PATH = "/__faults"
 ANSWERS = {"lost": "500 Internal Server Error", "busy": "503 Slow Down", "refuse": "403 Forbidden"}

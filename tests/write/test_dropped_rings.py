@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from drawstring.index.existing_writes import FOLDERS
 from drawstring.model.instant import time_of
 from tests.support.consistent_buckets import NEWER_PISA, PISA, ROMANS, prefixes, table_with_two_rings
@@ -51,6 +53,7 @@ def test_it_can_be_dropped_again_and_restored() -> None:
 
 
 @versions
+@pytest.mark.scaled
 def test_a_drop_that_dies_at_any_step_happens_or_does_not(version: int) -> None:
     table = table_with_two_rings(version)
     start = Prepared.of(table, after=[PISA])

@@ -33,6 +33,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("table_type", "version", "operation"), CASES)
+@pytest.mark.scaled
 def test_a_writer_that_dies_at_any_step_is_cleaned_up_by_the_next(
     table_type: str, version: int, operation: str
 ) -> None:

@@ -14,7 +14,7 @@ from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
-from tests.support.faults import FIRST, HOUR_MS, NEWER, START_MS, STEPS_MAX, leftovers, orphans
+from tests.support.faults import FIRST, HOUR_MS, NEWER, START_MS, STEPS_MAX, leftovers, orphans, stride
 from tests.support.metadata_tables import listed
 from tests.support.rows import held, rides
 from tests.support.storages import data_files, files_of, stored
@@ -88,6 +88,7 @@ DELTA, COMPACTION = 3, 10
         ),
     ],
 )
+@pytest.mark.scaled
 def test_whatever_step_a_writer_dies_at_readers_by_the_metadata_table_see_a_commit_or_none(
     table_type: str, operation: str, commits: int, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -95,7 +96,7 @@ def test_whatever_step_a_writer_dies_at_readers_by_the_metadata_table_see_a_comm
     files, before = files_of(table._context.storage), held(table)
     OPERATIONS[operation](table)
     after = held(table)
-    for steps in range(STEPS_MAX):
+    for steps in range(0, STEPS_MAX, stride()):
         storage = stored(files)
         faulty = FaultyStorage(storage, steps)
         with suppress(InjectedFault):
@@ -129,11 +130,12 @@ def orphans_are_gone(table: Table) -> bool:
     return not orphans(table) and not leftovers(table)
 
 
+@pytest.mark.scaled
 def test_a_write_that_one_failure_stops_leaves_nothing_in_the_metadata_table() -> None:
     table = made(MOR)
     files, before = files_of(table._context.storage), held(table)
     stopped = 0
-    for steps in range(STEPS_MAX):
+    for steps in range(0, STEPS_MAX, stride()):
         storage = stored(files)
         faulty = FaultyStorage(storage, steps, failures=1)
         table = opened(faulty)

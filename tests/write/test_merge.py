@@ -22,7 +22,7 @@ from tests.support.tables import BUCKETS, COW, MOR, A, B, C, create, filled
 Row = dict[str, Any]
 State = dict[str, Row]
 NAMES = ("id", "city", "ts", "fare")
-EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 20
+EXAMPLES = max(3, settings.get_profile(settings.get_current_profile_name()).max_examples // 20)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from drawstring.table import Table
 from tests.support.merge_histories import SCHEMA, Row, Rules, Version, histories
 from tests.support.merge_tables import COLUMNS, DELETED, KINDS, Kind, names, table_of, timed
 
-EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 10
+EXAMPLES = max(3, settings.get_profile(settings.get_current_profile_name()).max_examples // 10)
 
 
 @dataclass

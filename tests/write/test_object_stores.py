@@ -19,7 +19,7 @@ from tests.support.faults import leftovers, orphans
 from tests.support.interrupted import in_no_time
 from tests.support.processes import running
 from tests.support.rows import held, rides
-from tests.support.store_server import StoreServer
+from tests.support.store_server import StoreServer, s3_first
 from tests.support.store_tables import table_in
 from tests.support.tables import COW, MOR
 
@@ -69,6 +69,7 @@ def test_what_a_dead_writer_left_in_a_store_is_rolled_back(store: StoreServer, f
     assert (orphans(table), leftovers(table)) == ([], [])
 
 
+@s3_first
 def test_two_processes_take_turns(store: StoreServer) -> None:
     table = table_in(store, COW, 9)
     arguments = (table.uri, json.dumps(store.options), "upsert", re.escape(LEASE_PATH))
@@ -82,6 +83,7 @@ def test_two_processes_take_turns(store: StoreServer) -> None:
     assert len(table.timeline.writes()) == 2
 
 
+@s3_first
 def test_a_second_writer_gives_up_while_the_first_one_writes(store: StoreServer) -> None:
     table = table_in(store, COW, 9)
     first = LeaseLock(table._context.storage, SystemClock(), SystemIds())
@@ -94,6 +96,7 @@ def test_a_second_writer_gives_up_while_the_first_one_writes(store: StoreServer)
     assert held(table) == [("a", "rome", 1, 1.0)]
 
 
+@s3_first
 def test_the_lease_of_a_killed_writer_ends_by_itself(store: StoreServer) -> None:
     table = table_in(store, COW, 9)
     storage, now_ms = table._context.storage, SystemClock().now_ms()

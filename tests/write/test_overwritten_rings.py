@@ -79,6 +79,7 @@ def test_partitions_are_overwritten_again_and_again_dropped_and_restored() -> No
 
 @pytest.mark.parametrize("version", [6, 9])
 @overwrites
+@pytest.mark.scaled
 def test_an_overwrite_that_dies_at_any_step_happens_or_does_not(version: int, name: str) -> None:
     overwrite, after = OVERWRITES[name]
     start = Prepared.of(table_with_two_rings(version), after=sorted(after))

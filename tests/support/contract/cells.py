@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     pass
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.support.combinations import pairwise
+from tests.support.combinations import covering, pairwise
 from tests.support.contract.kinds import BARE_DIMENSIONS, DIMENSIONS, Kind
 
 Meeting = tuple[str, str, str]
@@ -184,18 +184,12 @@ BARE = _every(BARE_DIMENSIONS)
 BARE_CELLS = _with_operations(_in_pairs(BARE), meetings(BARE), PATCHES)
 
 
-def _few(cells: list[Cell]) -> list[Cell]:
-    """Choose cells, each time the one with most values and operations that are still missing."""
-    named = {cell: {*vars(cell.kind).items(), *cell.operations} for cell in cells}
-    missing = set().union(*named.values())
-    chosen = []
-    while missing:
-        chosen.append(max(cells, key=lambda cell: len(named[cell] & missing)))
-        missing -= named[chosen[-1]]
-    return chosen
+def values_of(cell: Cell) -> set[Hashable]:
+    """Return the values of a cell's kind, and its operations."""
+    return {*vars(cell.kind).items(), *cell.operations}
 
 
-BARE_SPARK_CELLS = _few(BARE_CELLS)[:2]
+BARE_SPARK_CELLS = covering(BARE_CELLS, values_of)[:2]
 
 
-SPARK_CELLS = _few(CELLS) + BARE_SPARK_CELLS
+SPARK_CELLS = covering(CELLS, values_of) + BARE_SPARK_CELLS
