@@ -32,7 +32,10 @@ from tests.support.storages import stored
 from tests.support.tables import COW, MOR, create
 
 KINDS = [(COW, 6), (COW, 9), (MOR, 6), (MOR, 8), (MOR, 9)]
-kinds = pytest.mark.parametrize(("table_type", "version"), KINDS)
+kinds = pytest.mark.parametrize(
+    ("table_type", "version"),
+    [each if at % 2 == 0 else pytest.param(*each, marks=pytest.mark.long) for at, each in enumerate(KINDS)],
+)
 some_kinds = pytest.mark.parametrize(("table_type", "version"), KINDS[::2])
 
 

@@ -2,7 +2,7 @@
 
 Which file slices a query reads, and what comes out of them, is the same code on both engines, and the
 embedded one is asked every query there is. What Spark adds is asked here: types, Spark's own reader of files
-without logs, the way of tasks to its workers. Some queries on every table do for that; `make test-long` asks
+without logs, the way of tasks to its workers. Two queries on every table do for that; `make test-long` asks
 them all.
 
 Queries whose results have the same columns are asked for together, in one Spark job.
@@ -77,11 +77,18 @@ def united(frames: Sequence[DataFrame]) -> DataFrame:
     return united(frames[:half]).union(united(frames[half:])) if half else frames[0]
 
 
+def asked_first(name: str) -> list[Case]:
+    """Return the newest rows of a table, and one more of the chosen queries, by turns."""
+    newest, *others = chosen(name)
+    number = NAMES.index(name)
+    return [newest, *others[number % len(others) :][:1]] if others else [newest]
+
+
 @pytest.mark.parametrize("names", CHUNKS, ids=lambda names: f"{names[0]}-{names[-1]}")
 def test_queries_return_what_real_hudi_returned(
     spark: SparkSession, root_of: RootOf, names: list[str]
 ) -> None:
-    check(spark, root_of, [case for name in names for case in chosen(name)])
+    check(spark, root_of, [case for name in names for case in asked_first(name)])
 
 
 @pytest.mark.long
