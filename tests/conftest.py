@@ -50,11 +50,15 @@ LONGEST_FIRST = (
     STORES,
     "tests/contract/test_contract.py",
     "tests/write/test_many_writers.py",
-    "tests/write/test_bank.py",
+    "tests/metadata/test_index_crashes.py",
     "tests/golden/test_golden.py",
-    "tests/golden/test_skipping.py",
-    "tests/query/test_follow.py",
-    "tests/write/test_faults.py",
+    "tests/write/test_bank.py",
+    "tests/services/test_indexing.py",
+    "tests/services/test_pauses.py",
+    "tests/query/test_outrun.py",
+    "tests/services/test_indexes.py",
+    "tests/services/test_lives.py",
+    "tests/services/test_dual_write.py",
 )
 """Groups by the processor time that they take, as far as it is much."""
 
