@@ -51,6 +51,10 @@ FOUND_IN_COMPANY = [
     # A clock that was behind gave a write the time of a compaction of the metadata table: its rollback
     # deleted the base files of that one.
     ("mor10-nonblocking-lsm", 50000, 8),
+    # Two writers chose one time: the model took the one that gave it up for the writer of the other.
+    ("cow9-preferring", 50000, 8),
+    # A follower of new rows read late ones: in an ordered table it has to read changes.
+    ("mor9-nonblocking-ordered", 50008, 5),
 ]
 """Simulations that failed once, by their kind, seed and operations; the seed draws the rest."""
 

@@ -83,7 +83,7 @@ class Simulation:
         self._storage = MemoryStorage(new_address(), SimulatedClock(self.scheduler))
         self._create()
         self.history = History(self.looked_at, plan.kind)
-        self.follower = Follower(self.history, plan.seed)
+        self.follower = Follower(self.history, plan.kind, plan.seed)
 
     def run(self) -> Report:
         """Let everybody do what they drew, then settle the table.
