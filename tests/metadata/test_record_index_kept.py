@@ -60,6 +60,29 @@ def test_an_index_built_for_a_table_is_right_after_each_step_of_any_history(
     play(table, index, seed, 12)
 
 
+@pytest.mark.parametrize(
+    ("key", "is_partitioned"),
+    [
+        ("hoodie.metadata.record.index.enable", False),
+        ("hoodie.metadata.global.record.level.index.enable", False),
+        ("hoodie.metadata.record.level.index.enable", True),
+    ],
+)
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_an_option_builds_the_index_whatever_index_writes_look_keys_up_in(
+    table_type: str, key: str, is_partitioned: bool
+) -> None:
+    storage = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts")._context.storage
+    table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
+    lookup = "SIMPLE" if is_partitioned else "GLOBAL_SIMPLE"
+    history = History(table, lookup, 1)
+    table.upsert(history.rows(list(range(20)), True), options=QUIET | {key: "true"})
+    assert [(each.name, each.is_partitioned) for each in table.indexes()] == [
+        ("record_index", is_partitioned)
+    ]
+    play(table, lookup, 1, 6)
+
+
 def test_a_restore_builds_the_index_again(tmp_path: Path) -> None:
     table = drawstring.open(unpack("v9_idx_record_level_partitioned", tmp_path))
     history = History(table, "RECORD_LEVEL_INDEX", 1)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
 
 PAYLOAD = "hoodie.datasource.write.payload.class"
@@ -112,3 +112,64 @@ def test_a_write_that_names_another_class_than_the_table_is_refused(tmp_path: Pa
         upsert(table, "OverwriteNonDefaultsWithLatestAvroPayload", (1, 1, None, None, None))
     with pytest.raises(InvalidError, match="payload class"):
         upsert(table, "OverwriteWithLatestAvroPayload", (1, 1, None, None, None))
+
+
+MARKED = {
+    PAYLOAD: MODEL + "DefaultHoodieRecordPayload",
+    "hoodie.payload.delete.field": "Op",
+    "hoodie.payload.delete.marker": "gone",
+}
+
+
+def marked_table(root: Path, version: int, table_type: str, properties: dict[str, str] = MARKED) -> Table:
+    return drawstring.create(
+        root / "t",
+        SCHEMA,
+        record_key="id",
+        ordering="ts",
+        version=version,
+        table_type=table_type,
+        properties=properties,
+    )
+
+
+@pytest.mark.parametrize("version", [9, 10])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_delete_marker_deletes_by_event_time(tmp_path: Path, version: int, table_type: str) -> None:
+    table = marked_table(tmp_path, version, table_type)
+    rows = [(1, 5, "ok", "old", None), (2, 5, "ok", "old", None), (3, 5, "ok", "old", None)]
+    upsert(table, "DefaultHoodieRecordPayload", *rows)
+    changes = [(1, 6, "gone", None, None), (2, 4, "gone", None, None), (4, 6, "GONE", "kept", None)]
+    data = pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in changes], SCHEMA)
+    table.upsert(data, options=MARKED)
+    assert values(table) == {2: ("old", None), 3: ("old", None), 4: ("kept", None)}
+    if table.config.is_merge_on_read:
+        table.compact()
+        assert values(table) == {2: ("old", None), 3: ("old", None), 4: ("kept", None)}
+
+
+@pytest.mark.parametrize("missing", ["field", "marker"])
+def test_half_a_delete_marker_is_refused(tmp_path: Path, missing: str) -> None:
+    properties = {key: value for key, value in MARKED.items() if not key.endswith(f"delete.{missing}")}
+    with pytest.raises(InvalidError, match="given alone"):
+        marked_table(tmp_path, 9, "COPY_ON_WRITE", properties)
+
+
+def test_a_delete_marker_needs_its_payload_class_and_version_9(tmp_path: Path) -> None:
+    without = {key: value for key, value in MARKED.items() if key != PAYLOAD}
+    for properties in (without, MARKED | {PAYLOAD: MODEL + "OverwriteWithLatestAvroPayload"}):
+        with pytest.raises(InvalidError, match="DefaultHoodieRecordPayload"):
+            marked_table(tmp_path, 9, "COPY_ON_WRITE", properties)
+    for version in (6, 8):
+        with pytest.raises(UnsupportedError, match="version"):
+            marked_table(tmp_path, version, "COPY_ON_WRITE")
+
+
+def test_a_write_that_names_another_delete_marker_than_the_table_is_refused(tmp_path: Path) -> None:
+    table = marked_table(tmp_path, 9, "COPY_ON_WRITE")
+    rows = pa.Table.from_pylist([dict.fromkeys(SCHEMA.names) | {"id": 1, "ts": 1}], SCHEMA)
+    with pytest.raises(InvalidError, match="delete marker"):
+        table.upsert(rows, options=MARKED | {"hoodie.payload.delete.marker": "D"})
+    plain = new_table(tmp_path / "plain", "DefaultHoodieRecordPayload", 9, "COPY_ON_WRITE")
+    with pytest.raises(InvalidError, match="delete field"):
+        plain.upsert(rows, options=MARKED)

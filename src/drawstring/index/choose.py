@@ -139,9 +139,12 @@ def partitions_to_build(
     wanted = maintainers_of([BLOOM_FILTERS] if options.metadata.bloom_filters else [])
     if options.metadata.column_stats:
         wanted |= statistics_maintainers(options.metadata, config)
-    if not isinstance(index, GlobalRecordIndex | PartitionedRecordIndex):
+    if isinstance(index, GlobalRecordIndex | PartitionedRecordIndex):
+        is_partitioned = isinstance(index, PartitionedRecordIndex) and index.builds_partitioned
+    elif options.metadata.record_index or options.metadata.partitioned_record_index:
+        is_partitioned = bool(config.partition_fields) and not options.metadata.record_index
+    else:
         return wanted
-    is_partitioned = isinstance(index, PartitionedRecordIndex) and index.builds_partitioned
     return {**wanted, RECORD_INDEX: RecordIndexMaintainer(is_partitioned)}
 
 

@@ -18,6 +18,8 @@ class MetadataPartitions:
         column_stats_columns: the columns that get statistics; empty for the first ones.
         column_stats_columns_max: number of the first columns that get statistics.
         partition_stats: beside `column_stats`, statistics of columns in each partition.
+        record_index: where each record key is.
+        partitioned_record_index: where each record key is within its partition; `record_index` goes before.
     """
 
     bloom_filters: bool
@@ -25,6 +27,8 @@ class MetadataPartitions:
     column_stats_columns: tuple[str, ...]
     column_stats_columns_max: int
     partition_stats: bool
+    record_index: bool
+    partitioned_record_index: bool
 
 
 METADATA_OPTIONS: Final[tuple[Option, ...]] = (
@@ -68,5 +72,21 @@ METADATA_OPTIONS: Final[tuple[Option, ...]] = (
         kind=Kind.FLAG,
         default=True,
         field="partition_stats",
+    ),
+    Option(
+        "hoodie.metadata.global.record.level.index.enable",
+        "Whether the metadata table gets the record index, if it does not have one. Once there, all writes"
+        " keep it.",
+        kind=Kind.FLAG,
+        default=False,
+        alternatives=("hoodie.metadata.record.index.enable",),
+        field="record_index",
+    ),
+    Option(
+        "hoodie.metadata.record.level.index.enable",
+        "The same, for a record index that has the keys of each partition by themselves.",
+        kind=Kind.FLAG,
+        default=False,
+        field="partitioned_record_index",
     ),
 )

@@ -24,12 +24,6 @@ def _never(key: str, doc: str, *alternatives: str, scope: Scope = Scope.WRITE) -
 _WRITE: Final = "hoodie.datasource.write."
 _READ: Final = "hoodie.datasource.read."
 
-_OF_MERGERS: Final = (
-    "hoodie.payload.delete.field",
-    "hoodie.payload.delete.marker",
-    "hoodie.write.partial.update.unavailable.value",
-)
-
 CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only(
         "FALSE",
@@ -56,8 +50,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         "hoodie.write.record.merge.strategy.id", "Id of a merge strategy.", "hoodie.record.merge.strategy.id"
     ),
     _never(_WRITE + "record.merger.strategy", "Id of a merge strategy."),
-    _never("hoodie.payload.delete.field", "Column whose value marks deletes."),
-    _never("hoodie.payload.delete.marker", "Value that marks deletes."),
     _never("hoodie.static.overwrite.partition.paths", "Partitions that an overwrite replaces."),
     _never(_WRITE + "commitmeta.key.prefix", "Options with this prefix become commit metadata."),
     _never(_WRITE + "secondarykey.column", "Columns of a secondary index."),
@@ -65,7 +57,10 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only(
         "FALSE", "hoodie.table.multiple.base.file.formats.enable", "Whether base files have several formats."
     ),
-    *(_never(f"hoodie.record.merge.property.{each}", "How a payload class merges.") for each in _OF_MERGERS),
+    _never(
+        "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value",
+        "How a payload class merges.",
+    ),
     _never("hoodie.write.partial.update.unavailable.value", "Value that leaves a column as it is."),
     _only(
         "TRUE",

@@ -23,6 +23,7 @@ from drawstring.config.keys.sizing import SIZING_OPTIONS
 from drawstring.config.keys.ttl import TTL_OPTIONS
 from drawstring.config.options.option import Kind, Option
 from drawstring.config.table.key_settings import KEY_SETTINGS
+from drawstring.config.table.merge_rules import DELETE_FIELD, DELETE_MARKER, MERGE_PROPERTY_PREFIX
 from drawstring.config.table.storage_layout import LAYOUT_OPTIONS
 from drawstring.config.table.virtual_keys import LEANER_OPTIONS
 from drawstring.model.table_version import WRITABLE_VERSIONS
@@ -139,6 +140,20 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         alternatives=("hoodie.compaction.payload.class",),
         field="payload_class",
         stored_as="hoodie.compaction.payload.class",
+    ),
+    Option(
+        "hoodie.payload.delete.field",
+        "Column of a new table whose value marks deletes; with the payload class DefaultHoodieRecordPayload.",
+        alternatives=(MERGE_PROPERTY_PREFIX + DELETE_FIELD,),
+        field="delete_field",
+        stored_as=MERGE_PROPERTY_PREFIX + DELETE_FIELD,
+    ),
+    Option(
+        "hoodie.payload.delete.marker",
+        "The value of that column that marks a delete.",
+        alternatives=(MERGE_PROPERTY_PREFIX + DELETE_MARKER,),
+        field="delete_marker",
+        stored_as=MERGE_PROPERTY_PREFIX + DELETE_MARKER,
     ),
     Option(
         "hoodie.table.timeline.timezone",

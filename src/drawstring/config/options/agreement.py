@@ -8,7 +8,12 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.kinds import typed_columns
-from drawstring.config.table.merge_rules import payload_rule, special_payload
+from drawstring.config.table.merge_rules import (
+    DELETE_FIELD,
+    DELETE_MARKER,
+    payload_rule,
+    special_payload,
+)
 
 _A_MODE: Final = "that of its merge mode"
 
@@ -43,7 +48,7 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
             config.storage_layout,
         ),
         ("merge mode", options.merge_mode, config.merge_mode),
-        ("payload class", options.payload_class and _merging(options.payload_class), _stored_merging(config)),
+        *_payload(options, config),
         (
             "a bucket index",
             config.index_type and _is_bucket(options.index_type),
@@ -63,6 +68,17 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
             "hoodie.bucket.index.num.buckets needs a bucket index, but the table stores no index type. Drop"
             " the option, or set hoodie.index.type=BUCKET if the table was written with a bucket index."
         )
+
+
+def _payload(options: WriteOptions, config: TableConfig) -> tuple[tuple[str, str | None, str], ...]:
+    """Return names, requested and actual values of what merges beside the merge mode."""
+    merging = options.payload_class and _merging(options.payload_class)
+    stored = config.merge_properties
+    return (
+        ("payload class", merging, _stored_merging(config)),
+        ("delete field", options.delete_field, stored.get(DELETE_FIELD, "none")),
+        ("delete marker", options.delete_marker, stored.get(DELETE_MARKER, "none")),
+    )
 
 
 def _merging(payload_class: str) -> str:

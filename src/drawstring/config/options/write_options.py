@@ -83,6 +83,7 @@ class WriteOptions:
         storage_layout: `lsm_tree` for a new table with files sorted by record key, else `default`.
         populate_meta_fields, drop_partition_columns: which columns the files of a new table have.
         merge_mode, payload_class: how versions of a record merge.
+        delete_field, delete_marker: the column of a new table whose value marks deletes, and that value.
         index_type: one of `config.keys.index.SUPPORTED_INDEXES`.
         bucket_count, bucket_expressions, bucket_hash_fields, bucket_engine: settings of the bucket index.
         simple_, bloom_, record_index_update_partition_path: whether records change their partition.
@@ -127,6 +128,8 @@ class WriteOptions:
     storage_layout: str | None
     merge_mode: MergeMode | None
     payload_class: str | None
+    delete_field: str | None
+    delete_marker: str | None
     index_type: str | None
     bucket_count: int | None
     bucket_expressions: str | None

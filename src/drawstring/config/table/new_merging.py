@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.merge_rules import (
     COMMIT_TIME_STRATEGY,
+    DELETE_FIELD,
+    DELETE_MARKER,
     EVENT_TIME_PAYLOAD,
     EVENT_TIME_STRATEGY,
     MERGE_PROPERTY_PREFIX,
@@ -62,6 +64,7 @@ def new_merging(extra: Mapping[str, str], ordering: tuple[str, ...], rules: Vers
     given = next((extra[key] for key in PAYLOAD_KEYS if extra.get(key)), None)
     payload = full_payload_name(given) if given else None
     rule = payload_rule(payload) if payload else None
+    _check_delete_marker(extra, payload, rules)
     asked = asked_mode(extra.get(MODE_KEY), payload)
     prescribed = rule.ordering_fields if rule else ()
     if asked is MergeMode.EVENT_TIME_ORDERING and not (ordering or prescribed):
@@ -78,6 +81,30 @@ def new_merging(extra: Mapping[str, str], ordering: tuple[str, ...], rules: Vers
         if rule.partial_update_mode:
             properties["hoodie.table.partial.update.mode"] = rule.partial_update_mode
     return NewMerging(prescribed or ordering, properties)
+
+
+def _check_delete_marker(extra: Mapping[str, str], payload: str | None, rules: VersionRules) -> None:
+    """Check a delete marker of a new table; Hudi stores one for the class DefaultHoodieRecordPayload only.
+
+    Raises:
+        InvalidError: column and value are not both given, or there is another payload class.
+        UnsupportedError: the table version cannot store it.
+    """
+    given = [key for key in (DELETE_FIELD, DELETE_MARKER) if extra.get(MERGE_PROPERTY_PREFIX + key)]
+    if not given:
+        return
+    if len(given) == 1:
+        raise InvalidError(f"{given[0]} is given alone. Set both {DELETE_FIELD} and {DELETE_MARKER}.")
+    if payload != EVENT_TIME_PAYLOAD:
+        raise InvalidError(
+            f"{DELETE_FIELD} needs the payload class DefaultHoodieRecordPayload. Set"
+            f" {PAYLOAD_KEYS[1]}={EVENT_TIME_PAYLOAD}."
+        )
+    if not rules.has_merge_properties:
+        raise UnsupportedError(
+            f"A table of version {rules.number} does not store {DELETE_FIELD}. Use version 9, or mark deletes"
+            " by a boolean column _hoodie_is_deleted."
+        )
 
 
 def _by_code(payload: str, rules: VersionRules) -> dict[str, str]:
