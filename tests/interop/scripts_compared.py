@@ -58,6 +58,25 @@ DIFFERENCES: Final = (
         "It does not.",
         "A `DELETE` of whole partitions replaces their files and reads nothing.",
     ),
+    Difference(
+        "merge",
+        (
+            "cow of its own rows",
+            "cow first clause that matches",
+            "mor of its own rows",
+            "mor first clause that matches",
+        ),
+        "A row that meets `WHEN MATCHED AND ... THEN DELETE` is changed by a later `THEN UPDATE`.",
+        "It is deleted.",
+        "The first clause that matches counts, as in Spark's SQL; Hudi looks at `DELETE` last.",
+    ),
+    Difference(
+        "merge",
+        ("cow by a source without the partition", "mor by a source without the partition"),
+        "A source that lacks the partition column matches no row, and nothing is said.",
+        "Rows match by the condition.",
+        "The condition of `ON` says which rows match, as in Spark's SQL.",
+    ),
 )
 
 HEAD: Final = """\
