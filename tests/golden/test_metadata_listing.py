@@ -14,7 +14,7 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError, MetadataTableError
 from drawstring.config.options.read_options import ReadOptions
-from drawstring.metadata.listing import named_files
+from drawstring.metadata.listing import NamedFiles, named_files
 from drawstring.model.files import FileStatus
 from drawstring.query.facts import TableFacts, load_facts
 from drawstring.spark.reading.read_options import scan_at
@@ -193,24 +193,39 @@ def test_validate_finds_nothing_in_those_of_real_hudi(name: str, tmp_path: Path)
     assert metadata_findings(unpack(name, tmp_path)) == []
 
 
-def test_validate_finds_files_that_are_missing_on_either_side(root: Path) -> None:
+def test_validate_finds_files_that_are_missing_or_that_no_commit_names(root: Path) -> None:
     first, latest = sorted((root / "p0").glob("*.parquet"))[::2]
     stray = latest.with_name(latest.name.replace(latest.name[:8], "00000000"))
     shutil.copy(latest, stray)
     first.unlink()
-    found = metadata_findings(root)
-    assert ("The metadata table has this file, which does not exist", f"p0/{first.name}") in found
-    assert (
-        "The metadata table lacks this file: engines that read it miss rows",
-        f"p0/{stray.name}",
-    ) in found
-    assert len(found) == 2
+    assert metadata_findings(root) == [
+        ("The metadata table has this file, which does not exist", f"p0/{first.name}")
+    ]
+    found = drawstring.open(root).validate(quick=True).findings
+    assert f"p0/{stray.name}" in {each.path for each in found if each.check == "orphan"}
+
+
+def test_validate_finds_a_file_that_the_metadata_table_lacks(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    latest = max((root / "p0").glob("*.parquet"))
+    named = NamedFiles.files
+
+    def without_latest(self: NamedFiles, partition: str) -> list[FileStatus]:
+        return [each for each in named(self, partition) if each.name != latest.name]
+
+    monkeypatch.setattr(NamedFiles, "files", without_latest)
+    assert metadata_findings(root) == [
+        ("The metadata table lacks this file: engines that read it miss rows", f"p0/{latest.name}")
+    ]
 
 
 def test_validate_finds_other_sizes_and_damage(root: Path) -> None:
     latest = max((root / "p0").glob("*.parquet"))
     latest.write_bytes(latest.read_bytes() + b"more")
-    assert [path for _, path in metadata_findings(root)] == [f"p0/{latest.name}"]
+    found = drawstring.open(root).validate(quick=True).findings
+    assert {(each.check, each.path) for each in found} >= {("size", f"p0/{latest.name}")}
+    assert metadata_findings(root) == []
     next(root.glob(".hoodie/metadata/files/*.hfile")).unlink()
     ((what, _),) = metadata_findings(root)
     assert what.startswith("The metadata table is damaged")

@@ -80,6 +80,19 @@ FOUND: dict[str, tuple[Kind, int, bool]] = {
 """The kind of table, the first seed, and whether there are faults."""
 
 
+LONG = {
+    "restores_forgotten",
+    "overtaken_unchecked",
+    "buckets_unchecked",
+    "clusterings_go_first",
+    "last_gives_way",
+    "global_keys_unchecked",
+    "cleans_unlisted",
+    "moves_unindexed",
+}
+"""Bugs whose simulations take longest; `make test-long` has them."""
+
+
 def is_noticed(bug: str, plan: Plan) -> bool:
     """Tell whether a simulation fails once a bug is put back.
 
@@ -95,7 +108,9 @@ def is_noticed(bug: str, plan: Plan) -> bool:
     return False
 
 
-@pytest.mark.parametrize("bug", BUGS)
+@pytest.mark.parametrize(
+    "bug", [pytest.param(each, marks=[pytest.mark.long] if each in LONG else []) for each in BUGS]
+)
 def test_a_bug_that_is_put_back_is_noticed(bug: str) -> None:
     kind, first, has_faults = FOUND[bug]
     plans = (

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import ConflictError, DrawstringError, InvalidError, LostRaceError
+from drawstring.base.process import this_process
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
@@ -105,7 +106,9 @@ def test_a_conflict_without_retries_names_the_other_write_and_its_file_groups() 
         behind(table, ("a", "rome", 5, 5.0)).upsert(rides(("a", "rome", 7, 7.0)), options=ONCE)
     other = table.timeline.latest_write()
     (file_slice,) = [each for each in table.file_slices() if each.partition == "rome"]
-    assert f"commit {other.requested} of another writer was committed" in str(caught.value)
+    assert f"The commit {other.requested} of another writer ({this_process()}) was committed" in str(
+        caught.value
+    )
     assert f"rome/{file_slice.file_id}" in str(caught.value)
     assert ("a", "rome", 5, 5.0) in held(table)
     assert table.timeline.pending_writes() == ()
