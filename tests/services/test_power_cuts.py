@@ -85,7 +85,11 @@ def test_the_life_has_every_step() -> None:
     assert {step.name for step in CUT_LIFE} == {*STEPS, "change_version"}
 
 
-@pytest.mark.parametrize("kind", CHOSEN, ids=str)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=() if kind is CHOSEN[-1] else pytest.mark.long) for kind in CHOSEN],
+    ids=str,
+)
 def test_a_power_cut_takes_nothing_back_that_was_acknowledged(kind: Kind, tmp_path: Path) -> None:
     assert live_through_cuts(kind, CUT_LIFE, tmp_path) > 2 * len(CUT_LIFE)
 
