@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from tests.support.combinations import others_long
 from tests.support.contract.cells import BARE_SPARK_CELLS, SPARK_CELLS, Cell
 from tests.support.contract.model import Model
 from tests.support.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
@@ -40,11 +41,7 @@ def _history(cell: Cell) -> list[Step]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "cell",
-    [cell if cell in SHORT else pytest.param(cell, marks=pytest.mark.long) for cell in SPARK_CELLS],
-    ids=str,
-)
+@pytest.mark.parametrize("cell", others_long(SPARK_CELLS, SHORT), ids=str)
 def test_spark_writes_what_the_model_says(cell: Cell, tmp_path: Path) -> None:
     import drawstring.spark
     from drawstring.spark.engine.types import spark_schema

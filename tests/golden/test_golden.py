@@ -17,6 +17,7 @@ from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.query.facts import TableFacts
 from drawstring.query.snapshot import snapshot_scan
 from drawstring.timeline.archive.reader import open_archive
+from tests.support.combinations import others_long
 from tests.support.golden import (
     ENCODED_IN_INCREMENTAL,
     NAMES,
@@ -32,11 +33,7 @@ from tests.support.golden_rows import in_order, rows_of
 
 ARCHIVED = [name for name in NAMES if expected(name)["archived"]]
 FactsOf = Callable[[str], TableFacts]
-CASES = [
-    case if case in chosen(name) else pytest.param(case, marks=pytest.mark.long)
-    for name in NAMES
-    for case in cases_of(name)
-]
+CASES = [case for name in NAMES for case in others_long(cases_of(name), chosen(name))]
 SAVED = {
     (name, each["requested"])
     for name in NAMES

@@ -15,6 +15,7 @@ from drawstring.model.instant import time_of
 from drawstring.query.scan import Scan
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from tests.support.combinations import others_long
 from tests.support.concurrent_changes import Race, Raced, races
 from tests.support.concurrent_writers import (
     ALL,
@@ -32,10 +33,7 @@ from tests.support.storages import stored
 from tests.support.tables import COW, MOR, create
 
 KINDS = [(COW, 6), (COW, 9), (MOR, 6), (MOR, 8), (MOR, 9)]
-kinds = pytest.mark.parametrize(
-    ("table_type", "version"),
-    [each if at % 2 == 0 else pytest.param(*each, marks=pytest.mark.long) for at, each in enumerate(KINDS)],
-)
+kinds = pytest.mark.parametrize(("table_type", "version"), others_long(KINDS, KINDS[::2]))
 some_kinds = pytest.mark.parametrize(("table_type", "version"), KINDS[::2])
 
 

@@ -12,6 +12,7 @@ from drawstring.formats.metadata.history_rows import HistoryRow
 from drawstring.storage.local import LocalStorage
 from drawstring.timeline.archive.lsm_timeline import LsmTimeline
 from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
+from tests.support.combinations import others_long
 from tests.support.simulation.life import CHOSEN, KINDS
 from tests.support.simulation.power_cut_lives import CUT_LIFE, Effort, Lost, live_through_cuts
 from tests.support.simulation.power_cuts import CUTS, FOLDER, Call, Cut, Disk, Recorder, random_cuts
@@ -85,11 +86,7 @@ def test_the_life_has_every_step() -> None:
     assert {step.name for step in CUT_LIFE} == {*STEPS, "change_version"}
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=() if kind is CHOSEN[-1] else pytest.mark.long) for kind in CHOSEN],
-    ids=str,
-)
+@pytest.mark.parametrize("kind", others_long(CHOSEN, CHOSEN[-1:]), ids=str)
 def test_a_power_cut_takes_nothing_back_that_was_acknowledged(kind: Kind, tmp_path: Path) -> None:
     assert live_through_cuts(kind, CUT_LIFE, tmp_path) > 2 * len(CUT_LIFE)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -26,8 +26,18 @@ def covering(cases: Sequence[Case], values_of: Callable[[Case], Collection[Hasha
 
 def first_of_all(cases: Sequence[Case], values_of: Callable[[Case], Collection[Hashable]]) -> list[Any]:
     """Return cases as parameters, of which those are long that no value needs."""
-    short = covering(cases, values_of)
-    return [case if case in short else pytest.param(case, marks=pytest.mark.long) for case in cases]
+    return others_long(cases, covering(cases, values_of))
+
+
+def others_long(cases: Iterable[Case], short: Container[Case]) -> list[Any]:
+    """Return cases as parameters, those that are not short marked as long; a tuple has several arguments."""
+    return [
+        case if case in short else pytest.param(*_arguments(case), marks=pytest.mark.long) for case in cases
+    ]
+
+
+def _arguments(case: object) -> tuple[object, ...]:
+    return case if isinstance(case, tuple) else (case,)
 
 
 def pairwise(every: Sequence[Combination]) -> list[Combination]:

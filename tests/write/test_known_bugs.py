@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.combinations import others_long
 from tests.support.simulation.writers.known_bugs import BUGS
 from tests.support.simulation.writers.plans import KINDS, MORE_KINDS, Kind, Plan
 from tests.support.simulation.writers.simulation import simulate
@@ -108,9 +109,7 @@ def is_noticed(bug: str, plan: Plan) -> bool:
     return False
 
 
-@pytest.mark.parametrize(
-    "bug", [pytest.param(each, marks=[pytest.mark.long] if each in LONG else []) for each in BUGS]
-)
+@pytest.mark.parametrize("bug", others_long(BUGS, BUGS.keys() - LONG))
 def test_a_bug_that_is_put_back_is_noticed(bug: str) -> None:
     kind, first, has_faults = FOUND[bug]
     plans = (

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from _pytest.mark import ParameterSet
 
-from tests.support.combinations import pairs_first
+from tests.support.combinations import others_long, pairs_first
 from tests.support.simulation.writers.plans import KINDS, MORE_KINDS, Kind, Plan, drawn
 from tests.support.simulation.writers.simulation import simulate
 
@@ -64,11 +63,6 @@ def _named(kinds: Sequence[Kind]) -> dict[str, Kind]:
     return {str(kind): kind for kind in kinds}
 
 
-def _with_long_ones(kinds: Sequence[Kind]) -> list[Kind | ParameterSet]:
-    """Leave every other kind to `make test-long`."""
-    return [pytest.param(kind, marks=pytest.mark.long) if n % 2 else kind for n, kind in enumerate(kinds)]
-
-
 @pairs_first(kind=_named(KINDS), has_faults=FAULTS, merges={"plain": False, "merging": True})
 def test_writers_beside_each_other_leave_what_one_after_the_other_leaves(
     kind: Kind, has_faults: bool, merges: bool
@@ -120,7 +114,7 @@ def test_indexes_are_built_beside_all_of_them(kind: Kind, seed: int) -> None:
     assert report.outcomes["indexed"]
 
 
-@pytest.mark.parametrize("kind", _with_long_ones(MORE_KINDS), ids=str)
+@pytest.mark.parametrize("kind", others_long(MORE_KINDS, MORE_KINDS[::2]), ids=str)
 def test_other_kinds_of_tables_hold_what_the_model_says(kind: Kind) -> None:
     number = MORE_KINDS.index(kind)
     assert simulate(Plan(kind, number, OPERATIONS, has_faults=number % 2 == 0)).commits > 0

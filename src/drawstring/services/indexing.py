@@ -38,7 +38,8 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.holds import Holds
-from drawstring.txn.locks.service_lease import runner_of, service_lease
+from drawstring.txn.live_work import runs_elsewhere
+from drawstring.txn.locks.service_lease import service_lease
 from drawstring.txn.locks.table_lock import conflict_if_lost
 from drawstring.txn.planned_instants import request_plan
 from drawstring.txn.table_context import TableContext
@@ -110,12 +111,7 @@ def run_indexing(
                     built.update(_run(context, options, each, lease.check))
                 lease.forget()
             elif requested is not None:
-                who = runner_of(context.storage, context.clock, context.ids, each)
-                raise ConflictError(
-                    f"Another process runs this indexing ({who}). Wait until it is done.",
-                    table=context.storage.spec.uri,
-                    instant=each,
-                )
+                raise runs_elsewhere(context, "indexing", each, None, "Wait until it is done.")
     return [each for each in table_indexes(context) if each.name in built]
 
 

@@ -25,8 +25,8 @@ from drawstring.model.result import PlannedRollback, RollbackResult
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.live_work import refuse_live_writers
-from drawstring.txn.locks.service_lease import is_leased, runner_of, service_lease
+from drawstring.txn.live_work import refuse_live_writers, runs_elsewhere
+from drawstring.txn.locks.service_lease import is_leased, service_lease
 from drawstring.txn.reach import shown
 from drawstring.txn.rollback.dependents import refuse_built_on
 from drawstring.txn.rollback.file_owners import data_files
@@ -38,7 +38,6 @@ from drawstring.txn.rollback.unschedule import (
     unschedule_compaction,
 )
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.told import told_groups
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 
 
@@ -94,7 +93,7 @@ def planned_rollback(
     if target.action in PLANNED_ACTIONS and is_leased(
         context.storage, context.clock, context.ids, target.requested
     ):
-        raise _running(context, target)
+        raise runs_elsewhere(context, target.action, target.requested, target)
     return preview
 
 
@@ -188,20 +187,9 @@ def _reserved(locked: LockedTable, target: Instant, failed: FailedWrites) -> Ite
         return
     with service_lease(context.storage, context.clock, context.ids, target.requested) as lease:
         if lease is None:
-            raise _running(context, target)
+            raise runs_elsewhere(context, target.action, target.requested, target)
         yield
         lease.forget()
-
-
-def _running(context: TableContext, target: Instant) -> ConflictError:
-    who = runner_of(context.storage, context.clock, context.ids, target.requested)
-    where = told_groups(context.storage, context.clock, target)
-    return ConflictError(
-        f"Another process runs this {target.action} ({who}){where}. Wait until it is done, or end that"
-        " process.",
-        table=context.storage.spec.uri,
-        instant=target.requested,
-    )
 
 
 def _is_same(known: Instant, target: Instant) -> bool:

@@ -32,11 +32,11 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.heartbeats import Heartbeat, alive_elsewhere
-from drawstring.txn.locks.service_lease import ServiceLease, runner_of, service_lease
+from drawstring.txn.live_work import runs_elsewhere
+from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.locks.table_lock import conflict_if_lost
 from drawstring.txn.missing_plans import NoPlanError, check_archived
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.told import told_groups
 from drawstring.txn.transaction import (
     LockedTable,
     flush_files,
@@ -121,14 +121,8 @@ class PlanRunner:
     def _running(self, requested: str) -> ConflictError:
         context = self.context
         store = TimelineStore(context.storage, load_config(context.storage), context.clock)
-        who = runner_of(context.storage, context.clock, context.ids, requested)
         plan = store.load().find(requested)
-        where = "" if plan is None else told_groups(context.storage, context.clock, plan)
-        return ConflictError(
-            f"Another process runs this {self.service} ({who}){where}. Wait until it is done.",
-            table=context.storage.spec.uri,
-            instant=requested,
-        )
+        return runs_elsewhere(context, self.service, requested, plan, "Wait until it is done.")
 
     def run_listed(self, requested: str, lease: ServiceLease, *, is_own: bool) -> CommitResult | None:
         """Run a plan that was on the timeline, and whose lease this process holds; see `run`."""

@@ -20,10 +20,10 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER, alive_elsewhere
 from drawstring.txn.locks.lease_lock import LEASE_PATH
-from drawstring.txn.locks.service_lease import LEASE_FILE, is_leased
+from drawstring.txn.locks.service_lease import LEASE_FILE, is_leased, runner_of
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH, lock_at
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.told import told
+from drawstring.txn.told import told, told_groups
 
 _WAIT: Final = "Wait until it is done, or end that process."
 
@@ -93,6 +93,27 @@ def refuse_live_writers(
             table=storage.spec.uri,
             instant=instant.requested,
         )
+
+
+def runs_elsewhere(
+    context: TableContext, what: str, requested: str, work: Instant | None, advice: str = _WAIT
+) -> ConflictError:
+    """Return the error of a service whose instant another process has leased.
+
+    Args:
+        context: where the table is.
+        what: the service, for the message.
+        requested: requested time of the instant.
+        work: the instant, for its file groups; None to name none.
+        advice: what to do, as the last sentences of the message.
+    """
+    who = runner_of(context.storage, context.clock, context.ids, requested)
+    where = "" if work is None else told_groups(context.storage, context.clock, work)
+    return ConflictError(
+        f"Another process runs this {what} ({who}){where}. {advice}",
+        table=context.storage.spec.uri,
+        instant=requested,
+    )
 
 
 def refuse_live_work(context: TableContext, timeline: Timeline, failed: FailedWrites, purpose: str) -> None:

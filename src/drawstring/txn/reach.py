@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from drawstring.model.files import join_path
+
 Groups = frozenset[tuple[str, str]]
 """File groups, as partition and file id."""
 
@@ -18,7 +20,7 @@ _SHOWN: Final = 5
 
 def shown(groups: Groups) -> str:
     """Return the names of file groups for a message; of many, the first ones and how many there are more."""
-    names = ", ".join("/".join(filter(None, group)) for group in sorted(groups)[:_SHOWN])
+    names = ", ".join(join_path(*group) for group in sorted(groups)[:_SHOWN])
     return f"{names} and {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else names
 
 

@@ -35,7 +35,7 @@ from drawstring.txn.heartbeats import alive_elsewhere
 from drawstring.txn.locks.table_lock import LOCK_FOLDER
 from drawstring.txn.reach import InGroups, InPartitions, nowhere, shown
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.told import process_of
+from drawstring.txn.told import named
 from drawstring.txn.transaction import LockedTable
 from drawstring.txn.write_conflicts import OwnChanges
 
@@ -199,12 +199,10 @@ def refuse_reserved(
     """
     for each in reservations(context, timeline, failed, own) if parts else ():
         if each.parts.overlap(parts):
-            who = process_of(context.storage, each.write)
             raise ReservedError(
-                f"Another writer goes first in {each.parts}: the {each.write.action} {each.write.requested}"
-                f"{f' of {who}' if who else ''}, which runs for the last time after conflicts. Nothing of"
-                " this write was committed. Write again when it is done, or wait longer with"
-                " hoodie.write.lock.wait_time_ms.",
+                f"Another writer goes first in {each.parts}: {named(context.storage, each.write)}, which runs"
+                " for the last time after conflicts. Nothing of this write was committed. Write again when it"
+                " is done, or wait longer with hoodie.write.lock.wait_time_ms.",
                 table=context.storage.spec.uri,
                 instant=each.write.requested,
             )

@@ -42,9 +42,13 @@ def told(storage: Storage, clock: Clock, work: Instant) -> str:
         clock: for reading the timeline.
         work: the instant.
     """
+    return named(storage, work) + told_groups(storage, clock, work)
+
+
+def named(storage: Storage, work: Instant) -> str:
+    """Name a pending instant by its action, its time and, where a file tells, its process."""
     who = process_of(storage, work)
-    name = f"the {work.action} {work.requested}{f' of {who}' if who else ''}"
-    return name + told_groups(storage, clock, work)
+    return f"the {work.action} {work.requested}{f' of {who}' if who else ''}"
 
 
 def told_groups(storage: Storage, clock: Clock, work: Instant) -> str:

@@ -51,7 +51,9 @@ def encode_properties(entries: Mapping[str, str], now_ms: int, by: str = "") -> 
     """
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     at = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    head = f"#Updated at {at}\n#{_java_date(now)}\n{f'#Changed by {_escape(by)}' + chr(10) if by else ''}"
+    head = f"#Updated at {at}\n#{_java_date(now)}\n"
+    if by:
+        head += f"#Changed by {_escape(by)}\n"
     body = "".join(f"{_escape(key, is_key=True)}={_escape(value)}\n" for key, value in entries.items())
     return (head + body).encode("latin-1")
 

@@ -70,14 +70,11 @@ class SortedRun(Generic[W]):
         taken: list[W] = []
         while self._held:
             window, keys = self._held.popleft()
-            count = len(keys)
-            if fence is not None and str(keys[-1]) > fence:
-                count = bisect_right(keys, fence, key=str)
-                self._held.appendleft((window.slice(count, len(keys) - count), keys[count:]))
-                window = window.slice(0, count)
+            count = len(keys) if fence is None else bisect_right(keys, fence, key=str)
             if count:
-                taken.append(window)
+                taken.append(window.slice(0, count))
             if count < len(keys):
+                self._held.appendleft((window.slice(count, len(keys) - count), keys[count:]))
                 break
         self._fill()
         return taken

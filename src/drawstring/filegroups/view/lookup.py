@@ -16,7 +16,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.filegroups.view.listing import Listing
 from drawstring.filegroups.write.markers import Markers
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, join_path
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.store import TimelineStore
@@ -141,10 +141,9 @@ class SliceLookup:
         storage = open_spec(self._storage)
         for rival in self._rivals:
             if (partition, file_id) in Markers(storage, rival).groups():
-                place = "/".join(filter(None, (partition, file_id)))
                 raise RivalError(
-                    f"Another writer is at work on file group {place} and was first. Nothing of"
-                    " this write was committed. Write again when the other one is done.",
+                    f"Another writer is at work on file group {join_path(partition, file_id)} and was first."
+                    " Nothing of this write was committed. Write again when the other one is done.",
                     instant=rival,
                     path=partition,
                 )
