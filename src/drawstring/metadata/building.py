@@ -4,18 +4,24 @@
 
 Until the last step no reader uses it, so what a dead process left is deleted and built again. Files of
 pending instants are left out: their delta commits add them when they complete.
+
+A builder may stand still until it has lost the table lock, and another one builds. It checks the lock before
+each step, so it takes one step more at most, and the other one has to bear that: its delta commit has another
+time if anything of the first one was there, its files have other names, and the first one's properties, which
+are the same, may stay. Table properties that others changed meanwhile are not put.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
 from drawstring.base.clock import Clock, Ids
+from drawstring.base.errors import ConflictError
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.properties import table_checksum
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
@@ -30,17 +36,25 @@ from drawstring.metadata.maintained.protocol import (
 from drawstring.metadata.partitions import FILES, KEY, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import BaseFile, LogFile, TaskContext, join_path
-from drawstring.model.instant import Action
+from drawstring.model.files import PARTITION_METADATA, BaseFile, LogFile, TaskContext, join_path
+from drawstring.model.instant import BUILDS, Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
-from drawstring.timeline.properties_store import create_table, load_config, save_properties
+from drawstring.timeline.properties_store import (
+    PROPERTIES_PATH,
+    load_config,
+    properties_version,
+    save_properties,
+    take_over_table,
+)
 from drawstring.timeline.timeline import Timeline
 
-FIRST: Final = "00000000000000000"
-"""Requested time of the delta commit that builds `files`."""
+_TIME_DIGITS: Final = 17
+_SHARED: Final = frozenset(
+    f"{METADATA_FOLDER}/{path}" for path in (PROPERTIES_PATH, f"{FILES}/{PARTITION_METADATA}")
+)
+"""Files that every builder puts under the same names."""
 
-_INITIAL: Final = FIRST[:14]
 _EMPTY_TOKEN: Final = "0-0-0"
 _PAYLOAD: Final = "org.apache.hudi.metadata.HoodieMetadataPayload"
 _NO_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
@@ -60,26 +74,33 @@ def can_build(config: TableConfig, timeline: Callable[[], Timeline]) -> bool:
     return config.layout.has_completion_times and not timeline().pending_of(Action.CLUSTERING)
 
 
-def build(storage: Storage, config: TableConfig, clock: Clock, ids: Ids) -> TableConfig:
-    """Build the metadata table of a table, whose lock the caller holds.
+def build(storage: Storage, clock: Clock, ids: Ids, check: Callable[[], None]) -> None:
+    """Build the metadata table of a table that has none, whose lock the caller holds.
 
     Args:
         storage: the table's files.
-        config: the table's settings, without a metadata table.
         clock: creation times.
         ids: makes the names of files distinct.
+        check: raises an error if the table lock was lost; called before each step that others could see.
 
-    Returns:
-        The settings of the table with the metadata table.
+    Raises:
+        ConflictError: the table lock was lost.
+        CorruptTableError: a file of the table is missing or damaged.
     """
-    storage.delete_tree(METADATA_FOLDER)
-    own = Subfolder(storage, METADATA_FOLDER)
-    create_table(own, _properties(config), clock)
-    facts = TableFacts(storage, config, clock)
-    _write_partition(MetadataWriter.of(storage, clock, ids), FILES, FIRST, FilesMaintainer().initial(facts))
-    save_properties(storage, {**config.properties, PARTITIONS_KEY: FILES}, clock)
+    version = properties_version(storage)
+    config = load_config(storage)
+    leftovers = storage.list_tree(METADATA_FOLDER)
+    requested = _next_build(status.name for status in leftovers)
+    check()
+    storage.delete(each.path for each in leftovers if each.path not in _SHARED)
+    check()
+    take_over_table(Subfolder(storage, METADATA_FOLDER), _properties(config), clock)
+    writer = MetadataWriter.of(storage, clock, ids)
+    initial = FilesMaintainer().initial(TableFacts(storage, config, clock))
+    _write_partition(writer, FILES, requested, initial, check)
+    check()
+    save_properties(storage, {**config.properties, PARTITIONS_KEY: FILES}, clock, version)
     _log.info("Built the metadata table of %s.", config.name)
-    return load_config(storage)
 
 
 def add_partition(
@@ -87,7 +108,7 @@ def add_partition(
     ids: Ids,
     partition: str,
     maintainer: PartitionMaintainer,
-    check: Callable[[], None] | None = None,
+    check: Callable[[], None],
 ) -> TableConfig:
     """Add a partition to the metadata table of a table, whose lock the caller holds.
 
@@ -96,20 +117,21 @@ def add_partition(
         ids: makes the names of files distinct.
         partition: of the metadata table, which does not have it.
         maintainer: what keeps it.
-        check: raises an error if the table lock was lost; called before the partition counts.
+        check: raises an error if the table lock was lost; called before each step that others could see.
 
     Returns:
         The settings of the table with the partition.
 
     Raises:
+        ConflictError: the table lock was lost.
         CorruptTableError: a file of the table is missing or damaged.
     """
     storage, config = facts.storage, facts.config
     writer = MetadataWriter.of(storage, facts.clock, ids)
+    check()
     storage.delete_tree(join_path(METADATA_FOLDER, partition))
-    _write_partition(writer, partition, _new_build(writer), maintainer.initial(facts))
-    if check is not None:
-        check()
+    _write_partition(writer, partition, _new_build(writer), maintainer.initial(facts), check)
+    check()
     maintainer.define(storage, config)
     partitions = ",".join(sorted({*config.metadata_partitions, partition}))
     save_properties(
@@ -123,11 +145,17 @@ def add_partition(
 
 def _new_build(writer: MetadataWriter) -> str:
     """Take back the builds of dead processes; return the requested time for another delta commit."""
-    built = [each for each in writer.store.load().instants if each.requested.startswith(_INITIAL)]
-    for instant in built:
-        if not instant.is_completed:
+    instants = writer.store.load().instants
+    for instant in instants:
+        if instant.requested.startswith(BUILDS) and not instant.is_completed:
             writer.discard(instant)  # one that stalled is fenced
-    return f"{max((int(each.requested) for each in built), default=-1) + 1:017}"
+    return _next_build(each.requested for each in instants)
+
+
+def _next_build(known: Iterable[str]) -> str:
+    """Return the requested time of a build after those that names of files begin with."""
+    times = (name[:_TIME_DIGITS] for name in known if name.startswith(BUILDS))
+    return f"{max((int(each) for each in times if each.isdecimal()), default=-1) + 1:0{_TIME_DIGITS}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +174,11 @@ class BegunPartition:
 
 
 def begin_partition(
-    facts: TableFacts, ids: Ids, partition: str, maintainer: PartitionMaintainer
+    facts: TableFacts,
+    ids: Ids,
+    partition: str,
+    maintainer: PartitionMaintainer,
+    check: Callable[[], None],
 ) -> BegunPartition:
     """Make an empty partition in the metadata table of a table, whose lock the caller holds.
 
@@ -157,15 +189,19 @@ def begin_partition(
         ids: makes the names of files distinct.
         partition: of the metadata table, which does not have it.
         maintainer: what keeps it.
+        check: raises an error if the table lock was lost; called before each step that others could see.
 
     Raises:
+        ConflictError: the table lock was lost.
         CorruptTableError: a file of the table is missing or damaged.
     """
+    check()
     writer = MetadataWriter.of(facts.storage, facts.clock, ids)
     facts.storage.delete_tree(join_path(METADATA_FOLDER, partition))
     initial = maintainer.initial(facts)
     requested = _new_build(writer)
-    _write_partition(writer, partition, requested, InitialPartition(initial.file_ids, iter(())))
+    empty = InitialPartition(initial.file_ids, iter(()))
+    _write_partition(writer, partition, requested, empty, check)
     return BegunPartition(partition, requested, initial)
 
 
@@ -184,31 +220,51 @@ def fill_partition(storage: Storage, clock: Clock, ids: Ids, begun: BegunPartiti
         CorruptTableError: a file of the table is missing or damaged.
     """
     writer = MetadataWriter.of(storage, clock, ids)
-    stats = [_write_base(writer, each, begun.requested) for each in begun.initial.changes]
+    stats = [_write_base(writer, each, begun.requested, _unlocked) for each in begun.initial.changes]
     writer.storage.sync([begun.name])
     return [join_path(METADATA_FOLDER, each.path) for each in stats]
 
 
 def _write_partition(
-    writer: MetadataWriter, partition: str, requested: str, initial: InitialPartition
+    writer: MetadataWriter,
+    partition: str,
+    requested: str,
+    initial: InitialPartition,
+    check: Callable[[], None],
 ) -> None:
     """Write the files of a partition and complete their delta commit.
 
     Each file group begins with an empty log file, so that it is there even without a record.
     """
-    instant = writer.begin(Action.DELTA_COMMIT, requested)
+    instant, requested = _begin(writer, requested, check)
+    check()
     writer.make_partition(partition, requested)
     content = encode_log_file(requested, partition, _NO_ROWS, _NO_KEYS, writer.clock.now_ms())
     paths = {}
     for file_id in initial.file_ids:
         name = LogFile.name_of(file_id, requested, 1, _EMPTY_TOKEN)
         paths[file_id] = join_path(partition, name)
+        check()
         writer.storage.put(paths[file_id], content)
-    stats = [_write_base(writer, each, requested) for each in initial.changes]
+    stats = [_write_base(writer, each, requested, check) for each in initial.changes]
     writer.storage.sync([partition, ""])
     empty = paths.keys() - {each.file_id for each in stats} if partition != FILES else ()
     logs = [_empty_log(partition, file_id, paths[file_id], len(content)) for file_id in sorted(empty)]
+    check()
     writer.complete(instant, [*stats, *logs], {})
+
+
+def _begin(writer: MetadataWriter, requested: str, check: Callable[[], None]) -> tuple[Instant, str]:
+    """Put the delta commit of a build on the timeline, at a later time if one that stood still is there."""
+    check()
+    try:
+        instant = writer.store.request(Action.DELTA_COMMIT, requested)
+    except ConflictError:
+        check()
+        requested = _new_build(writer)
+        instant = writer.store.request(Action.DELTA_COMMIT, requested)
+    check()
+    return writer.store.start(instant, is_flushed=False), requested
 
 
 def _empty_log(partition: str, file_id: str, path: str, size_bytes: int) -> WriteStat:
@@ -225,11 +281,18 @@ def _empty_log(partition: str, file_id: str, path: str, size_bytes: int) -> Writ
     )
 
 
-def _write_base(writer: MetadataWriter, change: GroupChange, requested: str) -> WriteStat:
+def _unlocked() -> None:
+    """Check nothing: the partition is being built without the table lock, and its claim decides."""
+
+
+def _write_base(
+    writer: MetadataWriter, change: GroupChange, requested: str, check: Callable[[], None]
+) -> WriteStat:
     token = TaskContext(0, 0, int(writer.ids.uuid()[:6], 16)).write_token
     name = BaseFile.name_of(change.file_id, token, requested, ".hfile")
     path = join_path(change.partition, name)
     content = encode_base_file(change.rows, name, writer.clock.now_ms())
+    check()
     writer.storage.put(path, content)
     return WriteStat(
         partition=change.partition,

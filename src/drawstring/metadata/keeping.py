@@ -54,11 +54,13 @@ class MetadataKeeper:
         storage: the table's files.
         clock: creation times of files.
         ids: makes the names of files distinct.
+        check: raises an error if the table lock was lost.
     """
 
     storage: Storage
     clock: Clock
     ids: Ids
+    check: Callable[[], None]
 
     def update(self, instant: Instant, content: bytes, held: Mapping[str, Held]) -> None:
         """Bring the metadata table to the state after an instant, before the put of its completed file.
@@ -103,18 +105,21 @@ class MetadataKeeper:
 
         Args:
             config: the table's settings.
+
+        Raises:
+            ConflictError: the table lock was lost.
+            CorruptTableError: a file of the table is missing or damaged.
         """
         if not can_build(config, TimelineStore(self.storage, config, self.clock).load):
             return False
-        build(self.storage, config, self.clock, self.ids)
+        build(self.storage, self.clock, self.ids, self.check)
         return True
 
-    def add(self, wanted: Mapping[str, PartitionMaintainer], check: Callable[[], None] | None = None) -> None:
+    def add(self, wanted: Mapping[str, PartitionMaintainer]) -> None:
         """Add partitions that the metadata table does not have.
 
         Args:
             wanted: what keeps them, by partition of the metadata table.
-            check: raises an error if the table lock was lost; called before a partition counts.
 
         Raises:
             MetadataTableError: the metadata table is damaged.
@@ -123,7 +128,7 @@ class MetadataKeeper:
         for partition in sorted(wanted.keys() - {*config.metadata_partitions}):
             facts = TableFacts(self.storage, config, self.clock)
             with about_metadata(self._own):
-                config = add_partition(facts, self.ids, partition, wanted[partition], check)
+                config = add_partition(facts, self.ids, partition, wanted[partition], self.check)
 
     def add_again(self, partitions: Iterable[str]) -> None:
         """Add partitions that an earlier metadata table had, as far as this release can keep them.
@@ -152,7 +157,7 @@ class MetadataKeeper:
         config = load_config(self.storage)
         facts = TableFacts(self.storage, config, self.clock)
         with about_metadata(self._own):
-            begun = [begin_partition(facts, self.ids, *each) for each in sorted(wanted.items())]
+            begun = [begin_partition(facts, self.ids, *each, self.check) for each in sorted(wanted.items())]
         for maintainer in wanted.values():
             maintainer.define(self.storage, config)
         defined = {DEFINITIONS_KEY: INDEX_DEFINITIONS}
@@ -204,11 +209,8 @@ class MetadataKeeper:
         undefine(self.storage, partitions)
         _log.info("Dropped %s from the metadata table of %s.", ", ".join(sorted(partitions)), config.name)
 
-    def compact(self, check: Callable[[], None]) -> None:
+    def compact(self) -> None:
         """Compact the metadata table if it is due; a failure leaves that to the next write.
-
-        Args:
-            check: makes sure that the table lock is still held.
 
         Raises:
             MetadataTableError: the metadata table is damaged.
@@ -223,7 +225,7 @@ class MetadataKeeper:
             timeline = TimelineStore(self.storage, config, self.clock).load()
             table = open_metadata_table(self.storage, config, timeline, self.clock)
             with about_metadata(self._own):
-                compact(writer, table, timeline, check)
+                compact(writer, table, timeline, self.check)
         except MetadataTableError:
             raise
         except (DrawstringError, OSError) as error:

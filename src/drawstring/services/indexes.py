@@ -28,7 +28,6 @@ from drawstring.metadata.definitions import definitions
 from drawstring.metadata.expressions.index import FUNCTION, IDENTITY, SETTINGS, ExpressionIndex
 from drawstring.metadata.expressions.index import KINDS as EXPRESSION_KINDS
 from drawstring.metadata.expressions.index import PREFIX as EXPRESSION_PREFIX
-from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.metadata.maintained.expression_index import ExpressionIndexMaintainer, is_indexable
 from drawstring.metadata.maintained.indexing_plans import pending_plans
 from drawstring.metadata.maintained.kinds import maintainers_of
@@ -140,7 +139,7 @@ def create_index(context: TableContext, options: WriteOptions, request: IndexReq
     with lock_table(context, options.locking) as locked:
         locked, wanted = prepared(locked, options, request)
         _check_settled(locked)
-        MetadataKeeper(context.storage, context.clock, context.ids).add(wanted, locked.lock.check)
+        locked.keeper.add(wanted)
     return next(each for each in table_indexes(context) if each.name == request.partition)
 
 
@@ -158,8 +157,7 @@ def prepared(
     _new_partition(locked, request)
     wanted = _maintainers(locked, options, request)
     locked = recover(locked, options.failed_writes)
-    keeper = MetadataKeeper(context.storage, context.clock, context.ids)
-    if not locked.config.metadata_partitions and not keeper.build(locked.config):
+    if not locked.config.metadata_partitions and not locked.keeper.build(locked.config):
         plans = locked.store.load().pending_of(Action.CLUSTERING)
         names = "; ".join(told(context.storage, context.clock, each) for each in plans)
         raise ConflictError(
@@ -203,7 +201,7 @@ def drop_index(context: TableContext, options: WriteOptions, name: str) -> None:
             if partition in plan.names:
                 _give_up(locked, instant)
                 also |= {*plan.names}
-        MetadataKeeper(context.storage, context.clock, context.ids).drop({partition, *also})
+        locked.keeper.drop({partition, *also})
 
 
 def _give_up(locked: LockedTable, instant: Instant) -> None:

@@ -24,7 +24,6 @@ from drawstring.base.errors import ConflictError, CorruptTableError, InvalidErro
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.indexing import encode_index_plan, encode_indexing
 from drawstring.metadata.building import BegunPartition, fill_partition
-from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.metadata.maintained.indexing_plans import BUILD, has_files, pending_plans
 from drawstring.metadata.maintained.kinds import maintainers_of
 from drawstring.metadata.metadata_table import building_of, open_metadata_table
@@ -98,7 +97,7 @@ def run_indexing(
     """
     built: set[str] = set()
     with lock_table(context, options.locking) as locked:
-        built |= MetadataKeeper(context.storage, context.clock, context.ids).settle()
+        built |= locked.keeper.settle()
         pending = [instant.requested for instant in locked.store.load().pending_of(Action.INDEXING)]
     if requested is not None and requested not in pending:
         raise InvalidError(
@@ -144,7 +143,7 @@ def _run(
             ends.enter_context(_files_held(context))
             attempt = _claim(recover(locked, options.failed_writes), requested)
             if attempt is None:  # a process that died had decided to complete it
-                return MetadataKeeper(context.storage, context.clock, context.ids).settle()
+                return locked.keeper.settle()
         storage, clock, ids = context.storage, context.clock, context.ids
         with _conflict_if_removed(context, attempt):
             paths = [path for each in attempt.begun for path in fill_partition(storage, clock, ids, each)]
@@ -189,7 +188,6 @@ def _files_held(context: TableContext) -> Iterator[None]:
 
 def _claim(locked: LockedTable, requested: str) -> _Attempt | None:
     """Begin a plan, from the beginning if a process died; None if that is complete by now."""
-    context = locked.context
     timeline = locked.store.load()
     plans = dict(pending_plans(locked.store, timeline))
     instant = next((each for each in plans if each.requested == requested), None)
@@ -205,8 +203,7 @@ def _claim(locked: LockedTable, requested: str) -> _Attempt | None:
         if isinstance(taken, Instant):
             return None
         fence = taken
-    keeper = MetadataKeeper(context.storage, context.clock, context.ids)
-    begun = keeper.begin(maintainers_of(plan.names))
+    begun = locked.keeper.begin(maintainers_of(plan.names))
     if instant.state is State.REQUESTED:
         instant = locked.store.start(instant)
     early = frozenset(each.requested for each in timeline.pending() if each.action is not Action.INDEXING)
@@ -231,7 +228,7 @@ def _complete(locked: LockedTable, attempt: _Attempt, paths: Sequence[str]) -> N
     _check_early_writes(locked, attempt, timeline)
     locked.lock.check()
     locked.store.complete(attempt.instant, encode_indexing(attempt.plan), attempt.fence)
-    MetadataKeeper(context.storage, context.clock, context.ids).finish(attempt.plan.names)
+    locked.keeper.finish(attempt.plan.names)
     _log.info("Built %s of %d files.", ", ".join(attempt.plan.names), len(paths))
 
 

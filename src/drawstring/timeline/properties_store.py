@@ -161,13 +161,32 @@ def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) 
         raise _table_exists(storage)
     if _has_timeline(storage):
         raise _properties_missing(storage)
+    folders = _make_folders(storage, config)
+    if not storage.put_if_absent(PROPERTIES_PATH, _encode(properties, clock)):
+        raise _table_exists(storage)
+    storage.sync(folders)
+    return config
+
+
+def take_over_table(storage: Storage, properties: Mapping[str, str], clock: Clock) -> None:
+    """Put the properties of a table in a folder where a dead process may have left files of it.
+
+    Args:
+        storage: the table's files.
+        properties: the complete properties.
+        clock: for the time in the file.
+    """
+    folders = _make_folders(storage, table_config(properties))
+    storage.put(PROPERTIES_PATH, _encode(properties, clock))
+    storage.sync(folders)
+
+
+def _make_folders(storage: Storage, config: TableConfig) -> list[str]:
+    """Create the folders of a table; return those to flush once its properties are put."""
     folders = [*_FOLDERS, config.timeline_folder, config.history_folder]
     for folder in folders:
         _make_folder(storage, folder)
-    if not storage.put_if_absent(PROPERTIES_PATH, _encode(properties, clock)):
-        raise _table_exists(storage)
-    storage.sync(folders_above([PROPERTIES_PATH, *(joined(folder, "") for folder in folders)]))
-    return config
+    return folders_above([PROPERTIES_PATH, *(joined(folder, "") for folder in folders)])
 
 
 def _load(storage: Storage) -> _Stored:

@@ -218,6 +218,7 @@ class MetadataTableGuard:
         """Remove the metadata table from the table properties."""
         if self._is_registered:
             config = load_config(self._storage)
+            self._check()
             if _remove_from_properties(self._storage, config, self._clock):
                 _log_switched_off(config)
             self._is_registered = False
@@ -227,7 +228,9 @@ class MetadataTableGuard:
         if self._is_gone:
             return
         try:
-            if self._storage.list_folders(METADATA_FOLDER):
+            is_used = _is_registered(load_config(self._storage))  # others built it, if the lock was lost
+            if not is_used and self._storage.list_folders(METADATA_FOLDER):
+                self._check()
                 self._storage.delete_tree(METADATA_FOLDER)
             self._is_gone = True
         except (DrawstringError, OSError) as error:
@@ -238,19 +241,17 @@ class MetadataTableGuard:
 
     @cached_property
     def _keeper(self) -> MetadataKeeper:
-        return MetadataKeeper(self._storage, self._clock, self._ids or SystemIds())
+        return MetadataKeeper(self._storage, self._clock, self._ids or SystemIds(), self._check)
 
     def _keep(self, instant: Instant, content: bytes) -> bool:
         """Bring the metadata table up to date; False if that is not possible, or not needed."""
         if instant.action in (Action.SAVEPOINT, Action.RESTORE):
             return False
-        config = load_config(self._storage) if self._is_kept or self._builds else None
-        if config is None:
-            return False
-        if self._builds and not _is_registered(config):
+        config = load_config(self._storage)
+        # A restore switches it off; others may have built one, if the lock was lost.
+        self._is_registered, self._is_kept = _is_registered(config), _is_kept(config)
+        if self._builds and not self._is_registered:
             self._is_kept = self._is_registered = self._build(config)
-        elif self._is_kept:
-            self._is_kept = _is_kept(config)  # a restore switches it off
         if not self._is_kept:
             return False
         try:
@@ -271,7 +272,7 @@ class MetadataTableGuard:
 
     def _compact(self) -> None:
         try:
-            self._keeper.compact(self._check)
+            self._keeper.compact()
         except MetadataTableError as error:
             self._give_up(error)
             self.switch_off()

@@ -29,6 +29,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.missing_files import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.commit import encode_commit
+from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.model.commit import WRITER, CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.paths import folders_above
@@ -73,6 +74,12 @@ class LockedTable:
     store: TimelineStore
     lock: HeldLock
     guard: MetadataTableGuard
+
+    @property
+    def keeper(self) -> MetadataKeeper:
+        """What maintains the metadata table."""
+        context = self.context
+        return MetadataKeeper(context.storage, context.clock, context.ids, self.lock.check)
 
     def rollback_context(self) -> RollbackContext:
         """Return the context that a rollback of this table works with."""

@@ -20,7 +20,6 @@ from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.base_writer import ensure_partition
-from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.metadata.partitions import FILES, METADATA_FOLDER
 from drawstring.model.files import parse_data_file
 from drawstring.model.instant import FILE_ACTIONS
@@ -125,10 +124,9 @@ def _apply(locked: LockedTable, findings: list[Finding], failed: FailedWrites) -
 
 def _rebuild_metadata_table(locked: LockedTable, partitions: Collection[str]) -> None:
     """Switch the metadata table off, and build it again with its partitions where this release can."""
-    storage, clock, ids = locked.context.storage, locked.context.clock, locked.context.ids
+    storage, clock, keeper = locked.context.storage, locked.context.clock, locked.keeper
     switch_off_metadata_table(storage, load_config(storage), clock)
     try:
-        keeper = MetadataKeeper(storage, clock, ids)
         if keeper.build(load_config(storage)):
             keeper.add_again({*partitions} - {FILES})
     except CorruptTableError as error:
