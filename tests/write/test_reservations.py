@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from pathlib import Path
 
 import pytest
 
 from drawstring.base.errors import ConflictError, LostRaceError, ReservedError
+from drawstring.filegroups.write.markers import MARKER_ROOT
 from drawstring.table import Table
 from drawstring.txn.locks.table_lock import LOCK_FOLDER
 from drawstring.txn.reservations import RESERVED_SUFFIX
 from tests.support.interleavings import OPTIMISTIC
-from tests.support.interrupted import Act, Interrupted, on, slept, upserting, while_it_sleeps
+from tests.support.interrupted import Act, Interrupted, in_no_time, on, slept, upserting, while_it_sleeps
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, filled, store_of, table_at
 
@@ -22,6 +24,7 @@ TWICE = {**OPTIMISTIC, RETRIES: "1"}
 ONCE = {**OPTIMISTIC, RETRIES: "0", WAIT: "100"}
 OWN, RIVAL, OTHER = ("a", "rome", 9, 9.0), ("a", "rome", 5, 5.0), ("o", "oslo", 6, 6.0)
 WAIT_SECONDS = 30
+BEGUN = "f9-0_0-1-0_20260101000000000.parquet"
 CHANGES_MAX = 100
 kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
 
@@ -102,6 +105,23 @@ def test_a_write_that_reads_the_whole_table_reserves_it() -> None:
 
     in_last_attempt(table, act, lambda writer: writer.update("fare > 0", {"fare": 7.0}, options=TWICE))
     assert {fare for *_, fare in held(table)} == {7.0}
+
+
+def test_a_wait_in_vain_tells_the_file_groups_in_which_it_is_at_work() -> None:
+    table = filled()
+
+    def act(other: Table) -> None:
+        (pending,) = other.timeline.pending_writes()
+        other._context.storage.put(f"{MARKER_ROOT}/{pending.requested}/rome/{BEGUN}.marker.CREATE", b"")
+        for retries in ("0", "1"):
+            with pytest.raises(ReservedError) as caught:
+                in_no_time(other).upsert(rides(RIVAL), options={**ONCE, RETRIES: retries})
+            assert ("rome", BEGUN.split("_")[0]) in caught.value.groups
+            assert str(caught.value).count("It is at work in rome/") == 1
+            assert "Write again when it is done" in str(caught.value)
+            assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+    in_last_attempt(table, act)
 
 
 class Last(threading.Thread):

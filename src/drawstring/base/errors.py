@@ -14,6 +14,7 @@ Every error carries its table, instant and path where they are known, and its te
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 REPAIR: Final = "restore the file from a backup, or rewrite the partition's rows with insert_overwrite"
@@ -94,7 +95,42 @@ class OutrunError(LostRaceError):
 
 
 class ReservedError(LostRaceError):
-    """A write that lost before goes first where this one writes; it can run again when that is done."""
+    """A write that lost before goes first where this one writes; it can run again when that is done.
+
+    Args:
+        message: what happened and what to do next.
+        writer: the words that name the write that goes first.
+        parts: the words that name where it does.
+        groups: the file groups that it has begun files for, as partition and file id, if they were looked up.
+        details: as of every error.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        writer: str = "",
+        parts: str = "",
+        groups: frozenset[tuple[str, str]] = frozenset(),
+        **details: str | None,
+    ) -> None:
+        super().__init__(message, **details)
+        self.writer = writer
+        self.parts = parts
+        self.groups = groups
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep the fields when an error travels from a worker process."""
+        rebuild = partial(
+            ReservedError,
+            writer=self.writer,
+            parts=self.parts,
+            groups=self.groups,
+            table=self.table,
+            instant=self.instant,
+            path=self.path,
+        )
+        return rebuild, (self.message,)
 
 
 class PendingClusteringError(ConflictError):

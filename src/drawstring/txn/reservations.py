@@ -33,7 +33,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import alive_elsewhere
 from drawstring.txn.locks.table_lock import LOCK_FOLDER
-from drawstring.txn.reach import InGroups, InPartitions, nowhere, shown
+from drawstring.txn.reach import Groups, InGroups, InPartitions, nowhere, shown
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.told import named
 from drawstring.txn.transaction import LockedTable
@@ -43,7 +43,6 @@ _FILE: Final = f"{LOCK_FOLDER}/{{}}{RESERVED_SUFFIX}"
 _PAUSE_SECONDS: Final = 0.02
 _PAUSE_SECONDS_MAX: Final = 0.25
 _SHOWN: Final = 5
-_WORKS: Final = " It is at work in "
 _log: Final = logging.getLogger("drawstring")
 
 
@@ -199,13 +198,34 @@ def refuse_reserved(
     """
     for each in reservations(context, timeline, failed, own) if parts else ():
         if each.parts.overlap(parts):
-            raise ReservedError(
-                f"Another writer goes first in {each.parts}: {named(context.storage, each.write)}, which runs"
-                " for the last time after conflicts. Nothing of this write was committed. Write again when it"
-                " is done, or wait longer with hoodie.write.lock.wait_time_ms.",
-                table=context.storage.spec.uri,
-                instant=each.write.requested,
+            raise _refusal(
+                named(context.storage, each.write), str(each.parts), each.write.requested, context.storage
             )
+
+
+def _refusal(
+    writer: str, parts: str, requested: str, storage: Storage, groups: Groups = frozenset()
+) -> ReservedError:
+    """Return the error of those that wait for a write.
+
+    Args:
+        writer: the words that name the write.
+        parts: the words that name where it goes first.
+        requested: its requested time.
+        storage: the table's files.
+        groups: the file groups that it has begun files for, if they were looked up.
+    """
+    work = f" It is at work in {shown(groups)}." if groups else ""
+    return ReservedError(
+        f"Another writer goes first in {parts}: {writer}, which runs for the last time after conflicts.{work}"
+        " Nothing of this write was committed. Write again when it is done, or wait longer with"
+        " hoodie.write.lock.wait_time_ms.",
+        writer=writer,
+        parts=parts,
+        groups=groups,
+        table=storage.spec.uri,
+        instant=requested,
+    )
 
 
 def await_reserved(
@@ -229,19 +249,17 @@ def await_reserved(
             return
         remaining_ms = deadline_ms - clock.now_ms()
         if remaining_ms <= 0:
-            raise _with_groups(context, refused)
+            raise _with_groups(context.storage, refused, write.requested)
         clock.sleep(min(pause * jitter(context.ids), remaining_ms / 1000))
         pause = min(2 * pause, _PAUSE_SECONDS_MAX)
 
 
-def _with_groups(context: TableContext, refused: ReservedError) -> ReservedError:
+def _with_groups(storage: Storage, refused: ReservedError, requested: str) -> ReservedError:
     """Return the error with the file groups that the other write has begun files for by now."""
+    groups: Groups = frozenset()
     with suppress(DrawstringError, OSError):
-        is_told = _WORKS in refused.message
-        if not is_told and (groups := Markers(context.storage, refused.instant or "").groups()):
-            message = f"{refused.message}{_WORKS}{shown(groups)}."
-            return ReservedError(message, table=refused.table, instant=refused.instant)
-    return refused
+        groups = Markers(storage, requested).groups()
+    return _refusal(refused.writer, refused.parts, requested, storage, groups)
 
 
 def await_unreserved(context: TableContext, options: WriteOptions) -> None:
