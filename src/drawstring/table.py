@@ -1244,8 +1244,8 @@ class Table:
             strategy: which file groups are compacted, and which first: the name of a strategy of Hudi's, as
                 in `"LogFileNumBased"`, or several that narrow each other's choice
                 (`hoodie.compaction.strategy`). All with log files by default, the largest first.
-            hybrid: whether each file group gets a new base file or a single log file, or is left unchanged,
-                whichever costs least (`drawstring.compaction.hybrid`). False by default.
+            hybrid: whether each file group gets a new base file or one log file of its newest ones, or is
+                left unchanged, whichever costs least (`drawstring.compaction.hybrid`). False by default.
             progress: called with the number of finished file groups and the number of all.
             options: further options by Hudi's keys, as in `{"hoodie.compaction.target.io": 1024}` (MiB).
 
@@ -1278,8 +1278,8 @@ class Table:
             strategy: which file groups are compacted, and which first: the name of a strategy of Hudi's, as
                 in `"LogFileNumBased"`, or several that narrow each other's choice
                 (`hoodie.compaction.strategy`). All with log files by default, the largest first.
-            hybrid: whether each file group gets a new base file or a single log file, or is left unchanged,
-                whichever costs least (`drawstring.compaction.hybrid`). False by default.
+            hybrid: whether each file group gets a new base file or one log file of its newest ones, or is
+                left unchanged, whichever costs least (`drawstring.compaction.hybrid`). False by default.
             options: further options by Hudi's keys, as in `{"hoodie.compaction.target.io": 1024}` (MiB).
 
         Returns:

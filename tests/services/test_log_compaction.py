@@ -10,7 +10,7 @@ import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.write.log_compaction import log_block_stats
+from drawstring.filegroups.write.log_compaction import log_runs
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.records import one_record
 from drawstring.model.files import LogFile
@@ -49,7 +49,9 @@ def blocks(table: Table) -> dict[str, int]:
     """How many log blocks a query merges, by partition."""
     instants = InstantRange.of(table.timeline)
     return {
-        each.partition: log_block_stats(table._context.storage, table.config, each, instants).blocks
+        each.partition: sum(
+            run.blocks for run in log_runs(table._context.storage, table.config, each, instants)
+        )
         for each in table.file_slices()
     }
 

@@ -59,9 +59,12 @@ class CompactionSettings:
         partition_regex: regular expression of the partitions to compact.
         log_inline: whether a write runs a log compaction when due.
         log_blocks: log blocks of a file group at which a log compaction is due.
-        hybrid: whether a compaction chooses between compaction and log compaction for each file group.
-        full_log_ratio: of hybrid compaction, the size of the log files relative to the base file at which a
+        hybrid: whether a compaction chooses between compaction and log compaction for each file group; None
+            if no option says so.
+        full_log_ratio: of hybrid compaction, the size of the log records relative to the base file at which a
             file group gets a new base file.
+        full_space_ratio: of hybrid compaction, the size of all log files relative to the base file at which
+            it gets one.
         full_log_files: of hybrid compaction, the number of log files at which it gets one.
     """
 
@@ -80,8 +83,9 @@ class CompactionSettings:
     partition_regex: str
     log_inline: bool
     log_blocks: int
-    hybrid: bool
+    hybrid: bool | None
     full_log_ratio: float
+    full_space_ratio: float
     full_log_files: int
 
     @classmethod
@@ -231,19 +235,27 @@ COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "drawstring.compaction.hybrid",
         "Whether a compaction decides for each file group whether to compact it into a new base file, merge"
-        " its log files into one (at `hoodie.log.compaction.blocks.threshold`), or skip it. Versions 8 and"
-        " 9.",
+        " its newest log files into one (from `hoodie.log.compaction.blocks.threshold` writes and log"
+        " compactions on), or skip it. When not given, compactions after a commit do so if the storage layout"
+        " is lsm_tree. Version 8 and later.",
         kind=Kind.FLAG,
-        default=False,
         field="hybrid",
     ),
     Option(
         "drawstring.compaction.hybrid.log.ratio",
-        "Hybrid compaction: size of the log files relative to the base file at which a file group gets a new"
-        " base file; a file group without a base file always gets one.",
+        "Hybrid compaction: size of the log records relative to the base file at which a file group gets a"
+        " new base file; a file group without a base file always gets one.",
         kind=Kind.FRACTION,
         default=0.3,
         field="full_log_ratio",
+    ),
+    Option(
+        "drawstring.compaction.hybrid.space.ratio",
+        "Hybrid compaction: size of all log files, those that were merged into others included, relative to"
+        " the base file at which a file group gets a new base file.",
+        kind=Kind.FRACTION,
+        default=1.0,
+        field="full_space_ratio",
     ),
     Option(
         "drawstring.compaction.hybrid.log.files",

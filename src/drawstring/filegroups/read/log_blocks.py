@@ -129,6 +129,23 @@ def blocks_to_merge(blocks: Iterable[PlacedBlock], instants: InstantRange) -> li
         blocks: all blocks of a slice, file by file.
         instants: the visible instants.
     """
+    return _with_log_compactions(_alive(blocks, instants))
+
+
+def final_instants(blocks: Iterable[PlacedBlock], instants: InstantRange) -> Mapping[str, str]:
+    """Return, by instant with visible records, the instant whose blocks have them after all log compactions.
+
+    Args:
+        blocks: all blocks of a slice, file by file.
+        instants: the visible instants.
+    """
+    alive = _alive(blocks, instants)
+    finals = _finals(alive, _rewritten_by(alive))
+    return {placed.instant: final for placed, final in zip(alive, finals, strict=True)}
+
+
+def _alive(blocks: Iterable[PlacedBlock], instants: InstantRange) -> list[PlacedBlock]:
+    """Return the visible data and delete blocks that no rollback took back, file by file."""
     rolled_back: set[str] = set()
     alive: list[PlacedBlock] = []
     for placed in reversed(list(blocks)):
@@ -137,7 +154,7 @@ def blocks_to_merge(blocks: Iterable[PlacedBlock], instants: InstantRange) -> li
             rolled_back.add(target)
         elif placed.holds_records and placed.instant not in rolled_back and instants.admits(placed.instant):
             alive.append(placed)
-    return _with_log_compactions(alive[::-1])
+    return alive[::-1]
 
 
 def torn_blocks(blocks: Iterable[PlacedBlock]) -> list[PlacedBlock]:
@@ -157,11 +174,7 @@ def torn_blocks(blocks: Iterable[PlacedBlock]) -> list[PlacedBlock]:
 
 def _with_log_compactions(blocks: list[PlacedBlock]) -> list[PlacedBlock]:
     """Move the blocks of log compactions to the place of the newest block that they rewrote."""
-    rewritten_by = {
-        original: placed.instant
-        for placed in reversed(blocks)
-        for original in placed.block.compacted_instants
-    }
+    rewritten_by = _rewritten_by(blocks)
     if not rewritten_by:
         return blocks
     finals = _finals(blocks, rewritten_by)
@@ -176,6 +189,15 @@ def _with_log_compactions(blocks: list[PlacedBlock]) -> list[PlacedBlock]:
         elif final not in newest_place:
             merged.append(placed)
     return merged
+
+
+def _rewritten_by(blocks: Sequence[PlacedBlock]) -> dict[str, str]:
+    """Return, by instant, the log compaction that rewrote its blocks."""
+    return {
+        original: placed.instant
+        for placed in reversed(blocks)
+        for original in placed.block.compacted_instants
+    }
 
 
 def _finals(blocks: Sequence[PlacedBlock], rewritten_by: Mapping[str, str]) -> list[str]:

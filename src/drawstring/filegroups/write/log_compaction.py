@@ -18,6 +18,7 @@ from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.read.log_blocks import final_instants
 from drawstring.filegroups.read.log_records import LogRecords, merged_records, open_logs
 from drawstring.filegroups.read.sorted_merge import has_sorted_runs, merged_log_records, windowed
 from drawstring.filegroups.read.tasks import InstantRange, LogReading, nullable
@@ -25,7 +26,7 @@ from drawstring.filegroups.write.key_order import sorted_deletes
 from drawstring.filegroups.write.log_content import LogContent, LogPart, LogTarget
 from drawstring.filegroups.write.log_writers import LOG_WRITERS
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.formats.log_inline import HeaderKey
+from drawstring.formats.log_inline import HeaderKey, LogBlock
 from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import Versions, flat, ordering_fields
 from drawstring.model.commit import WriteStat
@@ -35,28 +36,57 @@ from drawstring.storage.protocol import Storage
 
 
 @dataclass(frozen=True, slots=True)
-class LogBlockStats:
-    """Block counts of the log files of a slice.
+class LogRun:
+    """What one write or log compaction left in the log files of a slice; a run of the LSM tree.
 
     Attributes:
-        blocks: number of data and delete blocks that a reader merges.
-        writes: number of writes that wrote them.
+        files: names of its log files, and of those whose records it replaced.
+        blocks: number of its data and delete blocks.
+        size_bytes: bytes of these.
         is_partial: whether one of them has only some of the columns.
     """
 
+    files: tuple[str, ...]
     blocks: int
-    writes: int
+    size_bytes: int
     is_partial: bool
 
 
-def log_block_stats(
+def log_runs(
     storage: Storage, config: TableConfig, target: FileSlice, instants: InstantRange
-) -> LogBlockStats:
-    """Return the block counts of a slice from the headers of its log blocks."""
+) -> list[LogRun]:
+    """Return the runs of a slice that a reader merges, in merge order, from the headers of its log blocks."""
     with open_logs(LogReading(storage, config, pa.schema([]), instants), target) as logs:
-        blocks = logs.blocks_to_merge(instants)
-    is_partial = any(each.block.is_partial for each in blocks)
-    return LogBlockStats(len(blocks), len({each.instant for each in blocks}), is_partial)
+        merged = logs.blocks_to_merge(instants)
+        finals = final_instants(logs.placed, instants)
+        placed = logs.placed
+    names: dict[str, dict[str, None]] = {}
+    for each in placed:
+        names.setdefault(finals.get(each.instant, ""), {})[each.file.status.name] = None
+    blocks: dict[str, list[LogBlock]] = {}
+    for each in merged:
+        blocks.setdefault(each.instant, []).append(each.block)
+    return [
+        LogRun(
+            tuple(names[instant]),
+            len(of_instant),
+            sum(each.content_bytes for each in of_instant),
+            any(each.is_partial for each in of_instant),
+        )
+        for instant, of_instant in blocks.items()
+    ]
+
+
+def why_not_rewritable(config: TableConfig) -> str | None:
+    """Return why merging the log blocks of the table among themselves would change their meaning, if so."""
+    reasons = [
+        (
+            config.payload_rule is not None or not merger_of(config).can_merge_logs_alone,
+            "merges records column by column or by a class of its own",
+        ),
+        (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields)"),
+    ]
+    return next((reason for is_refused, reason in reasons if is_refused), None)
 
 
 def check_rewritable(config: TableConfig) -> None:
@@ -65,19 +95,12 @@ def check_rewritable(config: TableConfig) -> None:
     Raises:
         UnsupportedError: it would change; the message has the reason.
     """
-    reasons = [
-        (
-            config.payload_rule is not None or not merger_of(config).can_merge_logs_alone,
-            "merges records column by column or by a class of its own",
-        ),
-        (not config.populate_meta_fields, "has no meta columns (hoodie.populate.meta.fields)"),
-    ]
-    for refused, reason in reasons:
-        if refused:
-            raise UnsupportedError(
-                f"Log compaction of a table that {reason} is not supported by this release. Compact the"
-                " table instead."
-            )
+    reason = why_not_rewritable(config)
+    if reason is not None:
+        raise UnsupportedError(
+            f"Log compaction of a table that {reason} is not supported by this release. Compact the table"
+            " instead."
+        )
 
 
 def rewrite_logs(

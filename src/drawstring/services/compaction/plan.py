@@ -2,7 +2,7 @@
 
     slices with logs, in no other plan ──┬── compaction      a base file each, as the strategies choose
                                          ├── log compaction  a log file each, where there are many blocks
-                                         └── hybrid          one or the other, for each file group
+                                         └── hybrid          one, the other or none for each group (`tiers`)
 
 A hybrid plan is a compaction on the timeline. Hudi does not know its mark and makes base files of everything,
 which is correct as well; in version 6 Hudi's readers would look for base files that never appear, so hybrid
@@ -19,10 +19,11 @@ from drawstring.config.keys.compaction import CompactionSettings
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.write.log_compaction import LogBlockStats, check_rewritable, log_block_stats
+from drawstring.filegroups.write.log_compaction import LogRun, check_rewritable, log_runs
 from drawstring.model.files import FileSlice
 from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.services.compaction.strategies import choose, partitions_to_plan
+from drawstring.services.compaction.tiers import runs_to_merge
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.instants import day_of
@@ -31,8 +32,8 @@ from drawstring.txn.transaction import LockedTable
 
 _MEBIBYTE = 1 << 20
 
-ReadLogBlockStats = Callable[[Sequence[FileSlice]], list[LogBlockStats]]
-"""Reads the numbers of log blocks and writes of file slices."""
+ReadLogRuns = Callable[[Sequence[FileSlice]], list[list[LogRun]]]
+"""Reads what the log files of file slices hold, see `log_runs`."""
 
 
 def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
@@ -55,28 +56,55 @@ def plan_compaction(slices: Iterable[FileSlice]) -> CompactionPlan:
 
 
 def plan_log_compaction(
-    slices: Iterable[FileSlice], settings: CompactionSettings, read_stats: ReadLogBlockStats
+    slices: Iterable[FileSlice], settings: CompactionSettings, read_runs: ReadLogRuns
 ) -> CompactionPlan:
     """Return one operation for each file slice with enough log blocks."""
     candidates = [each for each in slices if each.logs]
     due = [
         candidate
-        for candidate, stats in zip(candidates, read_stats(candidates), strict=True)
-        if stats.blocks >= settings.log_blocks and stats.writes > 1 and not stats.is_partial
+        for candidate, runs in zip(candidates, read_runs(candidates), strict=True)
+        if sum(run.blocks for run in runs) >= settings.log_blocks
+        and len(runs) > 1
+        and not any(run.is_partial for run in runs)
     ]
-    operations = plan_compaction(due).operations
-    return CompactionPlan(tuple(replace(each, logs_only=True) for each in operations))
+    return CompactionPlan(tuple(map(_of_logs, due)))
 
 
 def plan_hybrid_compaction(
-    slices: Iterable[FileSlice], settings: CompactionSettings, read_stats: ReadLogBlockStats
+    slices: Iterable[FileSlice], settings: CompactionSettings, read_runs: ReadLogRuns
 ) -> CompactionPlan:
-    """Return a plan that gives each file slice a base file, a log file, or nothing, depending on its logs."""
+    """Return a plan that gives each file slice a base file, a log file, or nothing, depending on its logs.
+
+    | bounded | a file slice gets |
+    |---|---|
+    | what a reader merges | one log file of its newest runs, from a number of runs on (`runs_to_merge`) |
+    | what compactions write | a base file only once its runs are a good part of the size of the base file |
+    | space | a base file once all its log files are larger than the base file, or very many |
+    """
     candidates = [each for each in slices if each.logs]
-    full = [each for each in candidates if _needs_full_compaction(each, settings)]
-    others = [each for each in candidates if not _needs_full_compaction(each, settings)]
-    chosen = choose(plan_compaction(full).operations, settings)
-    return CompactionPlan((*chosen, *plan_log_compaction(others, settings, read_stats).operations))
+    full = [each for each in candidates if _has_too_many_files(each, settings)]
+    others = [each for each in candidates if _may_be_due(each, settings) and each not in full]
+    logs_only: list[CompactionOperation] = []
+    for file_slice, runs in zip(others, read_runs(others), strict=True):
+        count = runs_to_merge([run.size_bytes for run in runs], settings.log_blocks)
+        newest = runs[len(runs) - count :]
+        if _is_large(file_slice, sum(run.size_bytes for run in runs), settings.full_log_ratio) or any(
+            run.is_partial for run in newest
+        ):
+            full.append(file_slice)
+        elif newest:
+            logs_only.append(_of_logs(_of_runs(file_slice, newest) if count < len(runs) else file_slice))
+    return CompactionPlan((*choose(plan_compaction(full).operations, settings), *logs_only))
+
+
+def _of_runs(file_slice: FileSlice, runs: Sequence[LogRun]) -> FileSlice:
+    names = {name for run in runs for name in run.files}
+    return replace(file_slice, logs=tuple(log for log in file_slice.logs if log.status.name in names))
+
+
+def _of_logs(file_slice: FileSlice) -> CompactionOperation:
+    (operation,) = plan_compaction([file_slice]).operations
+    return replace(operation, logs_only=True)
 
 
 def compaction_plan(
@@ -97,7 +125,7 @@ def compaction_plan(
     check_compaction(locked.config, settings)
     slices = _free_slices(locked, timeline, settings, time)
     if settings.hybrid:
-        return plan_hybrid_compaction(slices, settings, _log_block_stats(locked, timeline))
+        return plan_hybrid_compaction(slices, settings, _read_log_runs(locked, timeline))
     return CompactionPlan(tuple(choose(plan_compaction(slices).operations, settings)))
 
 
@@ -111,7 +139,7 @@ def log_compaction_plan(
     """
     check_rewritable(locked.config)
     slices = _free_slices(locked, timeline, settings, time)
-    return plan_log_compaction(slices, settings, _log_block_stats(locked, timeline))
+    return plan_log_compaction(slices, settings, _read_log_runs(locked, timeline))
 
 
 def _free_slices(
@@ -124,11 +152,24 @@ def _free_slices(
     return [s for each in partitions for s in lookup.slices(each) if (s.partition, s.file_id) not in taken]
 
 
-def _needs_full_compaction(file_slice: FileSlice, settings: CompactionSettings) -> bool:
+def _has_too_many_files(file_slice: FileSlice, settings: CompactionSettings) -> bool:
     if file_slice.base is None or len(file_slice.logs) >= settings.full_log_files:
         return True
-    logs = sum(log.status.size_bytes for log in file_slice.logs)
-    return logs >= settings.full_log_ratio * file_slice.base.status.size_bytes
+    return _is_large(file_slice, _log_bytes(file_slice), settings.full_space_ratio)
+
+
+def _may_be_due(file_slice: FileSlice, settings: CompactionSettings) -> bool:
+    """Return whether a file slice may need anything, from the names and sizes of its files."""
+    is_large = _is_large(file_slice, _log_bytes(file_slice), settings.full_log_ratio)
+    return is_large or len({log.instant for log in file_slice.logs}) >= settings.log_blocks
+
+
+def _is_large(file_slice: FileSlice, log_bytes: int, ratio: float) -> bool:
+    return file_slice.base is None or log_bytes >= ratio * file_slice.base.status.size_bytes
+
+
+def _log_bytes(file_slice: FileSlice) -> int:
+    return sum(log.status.size_bytes for log in file_slice.logs)
 
 
 def check_compaction(config: TableConfig, settings: CompactionSettings) -> None:
@@ -147,27 +188,27 @@ def check_compaction(config: TableConfig, settings: CompactionSettings) -> None:
     check_rewritable(config)
 
 
-def _log_block_stats(locked: LockedTable, timeline: Timeline) -> ReadLogBlockStats:
+def _read_log_runs(locked: LockedTable, timeline: Timeline) -> ReadLogRuns:
     engine: Engine = locked.context.engine
-    task = _ReadLogBlockStats(locked.context.storage.spec, locked.config, InstantRange.of(timeline))
+    task = _LogRuns(locked.context.storage.spec, locked.config, InstantRange.of(timeline))
     return lambda slices: engine.map(task, slices)
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadLogBlockStats:
-    """A task that reads the stats of the log blocks of a file slice."""
+class _LogRuns:
+    """A task that reads the runs of a file slice."""
 
     storage: StorageSpec
     config: TableConfig
     instants: InstantRange
 
-    def __call__(self, file_slice: FileSlice) -> LogBlockStats:
-        return log_block_stats(open_spec(self.storage), self.config, file_slice, self.instants)
+    def __call__(self, file_slice: FileSlice) -> list[LogRun]:
+        return log_runs(open_spec(self.storage), self.config, file_slice, self.instants)
 
 
 def slice_metrics(file_slice: FileSlice) -> dict[str, float]:
     """Return the sizes of an operation under Hudi's metric names."""
-    logs = sum(log.status.size_bytes for log in file_slice.logs)
+    logs = _log_bytes(file_slice)
     base = file_slice.base.status.size_bytes if file_slice.base else 0
     read = round((logs + base) / _MEBIBYTE, 3)
     written = round((base or logs) / _MEBIBYTE, 3)

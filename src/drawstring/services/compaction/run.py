@@ -20,7 +20,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.write.log_compaction import check_rewritable
+from drawstring.filegroups.write.log_compaction import check_rewritable, why_not_rewritable
 from drawstring.formats.metadata.commit import decode_compaction_plan, encode_compaction_plan
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.instant import Action, Instant, State
@@ -74,7 +74,9 @@ def schedule_compaction(
         if when_due and not is_to_be_planned(timeline, options.compaction, now):
             return None
         locked, timeline = recover_and_load(locked, options.failed_writes, timeline)
-        return _schedule(locked, timeline, options, Action.COMPACTION)
+        return _schedule(
+            locked, timeline, _by_itself(options, locked.config) if when_due else options, Action.COMPACTION
+        )
 
 
 def schedule_log_compaction(context: TableContext, options: WriteOptions) -> str | None:
@@ -197,6 +199,14 @@ def _schedule(locked: LockedTable, timeline: Timeline, options: WriteOptions, ac
         return None
     content = encode_compaction_plan(replace(plan, operations=free), is_log_compaction=is_log)
     return request_plan(locked, action, time, content).requested
+
+
+def _by_itself(options: WriteOptions, config: TableConfig) -> WriteOptions:
+    """Return the options of a compaction after a commit, which is hybrid in the layout `lsm_tree`."""
+    is_hybrid = config.has_sorted_files and why_not_rewritable(config) is None
+    if options.compaction.hybrid is not None or not is_hybrid:
+        return options
+    return replace(options, compaction=replace(options.compaction, hybrid=True))
 
 
 def _check_type(context: TableContext, config: TableConfig) -> None:
