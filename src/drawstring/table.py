@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     )
     from drawstring.model.savepoint import RestorePlan
     from drawstring.model.table_index import TableIndex
+    from drawstring.model.table_locks import TableLocks
     from drawstring.model.validation import Finding, Validation
     from drawstring.query.facts import TableFacts, load_facts, with_shown_columns
     from drawstring.query.following import Following, follow_table
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from drawstring.services.report.page import Report
     from drawstring.services.savepoints import restore, savepoint
     from drawstring.services.streams import StreamWriter, stream_options
+    from drawstring.services.table_locks import table_locks
     from drawstring.services.validation import repair
     from drawstring.services.validation import run as validate
     from drawstring.services.versions import run as change_version
@@ -147,6 +149,7 @@ else:
         stream_options="drawstring.services.streams:stream_options",
         repair="drawstring.services.validation.repair",
         validate="drawstring.services.validation.run",
+        table_locks="drawstring.services.table_locks:table_locks",
         change_version="drawstring.services.versions.run",
         set_storage_layout="drawstring.services.versions.storage_layout:set_storage_layout",
         TimelineStore="drawstring.timeline.store:TimelineStore",
@@ -260,6 +263,28 @@ class Table:
         """
         with self._errors():
             return instant_states(self._context, last)
+
+    def locks(self, *, options: Options = None) -> TableLocks:
+        """Return who holds the lock of the table or waits for it, and who works on its pending instants.
+
+        It only reads, and waits for nobody. Processes have the names that they have in errors.
+
+        Args:
+            options: the options of the writes by Hudi's keys: their lock, and the interval of heartbeats.
+
+        Returns:
+            The locks on the whole table, and the instants that are requested or inflight.
+
+        Raises:
+            CorruptTableError: a file of the timeline has an invalid name.
+            UnavailableError: the server of the lock does not answer.
+
+        Example:
+            >>> table.locks().pending
+            ()
+        """
+        with self._errors():
+            return table_locks(self._context, self._options("locks", options))
 
     @property
     def schema(self) -> pa.Schema:

@@ -26,11 +26,11 @@ from drawstring.cli.commands.files import files
 from drawstring.cli.commands.head import head
 from drawstring.cli.commands.holds import holds
 from drawstring.cli.commands.index import index
+from drawstring.cli.commands.locks import locks
 from drawstring.cli.commands.metadata import metadata
 from drawstring.cli.commands.report import report
-from drawstring.cli.commands.restore import restore
 from drawstring.cli.commands.rollback import rollback
-from drawstring.cli.commands.savepoint import savepoint
+from drawstring.cli.commands.savepoints import restore, savepoint
 from drawstring.cli.commands.services import run_services
 from drawstring.cli.commands.show import show
 from drawstring.cli.commands.timeline import timeline
@@ -60,6 +60,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     validate,
     repair,
     expire_partitions,
+    locks,
     rollback,
     savepoint,
     restore,

@@ -49,8 +49,8 @@ def alive_elsewhere(
     """
     if not pending:
         return []
-    beats, now_ms = _beats(storage), clock.now_ms()
-    young = [each for each in pending if now_ms - beats.get(each.requested, 0) < failed.alive_ms]
+    found, now_ms = beats(storage), clock.now_ms()
+    young = [each for each in pending if now_ms - found.get(each.requested, 0) < failed.alive_ms]
     return [each for each in young if not _held_lock(storage, each) and not has_died(storage, each)]
 
 
@@ -58,8 +58,8 @@ def expired(
     storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites
 ) -> list[Instant]:
     """Return the instants whose heartbeat is missing or too old, in the same order."""
-    beats, now_ms = _beats(storage), clock.now_ms()
-    return [instant for instant in pending if now_ms - beats.get(instant.requested, 0) > failed.alive_ms]
+    found, now_ms = beats(storage), clock.now_ms()
+    return [instant for instant in pending if now_ms - found.get(instant.requested, 0) > failed.alive_ms]
 
 
 def forget_heartbeats(
@@ -67,7 +67,7 @@ def forget_heartbeats(
 ) -> None:
     """Delete expired heartbeats of instants that are not pending: their writers died after completing."""
     times, now_ms = {instant.requested for instant in pending}, clock.now_ms()
-    old = [at for at, ms in _beats(storage).items() if at not in times and now_ms - ms > failed.alive_ms]
+    old = [at for at, ms in beats(storage).items() if at not in times and now_ms - ms > failed.alive_ms]
     storage.delete([f"{HEARTBEAT_FOLDER}/{time}" for time in old])
 
 
@@ -168,7 +168,7 @@ class Heartbeat:
         return _BESIDE_OTHERS if self._lock is not None else this_process().encode()
 
 
-def _beats(storage: Storage) -> Mapping[str, int]:
+def beats(storage: Storage) -> Mapping[str, int]:
     """Return the modification time of each heartbeat in epoch milliseconds, by requested time."""
     return {status.name: status.modified_ms for status in storage.list_files(HEARTBEAT_FOLDER)}
 

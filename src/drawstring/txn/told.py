@@ -53,7 +53,7 @@ def named(storage: Storage, work: Instant) -> str:
 
 def told_groups(storage: Storage, clock: Clock, work: Instant) -> str:
     """Return the words for the file groups of a pending instant, led by a comma; empty without any."""
-    groups = _groups_of(storage, clock, work)
+    groups = groups_of(storage, clock, work)
     return f", at work in {shown(groups)}" if groups else ""
 
 
@@ -100,7 +100,8 @@ def _of_heartbeat(content: bytes) -> str:
     return content.decode()[:_NAME_MAX] or "another engine"
 
 
-def _groups_of(storage: Storage, clock: Clock, work: Instant) -> Groups:
+def groups_of(storage: Storage, clock: Clock, work: Instant) -> Groups:
+    """Return the file groups of a pending instant: begun, or in its plan; none if no file tells."""
     with suppress(*_UNREADABLE):
         if work.action in PLANNED_ACTIONS:
             return planned_groups(TimelineStore(storage, load_config(storage), clock), work)

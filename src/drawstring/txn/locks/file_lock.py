@@ -47,7 +47,7 @@ class FileLock:
             os.close(descriptor)
             return False
         self._descriptor = descriptor
-        _note_holder(descriptor)
+        note_holder(descriptor)
         return True
 
     def is_held(self) -> bool:
@@ -139,8 +139,8 @@ def is_at(descriptor: int, path: str) -> bool:
         return False
 
 
-def _note_holder(descriptor: int) -> None:
-    """Note the holder in the lock file; only messages use it, so a full disk does not matter."""
+def note_holder(descriptor: int) -> None:
+    """Note this process in a lock file; only messages use it, so a full disk does not matter."""
     text = f"{this_process()}\n".encode()[:_HOLDER_BYTES_MAX]
     noted = text.ljust(_HOLDER_BYTES_MAX)  # not cut to length: some file systems flush a file that was cut
     with suppress(OSError):

@@ -1,6 +1,7 @@
 """A fair queue of waiters for the table lock on a local file system.
 
-    .hoodie/.locks/queue/<number>    one empty file for each waiter, locked (`flock`) while it waits
+    .hoodie/.locks/queue/<number>    one file for each waiter, which names its process and is locked
+                                     (`flock`) while it waits
 
 A waiter takes the number after the highest existing one, and tries the table lock only while no live waiter
 has a lower number. The ticket of a process that ended is unlocked, and the next arrival removes it. A stalled
@@ -19,7 +20,7 @@ import os
 from contextlib import suppress
 from typing import Final
 
-from drawstring.txn.locks.file_lock import is_at
+from drawstring.txn.locks.file_lock import FileLock, is_at, note_holder
 
 PATIENCE_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 100
@@ -81,6 +82,11 @@ class FileQueue:
         """Return whether there is no ticket, not even of a dead process."""
         return not _numbers(self._folder)
 
+    def waiters(self) -> list[str]:
+        """Return the processes that wait, the next one first; writes nothing."""
+        tickets = (FileLock(_path(self._folder, number)) for number in sorted(_numbers(self._folder)))
+        return [ticket.holder() for ticket in tickets if ticket.is_held()]
+
     def join(self) -> Ticket | None:
         """Take the next number; return None if that is not possible, as on a full disk."""
         for _ in range(_ATTEMPTS):
@@ -104,6 +110,7 @@ class FileQueue:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
+        note_holder(descriptor)
         return is_at(descriptor, _path(self._folder, number))
 
 

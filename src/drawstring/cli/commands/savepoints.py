@@ -1,14 +1,24 @@
-"""`drawstring savepoint`: retain the state of the table after a write."""
+"""`drawstring savepoint` and `restore`: retain the state of the table after a write, and return to it."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from drawstring.base.counted import counted
 from drawstring.base.errors import InvalidError
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
+from drawstring.cli.arguments import (
+    AsJson,
+    DryRun,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    named_values,
+    open_table,
+)
 from drawstring.model.instant import Action
 
 OfWrite = Annotated[
@@ -19,6 +29,9 @@ Delete = Annotated[
     bool, Parameter(name="--delete", negative="", help="Delete the savepoint of --instant instead.")
 ]
 ShowAll = Annotated[bool, Parameter(name="--list", negative="", help="List the savepoints.")]
+Instant = Annotated[
+    str, Parameter(help="Requested time of a write with a savepoint, or whose files still exist.")
+]
 
 
 def savepoint(
@@ -52,4 +65,35 @@ def savepoint(
         output.print_json({"instant": instant})
     else:
         text = f"deleted the savepoint of {instant}" if delete else f"saved {instant}"
+        output.print_line(text)
+
+
+def restore(
+    path: TablePath,
+    instant: Instant,
+    *,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Undo all changes after a write. This cannot be reverted: check with --dry-run first."""
+    table, given = open_table(path, storage_option), named_values(option)
+    if dry_run:
+        plan = table.plan_restore(instant)
+        if as_json:
+            output.print_json(asdict(plan))
+            return
+        rows = [(time, action, output.instant_text(time)) for time, action in plan.instants]
+        output.print_grid(("instant to undo", "action", "requested"), rows)
+        output.print_line(f"{counted(len(rows), 'instant')}; nothing was undone")
+        return
+    result = table.restore(instant, options=given)
+    if as_json:
+        output.print_result(result)
+    elif not result:
+        output.print_line("nothing to undo")
+    else:
+        undone = f"undid {counted(len(result.undone), 'instant')}, deleted {counted(result.files, 'file')}"
+        text = f"{undone}: the table is as of {result.restored_to}, in {result.seconds:.1f} s"
         output.print_line(text)

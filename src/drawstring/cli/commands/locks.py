@@ -1,0 +1,94 @@
+"""`drawstring locks`: who holds the lock of a table or waits for it, and who works on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from drawstring.cli import output
+from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
+from drawstring.model.table_locks import LockState, PendingWork
+
+_SHOWN = 3
+
+
+def locks(
+    path: TablePath,
+    *,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Show who holds the lock of a table or waits for it, and who works on its pending instants."""
+    found = open_table(path, storage_option).locks(options=named_values(option))
+    if as_json:
+        held = [_lock_fields(each) for each in found.locks]
+        output.print_json({"locks": held, "pending": [_fields(each) for each in found.pending]})
+        return
+    for lock in found.locks:
+        output.print_line(_lock_text(lock))
+    if not found.pending:
+        output.print_line("nothing is pending")
+        return
+    output.print_grid(
+        ("instant", "action", "state", "process", "at work", "goes first in", "file groups"),
+        (_cells(each) for each in found.pending),
+    )
+    for each in found.pending:
+        output.print_line(f"{each.instant.action} {each.instant.requested}: {each.advice}")
+
+
+def _lock_fields(lock: LockState) -> Mapping[str, object]:
+    waiters = None if lock.waiters is None else list(lock.waiters)
+    return {"provider": lock.provider, "holder": lock.holder or None, "waiters": waiters}
+
+
+def _lock_text(lock: LockState) -> str:
+    held = f"held by {lock.holder}" if lock.holder else "free"
+    if lock.waiters is None:
+        waiting = "; who waits is not known" if lock.holder else ""
+    else:
+        waiting = f"; waiting: {', '.join(lock.waiters)}" if lock.waiters else ""
+    return f"lock ({lock.provider}): {held}{waiting}"
+
+
+def _fields(work: PendingWork) -> Mapping[str, object]:
+    instant = work.instant
+    return {
+        "requested": instant.requested,
+        "action": str(instant.action),
+        "state": instant.state.name,
+        "process": work.process or None,
+        "is_alive": work.is_alive,
+        "heartbeat_age_ms": work.heartbeat_age_ms,
+        "heartbeat_left_ms": work.heartbeat_left_ms,
+        "reserves_table": work.reserves_table,
+        "reserved_partitions": list(work.reserved_partitions),
+        "file_groups": list(work.file_groups),
+        "advice": work.advice,
+    }
+
+
+def _cells(work: PendingWork) -> tuple[str, ...]:
+    instant, more = work.instant, len(work.file_groups) - _SHOWN
+    first = "the whole table" if work.reserves_table else ", ".join(work.reserved_partitions)
+    groups = ", ".join(work.file_groups[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return (
+        instant.requested,
+        str(instant.action),
+        instant.state.name.lower(),
+        work.process,
+        _life(work),
+        first,
+        groups,
+    )
+
+
+def _life(work: PendingWork) -> str:
+    """Return whether a process is at work, and how old its heartbeat is."""
+    life = {True: "yes", False: "no", None: ""}[work.is_alive]
+    if work.heartbeat_age_ms is None or work.heartbeat_left_ms is None:
+        return life
+    beat = f"heartbeat {work.heartbeat_age_ms // 1000} s ago"
+    if work.heartbeat_left_ms < 0:
+        beat = f"heartbeat expired {-work.heartbeat_left_ms // 1000} s ago"
+    return f"{life}, {beat}" if life else beat

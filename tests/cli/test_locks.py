@@ -1,0 +1,188 @@
+"""`table.locks()` and `drawstring locks`: who holds the table or waits for it, and who works on what."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drawstring.base.clock import SystemIds
+from drawstring.base.errors import ConflictError
+from drawstring.cli import app
+from drawstring.model.instant import Action
+from drawstring.model.table_locks import PendingWork, TableLocks
+from drawstring.table import Table
+from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.locks.table_lock import table_lock
+from tests.support.faults import dead_write
+from tests.support.interleavings import OPTIMISTIC
+from tests.support.interrupted import ActingClock, Interrupted, on, upserting
+from tests.support.rows import rides
+from tests.support.tables import NEW_FILE_GROUPS, WITHOUT_SERVICES, create, table_at
+
+SELF = rf"process {os.getpid()} on \S+"
+ALONE = {"hoodie.write.concurrency.mode": "SINGLE_WRITER"}
+WAIT = "hoodie.write.lock.wait_time_ms"
+ROW = ("a", "rome", 9, 9.0)
+places = pytest.mark.parametrize("is_local", [True, False], ids=["local files", "object store"])
+
+
+@pytest.fixture
+def table(is_local: bool, tmp_path: Path) -> Table:
+    """Return a table with a row in Rome."""
+    made = create(path=tmp_path / "rides" if is_local else None)
+    made.upsert(rides(("a", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
+    return made
+
+
+def seen_during(table: Table, act: Any, look: Any = lambda other: other.locks()) -> Any:
+    """Return what somebody else sees while a file in Rome is written."""
+    seen: list[Any] = []
+    act(on(Interrupted(table, lambda other: seen.append(look(other)))))
+    return seen[0]
+
+
+def only(found: TableLocks) -> PendingWork:
+    (work,) = found.pending
+    return work
+
+
+@places
+def test_a_table_that_nobody_works_on_is_free(table: Table, is_local: bool, text: Any) -> None:
+    (lock,) = table.locks().locks
+    assert (lock.provider, lock.holder) == ("own", "")
+    assert table.locks().pending == ()
+    if is_local:
+        assert text("locks", table.uri) == "lock (own): free\nnothing is pending\n"
+
+
+@places
+def test_a_write_is_shown_with_its_process_its_heartbeat_and_its_file_groups(table: Table) -> None:
+    work = only(seen_during(table, upserting(ROW)))
+    assert work.is_alive
+    assert re.fullmatch(SELF, work.process)
+    assert work.heartbeat_age_ms is not None and work.heartbeat_left_ms is not None
+    assert work.heartbeat_age_ms + work.heartbeat_left_ms == 120_000
+    assert work.heartbeat_left_ms > 0
+    assert [each.rpartition("/")[0] for each in work.file_groups] == ["rome"]
+    assert "Wait until it is done" in work.advice
+
+
+@places
+def test_the_holder_of_the_lock_has_the_name_that_others_are_told(table: Table) -> None:
+    def look(other: Table) -> tuple[str, str]:
+        with pytest.raises(ConflictError, match="holds the table") as caught:
+            other.upsert(rides(ROW), options={**OPTIMISTIC, WAIT: "0"})
+        return other.locks().locks[0].holder, str(caught.value)
+
+    holder, told = seen_during(table, upserting(ROW, options=ALONE), look)
+    assert re.search(SELF, holder)
+    assert re.sub(r"\d+ s more", "", holder) in re.sub(r"\d+ s more", "", told)
+
+
+@pytest.mark.parametrize("is_local", [True])
+def test_those_that_wait_for_the_lock_are_shown(table: Table) -> None:
+    storage, clock, seen = table._context.storage, table._context.clock, []
+
+    def look() -> None:
+        seen.append(table.locks().locks[0].waiters)
+
+    with (
+        table_lock(storage, clock, SystemIds(), 0),
+        pytest.raises(ConflictError),
+        table_lock(storage, ActingClock(clock, look, after=0.001), SystemIds(), 1000),
+    ):
+        pass
+    ((waiter,),) = seen
+    assert re.fullmatch(SELF, waiter)
+    assert table.locks().locks[0].waiters == ()
+
+
+@pytest.mark.parametrize("is_local", [False])
+def test_nobody_knows_who_waits_for_a_lease(table: Table) -> None:
+    assert table.locks().locks[0].waiters is None
+
+
+@places
+def test_a_dead_write_is_shown_with_how_to_undo_it(table: Table, is_local: bool, text: Any) -> None:
+    dead = dead_write(table)
+    table._context.storage.put(f"{HEARTBEAT_FOLDER}/{dead.requested}", b"process 7 on elsewhere")
+    if is_local:
+        os.utime(Path(table.uri, HEARTBEAT_FOLDER, dead.requested), (1, 1))
+    else:
+        table._context.storage.set_modified(f"{HEARTBEAT_FOLDER}/{dead.requested}", 1000)
+    work = only(table.locks())
+    assert work.is_alive is False
+    assert work.process == "process 7 on elsewhere"
+    assert work.heartbeat_left_ms is not None and work.heartbeat_left_ms < 0
+    assert f"drawstring rollback {table.uri} {dead.requested}" in work.advice
+    if is_local:
+        shown = text("locks", table.uri)
+        assert "no, heartbeat expired" in shown
+        command = re.search(r"drawstring (rollback \S+ \d+)", shown)
+        assert command is not None
+        assert app.run(command[1].split()) == 0
+        assert table.locks().pending == ()
+
+
+@pytest.mark.parametrize("is_local", [True])
+def test_a_plan_that_nobody_runs_is_shown_with_how_to_run_it(table: Table, text: Any) -> None:
+    table.append(rides(("b", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
+    time = table.schedule_clustering()
+    (work,) = json.loads(text("locks", table.uri, "--json"))["pending"]
+    assert (work["requested"], work["action"], work["is_alive"]) == (time, "clustering", False)
+    assert len(work["file_groups"]) == 2
+    text(*re.findall(r"drawstring (cluster \S+ --instant \d+)", work["advice"])[0].split())
+    assert json.loads(text("locks", table.uri, "--json"))["pending"] == []
+
+
+@places
+def test_a_running_clustering_is_shown_with_its_process(table: Table) -> None:
+    table.append(rides(("b", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
+    time = table.schedule_clustering() or ""
+    work = only(seen_during(table, lambda writer: writer.cluster(instant=time)))
+    assert (work.instant.action, work.is_alive) == (Action.CLUSTERING, True)
+    assert re.search(SELF, work.process)
+
+
+def test_a_write_that_goes_first_is_shown_with_what_it_has_reserved(tmp_path: Path, text: Any) -> None:
+    table = table_at(tmp_path / "rides", "COPY_ON_WRITE")
+    acts, seen = [upserting(("a", "rome", 5, 5.0), options={**OPTIMISTIC, **WITHOUT_SERVICES})], []
+
+    def meanwhile(other: Table) -> None:
+        if acts:
+            acts.pop()(other)
+        elif other.locks().pending[0].reserved_partitions:
+            seen.append((only(other.locks()), text("locks", other.uri)))
+
+    options = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "1"}
+    on(Interrupted(table, meanwhile, times=100)).upsert(rides(ROW), options=options)
+    work, shown = seen[-1]
+    assert (work.reserved_partitions, work.reserves_table) == (("rome",), False)
+    assert re.search(
+        rf"{work.instant.requested} +commit +inflight +{SELF} +yes, heartbeat 0 s ago +rome ", shown
+    )
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_the_lock_of_a_provider_is_shown_besides(table: Table, is_local: bool) -> None:
+    lock = {"hoodie.write.lock.provider": "storage"}
+
+    def look(other: Table) -> TableLocks:
+        return other.locks(options=lock)
+
+    found = seen_during(table, upserting(ROW, options={**ALONE, **lock}), look)
+    assert all(re.search(SELF, each.holder) for each in found.locks)
+    assert [each.provider for each in found.locks] == (["own", "storage"] if is_local else ["own"])
+
+
+def test_looking_changes_nothing(tmp_path: Path) -> None:
+    table = table_at(tmp_path / "rides", "COPY_ON_WRITE")
+    dead_write(table)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    table.locks()
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
