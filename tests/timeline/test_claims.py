@@ -184,3 +184,41 @@ def test_an_instant_that_others_completed_for_a_writer_that_went_on_is_a_success
     assert store.read(completed) == b"x"
     with pytest.raises(ConflictError):
         own.complete(other, b"x")
+
+
+@pytest.mark.parametrize("way", ["fence", "prevent_completion"])
+def test_an_instant_whose_decision_others_carry_out_keeps_its_completion_time(way: str) -> None:
+    storage, store = new_store(9)
+    inflight, other = begin(store), begin(store)
+    late: list[tuple[str, bytes]] = []
+
+    class Slow(FaultyStorage):
+        """Of a process that stands still before it puts the completed file."""
+
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            if path.endswith(".deltacommit"):
+                late.append((path, data))
+                raise UnavailableError("stands still", path=path)
+            return super().put_if_absent(path, data)
+
+    class Behind(FaultyStorage):
+        """Of a writer whose clock is behind: another write completes later than it claims."""
+
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            is_ours = super().put_if_absent(path, data)
+            if path.endswith(".claim"):
+                through(storage).complete(other, b"y")
+            return is_ours
+
+        def put_if_match(self, path: str, data: bytes, version: str) -> bool:
+            if not late:
+                with pytest.raises(UnavailableError):
+                    getattr(through(Slow(storage, 1 << 60)), way)(inflight)
+            return super().put_if_match(path, data, version)
+
+    config = load_config(storage)
+    own = TimelineStore(Behind(storage, 1 << 60), config, SteppingClock(1_750_000_000_000))
+    completed = own.complete(inflight, b"x")
+    ((path, data),) = late
+    assert not storage.put_if_absent(path, data), "the slow process goes on, and finds the file"
+    assert [each for each in store.load().instants if each.requested == inflight.requested] == [completed]

@@ -55,6 +55,8 @@ FOUND_IN_COMPANY = [
     ("cow9-preferring", 50000, 8),
     # A follower of new rows read late ones: in an ordered table it has to read changes.
     ("mor9-nonblocking-ordered", 50008, 5),
+    # A writer with a clock behind chose a later completion time while others completed it at the first one.
+    ("mor10-lsm-tiered", 62103, 8),
 ]
 """Simulations that failed once, by their kind, seed and operations; the seed draws the rest."""
 

@@ -3,15 +3,16 @@
     .hoodie/.locks/<T>.claim       one JSON line, followed by the content of the completed file
 
     absent ── commit ──> committing ── the completed file is put ──> deleted
-       │                     └── its writer stalls: the next process puts the completed file
+       │                     └── its writer stalls: the next process adopts it, puts the completed file
        └───── take ────> taken ── commit, by the process that took it ──> committing
 
 A stalled writer (a stopped process, a paused virtual machine) may resume at any time after others took its
 lock. It cannot check in one step that it still may complete its instant and complete it, since these are two
 files. So the claim decides. A process that rolls an instant back or runs it again takes the claim first; a
 commit replaces only the claim that its writer knows. If the commit came first, the instant is as good as
-completed: any process that finds the claim puts the completed file, with the content that the writer stored
-in the claim.
+completed: any process that finds the claim puts the completed file, with the name and content that the writer
+stored in the claim. It replaces the claim by its own first, so that the writer can no longer revoke it to
+choose a later completion time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -117,12 +118,13 @@ class Claims:
             ConflictError: another process is taking the claim at this moment.
         """
         self._abort_own(instant)
-        versioned = self.storage.read_versioned(claim_path(instant))
-        claim = None if versioned is None else Claim.decode(versioned[0])
-        if claim is not None and claim.state is ClaimState.COMMITTING:
-            return claim
+        claim, version = self._read(instant)
+        while claim is not None and claim.state is ClaimState.COMMITTING:
+            if self._adopt(instant, claim, version):
+                return claim
+            claim, version = self._read(instant)
         taken = Claim(ClaimState.TAKEN, self.ids.uuid())
-        if not self._replace(instant, taken, versioned[1] if versioned else None):
+        if not self._replace(instant, taken, version):
             raise ConflictError(
                 f"Another process is about to complete the {instant.action} {instant.requested}, to roll it"
                 " back or to run it again. Try again.",
@@ -185,15 +187,15 @@ class Claims:
                 continue  # deleted since
             data, version = versioned
             if (claim := Claim.decode(data)).state is ClaimState.COMMITTING:
-                return claim
-            if not data or self.storage.put_if_match(path, b"", version):
+                if self._adopt(instant, claim, version):
+                    return claim
+            elif not data or self.storage.put_if_match(path, b"", version):
                 break
         return None
 
     def committing(self, instant: Instant) -> Claim | None:
         """Return the claim of an instant whose process decided to complete it; None without one."""
-        versioned = self.storage.read_versioned(claim_path(instant))
-        claim = None if versioned is None else Claim.decode(versioned[0])
+        claim, _ = self._read(instant)
         return claim if claim is not None and claim.state is ClaimState.COMMITTING else None
 
     def commit(self, instant: Instant, file_name: str, content: bytes, fence: Fence | None) -> Fence | None:
@@ -258,6 +260,19 @@ class Claims:
         if fence is not None:
             self.abort(instant, fence)
 
+    def _adopt(self, instant: Instant, claim: Claim, version: str | None) -> bool:
+        """Make sure that the writer that decided to complete an instant cannot revoke the decision.
+
+        Returns:
+            Whether this came first; if not, the claim has to be read again.
+        """
+        return self._replace(instant, replace(claim, owner=self.ids.uuid()), version)
+
+    def _read(self, instant: Instant) -> tuple[Claim | None, str | None]:
+        """Return the claim of an instant and its storage version."""
+        versioned = self.storage.read_versioned(claim_path(instant))
+        return (None, None) if versioned is None else (Claim.decode(versioned[0]), versioned[1])
+
     def _replace_own(self, instant: Instant, claim: Claim, fence: Fence | None) -> bool:
         """Put a claim in place of this process's own one, or of none."""
         if fence is None:
@@ -267,9 +282,8 @@ class Claims:
 
     def _version_of(self, instant: Instant, fence: Fence) -> str | None:
         """Return the storage version of a claim while it is that of a fence, else None."""
-        versioned = self.storage.read_versioned(claim_path(instant))
-        is_ours = versioned is not None and Claim.decode(versioned[0]).owner == fence.owner
-        return versioned[1] if versioned is not None and is_ours else None
+        claim, version = self._read(instant)
+        return version if claim is not None and claim.owner == fence.owner else None
 
     def _replace(self, instant: Instant, claim: Claim, version: str | None) -> bool:
         path, data = claim_path(instant), claim.encode()

@@ -203,6 +203,8 @@ class Completion:
                 return completed, decided, timeline
             # The clock is behind that of another process: a new completion time must be the greatest.
             fence = self.claims.abort(instant, decided)
+            if fence is None and self.claims.committing(instant) is not None:
+                return completed, decided, timeline  # another process is completing it at that time
             if fence is None:
                 raise _lost(instant, "another process rolled it back")
 

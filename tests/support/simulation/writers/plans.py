@@ -75,13 +75,17 @@ _LSM = (("hoodie.table.storage.layout", "lsm_tree"),)
 _NON_BLOCKING = (("hoodie.write.concurrency.mode", "NON_BLOCKING_CONCURRENCY_CONTROL"),)
 _PREFERRING = (("hoodie.write.lock.conflict.resolution.strategy", "PreferWriterConflictResolutionStrategy"),)
 _EARLY = (("hoodie.write.concurrency.early.conflict.detection.enable", "true"),)
-_TIERED = (
-    ("drawstring.compaction.hybrid", "true"),
-    ("drawstring.compaction.hybrid.log.ratio", "9"),
-    ("drawstring.compaction.hybrid.space.ratio", "9"),
-    ("hoodie.log.compaction.blocks.threshold", "2"),
-)
 _MOVES = (("hoodie.record.index.update.partition.path", "true"),)
+
+
+def _tiered(runs: int) -> tuple[tuple[str, str], ...]:
+    """Return options with which file groups with so many runs get a log file, and hardly any a base file."""
+    return (
+        ("drawstring.compaction.hybrid", "true"),
+        ("drawstring.compaction.hybrid.log.ratio", "9"),
+        ("drawstring.compaction.hybrid.space.ratio", "9"),
+        ("hoodie.log.compaction.blocks.threshold", str(runs)),
+    )
 
 
 def _indexed(index: str) -> tuple[tuple[str, str], ...]:
@@ -120,8 +124,8 @@ LAYOUTS = [
     Kind(MOR, 9, "buckets-ordered", _BUCKETS, is_ordered=True),
     Kind(MOR, 10),
     Kind(MOR, 10, "lsm", _LSM),
-    Kind(MOR, 10, "lsm-tiered", _BUCKETS + _LSM, _TIERED),
-    Kind(MOR, 9, "tiered", _BUCKETS, _TIERED),
+    Kind(MOR, 10, "lsm-tiered", _BUCKETS + _LSM, _tiered(2)),
+    Kind(MOR, 9, "tiered", _BUCKETS, _tiered(3)),
 ]
 MORE_KINDS = [*NON_BLOCKING, *STRATEGIES, *GLOBAL, *LAYOUTS]
 """Kinds with rules of their own: other modes and strategies, keys of the whole table, other files."""
