@@ -236,3 +236,15 @@ def test_a_link_to_itself_beside_the_data_is_passed_over_as_a_foreign_file(table
         own_link(table / place / "loop")
 
     assert read(table) == before
+
+
+def test_a_folder_that_was_replaced_by_a_link_is_refused_by_a_storage_that_read_from_it(table: Path) -> None:
+    storage = open_storage(table)
+    file = next(path for path in sorted(table.rglob("*.parquet")))
+    path = str(file.relative_to(table))
+    assert storage.read(path)
+    shutil.move(file.parent, table.parent / "outside")
+    file.parent.symlink_to(table.parent / "outside")
+
+    with pytest.raises(CorruptTableError, match="link"):
+        storage.read(path)

@@ -39,6 +39,9 @@ from drawstring.storage.protocol import StorageSpec
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 
+_CHECKED_FOLDERS_MAX = 4096
+"""Number of folders that are known not to be behind a symbolic link."""
+
 
 class LocalStorage:
     """A folder in the file system.
@@ -55,6 +58,7 @@ class LocalStorage:
         self._root = os.path.abspath(os.path.expanduser(os.fspath(root)))
         self._ids = ids or SystemIds()
         self._files = files or FileSystem()
+        self._checked_folders: dict[str, tuple[int, int]] = {}
 
     def __repr__(self) -> str:
         return f"LocalStorage({self._root!r})"
@@ -69,9 +73,10 @@ class LocalStorage:
         return sorted(_files_of(folder, self._entries(folder)), key=_by_path)
 
     def list_names(self, folder: str) -> list[str]:
-        """List the names of the files directly in a folder, sorted; asks for no sizes."""
+        """List the names directly in a folder, sorted, those of folders with a slash; asks for no sizes."""
         entries = self._entries(folder)
-        return sorted(each.name for each in entries if not (is_hidden(each.name) or _is_folder(each)))
+        shown = [each for each in entries if not is_hidden(each.name)]
+        return sorted(f"{each.name}/" if _is_folder(each) else each.name for each in shown)
 
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
@@ -231,17 +236,33 @@ class LocalStorage:
         return self._without_links(checked_folder(folder)) if folder else self._root
 
     def _without_links(self, path: str) -> str:
-        """Return the absolute path of a file, after checking that no part of it is a symbolic link."""
+        """Return the absolute path of a file, after checking that no part of it is a symbolic link.
+
+        A folder whose parts were checked before is the same one while it has the same inode.
+        """
+        folder, slash, name = path.rpartition("/")
+        known = self._checked_folders.get(folder) if slash else None
+        if known is None or _inode(f"{self._root}/{folder}") != known:
+            return self._with_checked_parts(path)
+        full = f"{self._root}/{folder}/{name}"
+        if _is_link(full):
+            raise _linked(path)
+        return full
+
+    def _with_checked_parts(self, path: str) -> str:
         full = self._root.rstrip("/")
-        is_there = True
-        for part in path.split("/"):
+        *folders, name = path.split("/")
+        for part in folders:
             full = f"{full}/{part}"
-            if is_there:
-                try:
-                    if stat.S_ISLNK(os.lstat(full).st_mode):
-                        raise _linked(path)
-                except (OSError, ValueError):
-                    is_there = False
+            if _is_link(full):
+                raise _linked(path)
+        if folders and (inode := _inode(full)) is not None:
+            if len(self._checked_folders) >= _CHECKED_FOLDERS_MAX:
+                self._checked_folders.clear()
+            self._checked_folders["/".join(folders)] = inode
+        full = f"{full}/{name}"
+        if _is_link(full):
+            raise _linked(path)
         return full
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
@@ -255,8 +276,10 @@ class LocalStorage:
 
     def _prepare(self, full: str) -> None:
         """Create the folder of a file, and delete the checksum that Hadoop may have left beside it."""
-        self._make_root()
-        self._files.make_folders(os.path.dirname(full))
+        folder = os.path.dirname(full)
+        if not os.path.isdir(folder):
+            self._make_root()
+            self._files.make_folders(folder)
         self._drop_checksum(full)
 
     def _make_root(self) -> None:
@@ -292,6 +315,22 @@ class LocalStorage:
         finally:
             with suppress(FileNotFoundError):
                 self._files.unlink(temporary)
+
+
+def _is_link(full: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(full).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _inode(full: str) -> tuple[int, int] | None:
+    """Return what tells a folder, or a link, of this machine from all others; None if there is none."""
+    try:
+        found = os.lstat(full)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _linked(path: str) -> CorruptTableError:

@@ -47,7 +47,10 @@ class Storage(Protocol):
         ...
 
     def list_names(self, folder: str) -> list[str]:
-        """List the names of the files directly in a folder, sorted; cheaper than `list_files`."""
+        """List the names of the files directly in a folder, sorted; cheaper than `list_files`.
+
+        Of a local file system the names of the folders there as well, each with a slash at its end.
+        """
         ...
 
     def list_folders(self, folder: str) -> list[str]:

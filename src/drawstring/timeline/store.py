@@ -113,14 +113,13 @@ class TimelineStore:
         return self._timeline
 
     def _load(self) -> Timeline:
-        if self._listed is None:
-            self._check_folders()
         names = self._storage.list_names(self._config.timeline_folder)
         is_same = names == self._listed  # as mostly when it is listed twice under one lock
         timeline = self._timeline if is_same else timeline_of(tuple(names), self._config.layout)
         if MOVED in names or not timeline.instants:
             self._check_layout()
         if not is_same:
+            self._check_folders(names)
             self._timeline = self._with_clusterings(timeline)
             self._listed = names
         return self._timeline
@@ -138,15 +137,13 @@ class TimelineStore:
         if load_config(self._storage).timeline_folder != self._config.timeline_folder:
             raise ConflictError("The table's version changed while the table was read. Try again.")
 
-    def _check_folders(self) -> None:
+    def _check_folders(self, names: Sequence[str]) -> None:
         """Refuse a folder with the name of an instant's file; object stores have no folders."""
-        folder = self._config.timeline_folder
-        if self._storage.local_path(folder) is None:
-            return
-        for path in self._storage.list_folders(folder):
-            if parse_instant(path.rpartition("/")[2], self._config.layout) is not None:
+        for name in names:
+            if name.endswith("/") and parse_instant(name[:-1], self._config.layout) is not None:
                 raise CorruptTableError(
-                    "A folder has the name of a timeline file. Restore the file from a backup.", path=path
+                    "A folder has the name of a timeline file. Restore the file from a backup.",
+                    path=join_path(self._config.timeline_folder, name[:-1]),
                 )
 
     def path(self, instant: Instant) -> str:
