@@ -24,7 +24,7 @@ def test_real_files_decode_as_fastavro_decodes_them_and_encode_back(name: str) -
     records, schema = decode_container(data(name))
 
     assert records == list(fastavro.reader(io.BytesIO(data(name))))
-    written = encode_container(schema, records[0])
+    written = encode_container(json.dumps(schema).encode(), records[0])
     assert decode_container(written) == (records, schema)
     assert list(fastavro.reader(io.BytesIO(written))) == records
 

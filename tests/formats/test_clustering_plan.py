@@ -63,4 +63,4 @@ def test_a_plan_that_leads_out_of_the_table_is_refused(tmp_path: Path) -> None:
     record = one_record(data)
     record["clusteringPlan"]["inputGroups"][0]["slices"][0]["partitionPath"] = "../elsewhere"
     with pytest.raises(CorruptTableError):
-        decode_clustering_plan(encode_container(schemas.load("requested_replace"), record))
+        decode_clustering_plan(encode_container(schemas.compact("requested_replace"), record))

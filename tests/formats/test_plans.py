@@ -45,7 +45,7 @@ def test_a_compaction_plan_is_read_and_written_as_hudi_does() -> None:
 
 
 def test_a_compaction_plan_of_version_1_is_not_supported() -> None:
-    old = encode_container(schemas.load("compaction_plan"), {"operations": [], "version": 1})
+    old = encode_container(schemas.compact("compaction_plan"), {"operations": [], "version": 1})
 
     with pytest.raises(UnsupportedError, match="version 1"):
         decode_compaction_plan(old)

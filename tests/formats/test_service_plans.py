@@ -65,7 +65,7 @@ def test_a_clean_plan_of_version_1_has_names_only() -> None:
         "version": 1,
         "filesToBeDeletedPerPartition": {"p0": ["a_0-0-0_10.parquet"], "": ["b_0-0-0_10.parquet"]},
     }
-    plan = decode_clean_plan(encode_container(schemas.load("clean_plan"), record))
+    plan = decode_clean_plan(encode_container(schemas.compact("clean_plan"), record))
     assert plan.files == {"p0": ("p0/a_0-0-0_10.parquet",), "": ("b_0-0-0_10.parquet",)}
     assert plan.earliest is None
 
@@ -77,7 +77,7 @@ def test_a_clean_plan_leads_nowhere_out_of_the_table(partition: str) -> None:
         "filesToBeDeletedPerPartition": {partition: ["a_0-0-0_1.parquet"]},
     }
     with pytest.raises(CorruptTableError, match="out of the table"):
-        decode_clean_plan(encode_container(schemas.load("clean_plan"), record))
+        decode_clean_plan(encode_container(schemas.compact("clean_plan"), record))
 
 
 @pytest.mark.parametrize("name", [*RESTORED, "v6_cow_savepoint_clean", "v9_cow_savepoint_clean"])

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
+from drawstring.base.clock import SteppingClock
 from drawstring.model.files import BaseFile
+from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
+from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.txn.table_context import TableContext
 from tests.support.consistent_buckets import ALLOW, MORE, resizable_table, row, rows_of
+from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX
 from tests.support.rows import held, rides
+from tests.support.storages import files_of, stored
 from tests.support.tables import COW, WITHOUT_SERVICES, create
 from tests.support.validation import problems
 
@@ -116,3 +123,27 @@ def test_what_archiving_would_move_is_what_it_moves() -> None:
         table.upsert(rides(("a", "rome", ts, 1.0)), options=WITHOUT_SERVICES)
     planned = table.plan_archive(options=short)
     assert table.archive(options=short).instants == len(planned) > 0
+
+
+def test_a_delta_commit_that_lost_its_log_file_in_a_power_cut_is_made_again() -> None:
+    files = files_of(written(3)._context.storage)
+    for steps in range(1, STEPS_MAX):
+        storage = stored(files)
+        with suppress(InjectedFault):
+            opened(FaultyStorage(storage, steps)).upsert(
+                rides(("c", "bern", 1, 1.0)), options=WITHOUT_SERVICES
+            )
+        pending = [each.requested for each in opened(storage).timeline.pending()]
+        if pending and any(each.startswith(f"{pending[0]}_") for each in storage.list_names(TIMELINE[:-1])):
+            break
+    logs = [each.path for each in storage.list_files(".hoodie/metadata/files") if pending[0] in each.name]
+    assert len(logs) == 1
+    storage.delete(logs)
+    survivor = opened(storage, START_MS + HOUR_MS)
+    survivor.upsert(rides(("d", "rome", 9, 1.0)), options=WITHOUT_SERVICES)
+    assert [key for key, *_ in held(survivor)] == ["a", "b", "c", "d"]
+    assert (survivor.config.metadata_partitions, problems(survivor)) == (("files",), [])
+
+
+def opened(storage: Storage, start_ms: int = START_MS) -> Table:
+    return Table(TableContext(storage, clock=SteppingClock(start_ms), uses_metadata=True))

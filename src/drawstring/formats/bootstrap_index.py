@@ -124,11 +124,11 @@ def _hfile(schema: str, records: Mapping[str, dict[str, Any]], source: str, crea
         "createdTimestamp": created_ms,
         "numKeys": len(records),
     }
-    values = [encode_container(schemas.load(schema), record) for record in records.values()]
+    values = [encode_container(schemas.compact(schema), record) for record in records.values()]
     return encode_hfile(
         pa.array(list(records), pa.string()),
         pa.array(values, pa.binary()),
-        {_INFO: encode_container(schemas.load("bootstrap_info"), info)},
+        {_INFO: encode_container(schemas.compact("bootstrap_info"), info)},
         created_ms,
     )
 

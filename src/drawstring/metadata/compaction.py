@@ -24,11 +24,11 @@ from drawstring.metadata.maintained.files import rows_of
 from drawstring.metadata.merging import listed_files, newest
 from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import Kind, kind_of
-from drawstring.metadata.stored.rows import read_rows
+from drawstring.metadata.stored.rows import read_rows, remember_base
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import BaseFile, FileSlice, TaskContext, join_path
+from drawstring.model.files import BaseFile, FileSlice, FileStatus, TaskContext, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action
 from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.timeline.claims import Fence
@@ -112,6 +112,8 @@ class _Compaction:
         path = join_path(file_slice.partition, name)
         content = encode_base_file(rows, name, self.writer.clock.now_ms())
         self.writer.storage.put(path, content)
+        if kind is Kind.FILES:
+            remember_base(self.writer.storage, FileStatus(path, len(content)), rows)
         return WriteStat(
             partition=file_slice.partition,
             file_id=file_slice.file_id,
@@ -168,6 +170,7 @@ def _clean(writer: MetadataWriter, table: MetadataTable) -> None:
 
 def _old_files(writer: MetadataWriter, table: MetadataTable, partition: str) -> list[str]:
     view = table_view(writer.storage, writer.config, table.own_timeline, writer.store)
-    old = [each for group in view.groups(partition) for each in group.slices[:-_SLICES_KEPT]]
+    # Old slices are not read any more, so nobody has to know whether they are whole.
+    old = [each for group in view.stored_groups(partition) for each in group.slices[:-_SLICES_KEPT]]
     bases = [each.base.status.path for each in old if each.base]
     return bases + [log.status.path for each in old for log in each.logs]

@@ -6,6 +6,9 @@ The caller holds the table lock and has decided to complete T, so any process th
 another one writes the same records. The delta commit notes of what content it was made: a second process
 leaves it as it is then, and otherwise replaces it (a table service that ran again after a crash). A delta
 commit that a stalled process has begun is fenced, as on the timeline of the table.
+
+All of it is on the disk before the completed file of T in the table. A power cut before that may leave the
+delta commit without its log files; who then completes T on behalf of the dead process makes it again.
 """
 
 from __future__ import annotations
@@ -93,8 +96,9 @@ class MetadataWriter:
         if begun is None:
             return
         stats = [self.append(instant.requested, each) for each in changes if not each.is_empty]
-        self.storage.sync({each.partition for each in stats})
         self.complete(begun[0], stats, {_CONTENT: digest}, begun[1])
+        # Not before the completed file: it does not count yet, and a flush has less to do after another one.
+        self.storage.sync({each.partition for each in stats})
 
     def append(self, requested: str, change: GroupChange) -> WriteStat:
         """Write a log file of a file group, and return its statistics.
@@ -161,7 +165,7 @@ class MetadataWriter:
         """Put the delta commit on the timeline, or take it over; None if it is complete."""
         known = _find(self.store.load(), Action.DELTA_COMMIT, requested)
         if known is not None and known.is_completed:
-            if self.store.commit_metadata(known).extra.get(_CONTENT) == digest:
+            if self._is_whole(self.store.commit_metadata(known), digest):
                 return None
             self.discard(known)
             known = None
@@ -179,6 +183,11 @@ class MetadataWriter:
         if known.state is State.REQUESTED:
             known = self.store.start(known, is_flushed=False)
         return known, fence
+
+    def _is_whole(self, done: CommitMetadata, digest: str) -> bool:
+        """Return whether a delta commit was made of some content, and no power cut took files of it."""
+        is_same = done.extra.get(_CONTENT) == digest
+        return is_same and all(self.storage.exists(each.path) for each in done.stats)
 
     def roll_back(self, requested: str, by: str | None = None) -> None:
         """Take back the delta commit of an instant of the table that is being rolled back.

@@ -150,22 +150,27 @@ def encode_long(value: int) -> bytes:
     return bytes(out)
 
 
-def encode_container(schema: dict[str, Any], record: dict[str, Any]) -> bytes:
+def encode_container(schema: bytes, record: dict[str, Any]) -> bytes:
     """Return a container file with one record, uncompressed, without a codec entry.
 
     The sync marker is a hash of the record, so that equal records result in equal files.
 
     Args:
-        schema: Avro schema of the record.
+        schema: Avro schema of the record, as JSON without white space.
         record: values by field; missing fields take their defaults.
     """
-    text = json.dumps(schema, separators=(",", ":")).encode()
     stream = io.BytesIO()
-    fastavro.schemaless_writer(stream, _parsed(text)[1], record)
+    fastavro.schemaless_writer(stream, _parsed(schema)[1], record)
     datum = stream.getvalue()
     sync = hashlib.blake2b(datum, digest_size=_SYNC_BYTES).digest()
-    entry = [encode_long(1), *_sized(b"avro.schema"), *_sized(text), encode_long(0)]
-    return b"".join([MAGIC, *entry, sync, encode_long(1), *_sized(datum), sync])
+    return b"".join([_head(schema), sync, encode_long(1), *_sized(datum), sync])
+
+
+@lru_cache(maxsize=_SCHEMAS_KEPT)
+def _head(schema: bytes) -> bytes:
+    """Return what precedes the first sync marker."""
+    entry = [encode_long(1), *_sized(b"avro.schema"), *_sized(schema), encode_long(0)]
+    return b"".join([MAGIC, *entry])
 
 
 def _sized(data: bytes) -> tuple[bytes, bytes]:

@@ -36,7 +36,7 @@ def base_file_plan(groups: Iterable[ClusteringGroup]) -> dict[str, str]:
         for group, (partition, paths) in zip(groups, base_files_in(groups), strict=True)
     ]
     record = {"operations": operations, "extraMetadata": {}, "version": _VERSION}
-    data = encode_container(schemas.load("base_file_compaction_plan"), record)
+    data = encode_container(schemas.compact("base_file_compaction_plan"), record)
     return {PLAN_KEY: base64.b64encode(data).decode()}
 
 

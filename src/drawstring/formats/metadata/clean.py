@@ -40,7 +40,7 @@ def encode_clean_plan(plan: CleanPlan, root: str) -> bytes:
         "partitionsToBeDeleted": list(plan.partitions_to_delete),
         "extraMetadata": _extra(plan.savepoints),
     }
-    return encode_container(schemas.load("clean_plan"), record)
+    return encode_container(schemas.compact("clean_plan"), record)
 
 
 def decode_clean_plan(data: bytes) -> CleanPlan:
@@ -91,7 +91,7 @@ def encode_clean(meta: CleanMetadata) -> bytes:
         "bootstrapPartitionMetadata": {},
         "extraMetadata": _extra(meta.savepoints),
     }
-    return encode_container(schemas.load("clean"), record)
+    return encode_container(schemas.compact("clean"), record)
 
 
 def decode_clean(data: bytes) -> CleanMetadata:

@@ -43,7 +43,7 @@ def encode_clustering_plan(plan: ClusteringPlan, root: str) -> bytes:
         "extraMetadata": {},
         "version": PLAN_VERSION,
     }
-    return encode_container(schemas.load("requested_replace"), record)
+    return encode_container(schemas.compact("requested_replace"), record)
 
 
 def decode_clustering_plan(data: bytes) -> ClusteringPlan:

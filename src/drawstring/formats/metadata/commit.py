@@ -86,7 +86,7 @@ def _encode_avro(meta: CommitMetadata, replace: bool) -> bytes:
     }
     if replace:
         record["partitionToReplaceFileIds"] = _replaced(meta)
-    return encode_container(schemas.load("replace_commit" if replace else "commit"), record)
+    return encode_container(schemas.compact("replace_commit" if replace else "commit"), record)
 
 
 _ENCODERS: Final[Mapping[CommitEncoding, Callable[[CommitMetadata, bool], bytes]]] = {
@@ -177,7 +177,7 @@ def encode_compaction_plan(plan: CompactionPlan, *, is_log_compaction: bool = Fa
         "preserveHoodieMetadata": is_log_compaction,
         "missingSchedulePartitions": [],
     }
-    return encode_container(schemas.load("compaction_plan"), record)
+    return encode_container(schemas.compact("compaction_plan"), record)
 
 
 def _operation_record(operation: CompactionOperation) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def encode_requested_replace(operation: str | None = None) -> bytes:
         "extraMetadata": None if operation is None else {},
         "version": None if operation is None else 1,
     }
-    return encode_container(schemas.load("requested_replace"), record)
+    return encode_container(schemas.compact("requested_replace"), record)
 
 
 def compacted_groups(data: bytes) -> list[tuple[str, str]]:

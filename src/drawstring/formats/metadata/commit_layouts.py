@@ -53,7 +53,7 @@ def avro_commit(content: Mapping[str, Any], *, replace: bool) -> bytes:
     record[_TEXTS] = {key: str(text) for key, text in texts.items() if text is not None}
     record.setdefault("version", _FIRST_VERSION)
     try:
-        return encode_container(schemas.load("replace_commit" if replace else "commit"), record)
+        return encode_container(schemas.compact("replace_commit" if replace else "commit"), record)
     except DAMAGE as error:
         raise damaged("commit metadata", error) from error
 
@@ -69,7 +69,7 @@ def avro_file(schema_name: str, record: Mapping[str, Any]) -> bytes:
         CorruptTableError: the content does not match the format.
     """
     try:
-        return encode_container(schemas.load(schema_name), dict(record))
+        return encode_container(schemas.compact(schema_name), dict(record))
     except DAMAGE as error:
         raise damaged("an archived instant", error) from error
 

@@ -14,13 +14,13 @@ _VERSION: Final = 1
 
 def encode_index_plan(plan: IndexPlan) -> bytes:
     """Return the content of the requested file of an indexing action."""
-    return encode_container(schemas.load("index_plan"), {"version": _VERSION, **_infos(plan)})
+    return encode_container(schemas.compact("index_plan"), {"version": _VERSION, **_infos(plan)})
 
 
 def encode_indexing(built: IndexPlan) -> bytes:
     """Return the content of the completed file of an indexing action."""
     record = {"version": _VERSION, "operationType": None, **_infos(built)}
-    return encode_container(schemas.load("index_commit"), record)
+    return encode_container(schemas.compact("index_commit"), record)
 
 
 def decode_indexing(data: bytes) -> IndexPlan:

@@ -28,7 +28,7 @@ def encode_rollback_plan(plan: RollbackPlan, root: str) -> bytes:
         "RollbackRequests": [_request_record(request, root) for request in plan.requests],
         "version": 1,
     }
-    return encode_container(schemas.load("rollback_plan"), record)
+    return encode_container(schemas.compact("rollback_plan"), record)
 
 
 def _request_record(request: RollbackRequest, root: str) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def encode_rollback(meta: RollbackMetadata, root: str) -> bytes:
         meta: the metadata, with paths relative to the table.
         root: absolute path of the table, the prefix of each stored path.
     """
-    return encode_container(schemas.load("rollback"), rollback_record(meta, root))
+    return encode_container(schemas.compact("rollback"), rollback_record(meta, root))
 
 
 def rollback_record(meta: RollbackMetadata, root: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def encode_savepoint(saved: Savepoint) -> bytes:
         },
         "version": 1,
     }
-    return encode_container(schemas.load("savepoint"), record)
+    return encode_container(schemas.compact("savepoint"), record)
 
 
 def decode_savepoint(data: bytes) -> Savepoint:
@@ -54,7 +54,7 @@ def encode_restore_plan(plan: RestorePlan) -> bytes:
         "version": 2,
         "savepointToRestoreTimestamp": plan.savepoint,
     }
-    return encode_container(schemas.load("restore_plan"), record)
+    return encode_container(schemas.compact("restore_plan"), record)
 
 
 def decode_restore_plan(data: bytes) -> RestorePlan:
@@ -89,7 +89,7 @@ def encode_restore(meta: RestoreMetadata, root: str) -> bytes:
         "version": 1,
         "restoreInstantInfo": _instants(meta.instants),
     }
-    return encode_container(schemas.load("restore"), record)
+    return encode_container(schemas.compact("restore"), record)
 
 
 def _instants(pairs: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:

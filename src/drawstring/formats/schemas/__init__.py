@@ -25,3 +25,9 @@ def load(name: str) -> dict[str, Any]:
 def text(name: str) -> str:
     """Return the JSON text of a schema; see `load`."""
     return resources.files(__package__).joinpath(f"{name}.avsc").read_text(encoding="utf-8")
+
+
+@cache
+def compact(name: str) -> bytes:
+    """Return the JSON text of a schema without white space; see `load`."""
+    return json.dumps(load(name), separators=(",", ":")).encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -61,18 +61,34 @@ def remember_log(
         rows: the records of its data block, if it has one.
         removed: the keys of its delete block, if it has one.
     """
-    schema = record_schema(Kind.FILES)
 
     def batches(kind: BlockType) -> tuple[pa.RecordBatch, ...]:
         if kind is BlockType.DELETE:
-            return (_removed(removed, schema),)
-        return tuple(_live(batch, schema) for batch in rows.combine_chunks().to_batches())
+            return (_removed(removed, record_schema(Kind.FILES)),)
+        return tuple(_listing_rows(rows))
 
     blocks = scan_blocks(pa.BufferReader(content), len(content))
     decoded = [DecodedBlock(block, batches(block.kind)) for block in blocks]
     FILE_LISTS.remember((storage.spec.uri, log), decoded)
 
 
+def remember_base(storage: Storage, base: FileStatus, rows: pa.Table) -> None:
+    """Remember the records of a base file of the list of files that this process has just put.
+
+    Args:
+        storage: files of the metadata table.
+        base: the base file.
+        rows: its records.
+    """
+    FILE_LISTS.remember((storage.spec.uri, base), _listing_rows(rows))
+
+
+def _listing_rows(rows: pa.Table) -> list[pa.RecordBatch]:
+    """Return records that list files as reading them returns them."""
+    return [_live(batch, record_schema(Kind.FILES)) for batch in rows.combine_chunks().to_batches()]
+
+
+@cache
 def no_rows(kind: Kind) -> pa.Table:
     """Return no rows, with the columns of `read_rows`."""
     return record_schema(kind).append(pa.field(IS_REMOVED, pa.bool_())).empty_table()
