@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import curves, peers, writers
+from bench import curves, lives, peers, writers
 from bench.results import LARGE_WRITES, Results
 from bench.tables import markdown
 
@@ -27,7 +27,7 @@ STEPS = (
     *METADATA_STEPS,
     *LINEITEM_STEPS,
     "scan_flat", "cluster", "scan_clustered", "append_files", "compact_files", "write_group",
-    "lookup", "key_range", "merge_all", "merge_3_columns", "compact_group",
+    "lookup", "between_keys", "merge_all", "merge_3_columns", "compact_group",
 )  # fmt: skip
 OURS = {
     ("embedded", "mor"): peers.LOCAL_MOR,
@@ -117,6 +117,8 @@ def text(results: Results) -> str:
         parts.append(markdown(("condition on a column", "read"), skipped))
     if soak := results.soak():
         parts.append(markdown(curves.head(soak), curves.rows(soak)))
+    if told := results.lives():
+        parts.append(markdown(lives.head(told), lives.rows(told)))
     parts += [writers.table(results, name) for name in results.peers()]
     notes = dict.fromkeys(NOTES.get(peers.BY_NAME[name].engine, RIDES_NOTE) for name in results.peers())
     return "\n\n".join([*(part for part in parts if part), *notes])

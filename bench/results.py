@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import curves
+from bench import curves, lives
 from bench.peers import BY_NAME, SOAK
 
 SAME_TOTALS = ("snapshot", "snapshot_2", "snapshot_compacted")
@@ -95,6 +95,10 @@ class Results:
     def soak(self) -> curves.Curves | None:
         """Return what was seen of a table that was written again and again."""
         return next((one.result for one in self.steps if one.step == SOAK), None)
+
+    def lives(self) -> lives.Lives:
+        """Return, by peer, what there was of a table of the suite of layouts after each upsert."""
+        return {one.peer: one.result for one in self.steps if one.step == lives.LIFE}
 
     def size(self, peer: str) -> dict[str, float] | None:
         """Return megabytes and number of the files that a peer left."""

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import aims, curves, data, report, summary, tpch, writers
+from bench import aims, curves, data, lives, report, summary, tpch, writers
 from bench.peers import BY_NAME, PEERS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
@@ -159,6 +159,8 @@ def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed
         report.put_into(options.markdown, shown, "results" if options.suite == "rides" else options.suite)
         if soak := results.soak():
             curves.draw(soak, options.markdown.with_name("soak.svg"))
+        if told := results.lives():
+            lives.draw(told, options.markdown.with_name("layouts.svg"))
     return 1 if failed else 0
 
 
