@@ -11,6 +11,9 @@ BATCH_ROWS: Final = 65_536
 ROW_GROUP_ROWS: Final = 250_000
 """Rows in a row group of a base file."""
 
+SORTED_ROW_GROUP_ROWS: Final = 32_768
+"""Rows in a row group of a file that is sorted by record key: a look-up reads one."""
+
 LITTLE_BYTES: Final = 256 << 10
 """Bytes of local files that one thread reads in less time than it takes to start several threads."""
 

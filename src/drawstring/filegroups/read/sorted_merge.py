@@ -34,6 +34,7 @@ from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, log_re
 from drawstring.filegroups.read.sorted_runs import SortedRun, fenced
 from drawstring.filegroups.read.tasks import LogReading, ReadTask
 from drawstring.formats.base_files import is_parquet
+from drawstring.formats.log_native import NativeBlock
 from drawstring.merge.versions import flat
 from drawstring.model.files import FileSlice, NativeLog, file_extension
 
@@ -44,6 +45,9 @@ BASE_WINDOW_BYTES: Final = 32 << 20
 """Bytes of a window of the base file, from which on it ends."""
 
 _VALUE_BYTES: Final = 16
+_EXPANSION: Final = 8
+"""Bytes in memory for a stored byte, where nothing tells."""
+
 _WINDOW_ROWS_MIN: Final = 1_024
 _MERGED: Final = frozenset((NativeLog.DATA, NativeLog.DELETES))
 _Run: TypeAlias = SortedRun["LogPiece | pa.Table"]
@@ -84,10 +88,11 @@ def merged_parts(task: ReadTask) -> Iterator[MergedPart]:
     Raises:
         CorruptTableError: a file is missing, damaged or not sorted.
     """
-    reading = windowed(log_reading(task), len(task.file_slice.logs))
-    with open_logs(reading, task.file_slice) as logs:
+    with open_logs(log_reading(task), task.file_slice) as opened:
+        logs = windowed(opened)
+        reading = logs.reading
         placed = logs.blocks_to_merge(reading.instants)
-        among = [_outline(reading, each) for each in placed]
+        among = _outlines(reading, placed)
         path = task.file_slice.base.status.path if task.file_slice.base else ""
         keys = partial(_keys_of_rows, config=task.config)
         base: _Run = SortedRun(_base_windows(task), keys, path)
@@ -134,7 +139,7 @@ def merged_log_records(
         logs: the open log files.
         placed: the blocks to merge.
     """
-    among = [_outline(reading, each) for each in placed]
+    among = _outlines(reading, placed)
     for parts in fenced([_run_of(logs, each) for each in placed]):
         yield merged_records(reading, _pieces(parts), among)
 
@@ -145,11 +150,24 @@ def in_order(parts: Iterator[MergedPart]) -> Iterator[pa.RecordBatch]:
         yield from part.rows if part.is_sorted else sorted_by_key(part.rows)
 
 
-def windowed(reading: LogReading, runs: int) -> LogReading:
-    """Return settings with which the windows of all log files fit into memory."""
-    row_bytes = _VALUE_BYTES * max(1, len(reading.schema))
-    rows = WINDOWS_BYTES // (2 * max(1, runs) * row_bytes)
-    return replace(reading, batch_rows=min(BATCH_ROWS, max(_WINDOW_ROWS_MIN, rows)))
+def windowed(logs: OpenLogs) -> OpenLogs:
+    """Return open log files whose windows all fit into memory: whole files if these do."""
+    if sum(map(_decoded_bytes, logs.placed)) <= WINDOWS_BYTES:
+        return logs
+    row_bytes = _VALUE_BYTES * max(1, len(logs.reading.schema))
+    rows = WINDOWS_BYTES // (2 * max(1, len(logs.files)) * row_bytes)
+    batch_rows = min(BATCH_ROWS, max(_WINDOW_ROWS_MIN, rows))
+    return replace(logs, reading=replace(logs.reading, batch_rows=batch_rows))
+
+
+def _decoded_bytes(placed: PlacedBlock) -> int:
+    """Return about how much memory the records of a block take."""
+    block = placed.block
+    if not isinstance(block, NativeBlock) or block.footer is None:
+        return _EXPANSION * block.content_bytes
+    footer = block.footer
+    stored: int = sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
+    return max(stored, _VALUE_BYTES * int(footer.num_rows * footer.num_columns))  # dictionaries grow
 
 
 def _pieces(parts: Sequence[Sequence[LogPiece | pa.Table]]) -> list[LogPiece]:
@@ -160,19 +178,19 @@ def _run_of(logs: OpenLogs, placed: PlacedBlock) -> _Run:
     return SortedRun(logs.windows(placed), _keys_of_piece, placed.file.status.path)
 
 
-def _outline(reading: LogReading, placed: PlacedBlock) -> LogPiece:
-    """Return a block without its records: what decides how all records are merged."""
-    block, nothing = placed.block, np.zeros(0, dtype=bool)
-    is_data = block.kind.is_data
-    return LogPiece(
-        reading.schema.empty_table(),
-        pa.chunked_array([], pa.string()),
-        nothing,
-        nothing,
-        is_delete_block=not is_data,
-        is_partial=block.is_partial,
-        schema_json=block.schema_json if is_data else None,
-    )
+def _outlines(reading: LogReading, placed: Sequence[PlacedBlock]) -> list[LogPiece]:
+    """Return blocks without their records: what decides how all records are merged."""
+    nothing = np.zeros(0, dtype=bool)
+    empty = LogPiece(reading.schema.empty_table(), pa.chunked_array([], pa.string()), nothing, nothing)
+    return [
+        replace(
+            empty,
+            is_delete_block=not each.block.kind.is_data,
+            is_partial=each.block.is_partial,
+            schema_json=each.block.schema_json if each.block.kind.is_data else None,
+        )
+        for each in placed
+    ]
 
 
 def _keys_of_rows(rows: pa.Table, config: TableConfig) -> pa.Array:

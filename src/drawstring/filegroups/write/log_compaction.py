@@ -123,9 +123,10 @@ def rewrite_logs(
     """
     watch = Stopwatch()
     schema = nullable(settings.full_schema, tuple(settings.full_schema.names))
-    reading = windowed(LogReading(storage, settings.config, schema, instants), len(target.logs))
     write = LOG_WRITERS[settings.config.rules.log_format]
-    with open_logs(reading, target) as logs:
+    with open_logs(LogReading(storage, settings.config, schema, instants), target) as opened:
+        logs = windowed(opened)
+        reading = logs.reading
         blocks = logs.blocks_to_merge(instants)
         times = sorted({each.instant for each in blocks})
         header = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(times)}

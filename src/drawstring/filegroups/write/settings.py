@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from drawstring.base.bounds import ROW_GROUP_ROWS
+from drawstring.base.bounds import ROW_GROUP_ROWS, SORTED_ROW_GROUP_ROWS
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.schema.meta import with_meta
@@ -29,7 +29,6 @@ class FileSettings:
         base_file_bytes_max: size in bytes at which a new base file is started.
         log_format: format of data blocks, `parquet` or `avro`.
         clique_files: maximum number of log files in a clique; 0 if log files carry no index.
-        row_group_rows: number of rows in a row group.
         partial: the only columns, besides meta columns, that log blocks hold; empty for all.
         logs_named_by: instant of the pending bucket resizing that names the log files; None for none.
         summarized: columns of which the writers of files note bounds and counts.
@@ -45,10 +44,14 @@ class FileSettings:
     base_file_bytes_max: int
     log_format: str
     clique_files: int = 0
-    row_group_rows: int = ROW_GROUP_ROWS
     partial: tuple[str, ...] = ()
     logs_named_by: str | None = None
     summarized: tuple[str, ...] = ()
+
+    @property
+    def row_group_rows(self) -> int:
+        """Number of rows in a row group."""
+        return SORTED_ROW_GROUP_ROWS if self.config.has_sorted_files else ROW_GROUP_ROWS
 
     @property
     def full_schema(self) -> pa.Schema:

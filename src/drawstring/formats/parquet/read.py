@@ -294,16 +294,20 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     file = fetched_if_small(file)
     if query.where is not None:
-        yield from _matching(file, query, query.where)
+        yield from _matching(file, query, query.where, metadata)
         return
     parquet = open_file(file, metadata, query.dictionaries)
     names = _requested(query, columns_of(parquet))
     yield from group_rows(file, parquet, range(parquet.num_row_groups), names, query)
 
 
-def _matching(file: pa.NativeFile, query: ParquetQuery, where: pc.Expression) -> Iterator[pa.RecordBatch]:
+def _matching(
+    file: pa.NativeFile, query: ParquetQuery, where: pc.Expression, metadata: pq.FileMetaData | None
+) -> Iterator[pa.RecordBatch]:
+    if metadata is not None and _excludes(query, metadata):
+        return
     fragment = fragment_of(file, query.constants)
-    if query.keys is not None and not may_hold_any(fragment.metadata.metadata or {}, query.keys):
+    if metadata is None and _excludes(query, fragment.metadata):
         return
     parquet = open_file(file, fragment.metadata, query.dictionaries)
     present = columns_of(parquet)
@@ -317,6 +321,11 @@ def _matching(file: pa.NativeFile, query: ParquetQuery, where: pc.Expression) ->
         matching = keep_rows(batch, where, bound, query.constants)
         if matching.num_rows:
             yield matching.select(requested)
+
+
+def _excludes(query: ParquetQuery, metadata: pq.FileMetaData) -> bool:
+    """Return whether a file has none of the keys that are asked for, by its footer."""
+    return query.keys is not None and not may_hold_any(metadata.metadata or {}, query.keys)
 
 
 def fragment_of(file: pa.NativeFile, constants: Mapping[str, pa.Scalar]) -> ds.ParquetFileFragment:
