@@ -1,21 +1,20 @@
 """Parquet: reading and writing of base files and of Parquet log blocks.
 
-`parquet.write` has the writers, `parquet.read` the readers; other rooms import them from here.
+`parquet.write` has the writers, `parquet.read` the readers of rows, `parquet.footers` those of footers; other
+rooms import them from here.
 """
 
 from __future__ import annotations
 
 from drawstring.formats.parquet.encoding import REPEATING, physical
+from drawstring.formats.parquet.footers import parquet_footer, parquet_schema, stored_summary
 from drawstring.formats.parquet.read import (
     ParquetQuery,
-    parquet_footer,
-    parquet_schema,
     read_open_parquet,
     read_parquet,
     read_parquet_bytes,
     read_parquet_part,
     read_parquet_rows,
-    stored_summary,
 )
 from drawstring.formats.parquet.write import ParquetSink, encode_parquet_block
 

@@ -20,14 +20,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.formats.bloom.key_summary import (
-    FILTER,
-    FILTER_TYPE,
-    LARGEST_KEY,
-    SMALLEST_KEY,
-    StoredSummary,
-    may_hold_any,
-)
+from drawstring.formats.bloom.key_summary import may_hold_any
 from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.parquet.folded import check_row_count, folded_columns, unfolded
@@ -214,41 +207,6 @@ def read_open_parquet(
     """Yield the rows of an open file whose footer was read; see `read_parquet`."""
     file.seek(0)
     yield from _batches(file, query, metadata)
-
-
-def parquet_schema(storage: Storage, path: str) -> pa.Schema:
-    """Return the schema of a file.
-
-    Raises:
-        CorruptTableError: the file is missing or damaged.
-    """
-    with about_file(path), storage.open(path) as file:
-        return columns_of(open_file(file))
-
-
-def parquet_footer(storage: Storage, path: str) -> dict[str, str]:
-    """Return the key-value entries of a file's footer.
-
-    Raises:
-        CorruptTableError: the file is missing or damaged.
-    """
-    with about_file(path), storage.open(path) as file:
-        entries: Mapping[bytes, bytes] = pq.read_metadata(file).metadata or {}
-        return {key.decode(): value.decode() for key, value in entries.items()}
-
-
-def stored_summary(storage: Storage, path: str) -> StoredSummary:
-    """Return the key summary in the footer of a file.
-
-    Raises:
-        CorruptTableError: the file is missing or damaged.
-    """
-    with about_file(path), storage.open(path) as file:
-        metadata = pq.read_metadata(file)
-        entries: Mapping[bytes, bytes] = metadata.metadata or {}
-        names = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
-        texts = {name: entries[name.encode()].decode() for name in names if name.encode() in entries}
-        return StoredSummary.of(texts, metadata.num_rows)
 
 
 def open_file(
