@@ -14,6 +14,7 @@ METADATA_STEPS = (
     "plan_listed", "plan_first", "plan_named", "tasks_named", "point_named", "load_plain", "load_files",
     "load_indexes", "change_plain", "change_files", "change_indexes", "find_plain", "find_indexes",
     "keys_simple", "keys_bloom", "keys_record_index", "keys_bucket", "narrow_unsorted", "narrow_clustered",
+    "calls_plain", "calls_files", "points_plain", "points_files",
 )  # fmt: skip
 LINEITEM_STEPS = (
     "base_3_columns", "columns_3", "columns_all", "q1", "q6", "key", "compacted_3_columns", "compacted_q6",

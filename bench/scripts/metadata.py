@@ -18,6 +18,11 @@ The rides of the data, copy on write, in tables without a metadata table (`plain
     find_*            one ride by its key, without metadata table and by the record index
     narrow_*          the rides of one driver in a thousand, in the order of the load and clustered by driver:
                       rows, and files read of files there
+
+The same rides, merge on read with buckets, without metadata table and with the list of files:
+
+    calls_*           100 upserts of 100 rides of one partition each
+    points_*          100 times one ride by its key and partition, by a table that was just opened
 """
 
 from __future__ import annotations
@@ -43,6 +48,8 @@ import drawstring
 REPEATS = 3
 GROUPS = int(os.environ.get("BENCH_METADATA_GROUPS", "20000"))
 BUCKETS = 10
+CALLS = 100
+ROWS_OF_A_CALL = 100
 BY_METADATA = {"hoodie.metadata.enable": True}
 DRIVERS = 50_000
 INDEXED = ("column_stats", "bloom_filters", "record_index")
@@ -148,6 +155,30 @@ class Rides:
         table.cluster(options=CLUSTERED)
         again("narrow_clustered", self._skipped)
 
+    def calls(self) -> None:
+        """Upsert and read few rides, many times."""
+        city = self._base.column("city")[0]
+        rides = self._base.filter(pc.equal(self._base.column("city"), city))
+        for name, is_plain in (("plain", True), ("files", False)):
+            table = self._new("bucket", "mor", is_plain=is_plain)
+            bulk_insert(table, self._base)
+            step(f"calls_{name}", self._small_upserts, table, rides)
+            step(f"points_{name}", self._point_reads, rides.slice(0, CALLS), is_plain)
+
+    def _small_upserts(self, table: drawstring.Table, rides: pa.Table) -> None:
+        for number in range(CALLS):
+            start = number * ROWS_OF_A_CALL % max(1, rides.num_rows - ROWS_OF_A_CALL)
+            upsert(table, rides.slice(start, ROWS_OF_A_CALL), {})
+
+    def _point_reads(self, rides: pa.Table, is_plain: bool) -> int:
+        pairs = zip(rides.column("ride_id").to_pylist(), rides.column("city").to_pylist(), strict=True)
+        wheres = [f"ride_id = '{key}' and city = '{city}'" for key, city in pairs]
+        tables = (self._open(is_plain) for _ in wheres)
+        return sum(
+            each.scan(["ts"], where=where).to_arrow().num_rows
+            for each, where in zip(tables, wheres, strict=True)
+        )
+
     def _found(self, is_plain: bool) -> int:
         where = f"ride_id = '{self._key}'"
         return self._open(is_plain).scan(["ts"], where=where).to_arrow().num_rows
@@ -157,10 +188,12 @@ class Rides:
         rows, read = scan.to_arrow().num_rows, len(scan.tasks())
         return f"{rows} rows, {read} of {len(opened(self._path).scan().tasks())} files"
 
-    def _new(self, index: str, *, is_plain: bool = False, indexes: tuple[str, ...] = ()) -> drawstring.Table:
+    def _new(
+        self, index: str, kind: str = "cow", *, is_plain: bool = False, indexes: tuple[str, ...] = ()
+    ) -> drawstring.Table:
         shutil.rmtree(self._path, ignore_errors=True)
         properties = INDEXES[index] if index == "bucket" else {}
-        create_rides(self._path, self._base.schema, KINDS["cow"], properties)
+        create_rides(self._path, self._base.schema, KINDS[kind], properties)
         table = self._open(is_plain)
         for name in indexes:
             table.create_index(name)
@@ -175,7 +208,7 @@ def main(data: str, path: str) -> None:
     shutil.rmtree(path, ignore_errors=True)
     many_files(path)
     rides = Rides(Path(data), path)
-    for part in (rides.cost, rides.keys, rides.narrow):
+    for part in (rides.cost, rides.keys, rides.narrow, rides.calls):
         part()
     shutil.rmtree(path)
 

@@ -20,5 +20,6 @@ def test_the_suite_tells_what_each_step_took_and_what_was_skipped(
     shown = capsys.readouterr().out
     assert code == 0, shown
     told = [line.split("|")[1].strip() for line in shown.splitlines() if line.startswith("| ")]
-    assert {"plan_named", "point_named", "load_indexes", "keys_record_index", "narrow_clustered"} <= {*told}
+    steps = {"plan_named", "point_named", "load_indexes", "keys_record_index", "calls_files", "points_files"}
+    assert steps <= {*told}
     assert re.search(r"narrow_unsorted +\| +\d+ rows, \d of 8 files", shown)
