@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.metadata.merging import listed_files, newest
+from drawstring.metadata.merging import listed_after, listed_files, newest
 from drawstring.metadata.partitions import IS_REMOVED, Kind, record_schema
 from drawstring.metadata.statistics import combined
 
@@ -23,13 +23,13 @@ def table(kind: Kind, rows: list[Row]) -> pa.Table:
 
 
 infos = st.dictionaries(st.sampled_from("abc"), st.tuples(st.integers(1, 9), st.booleans()), max_size=3)
-versions = st.lists(st.tuples(st.sampled_from(["p", "q"]), st.none() | infos), max_size=12)
+versions = st.lists(st.tuples(st.sampled_from("pqr"), st.none() | infos), max_size=12)
 
 
-@given(versions)
-def test_files_are_those_that_remain_after_all_versions(history: list[tuple[str, Any]]) -> None:
+@given(versions, st.integers(0, 12))
+def test_files_are_those_that_remain_after_all_versions(history: list[tuple[str, Any]], first: int) -> None:
     live: dict[tuple[str, str], int] = {}
-    rows = []
+    rows: list[Row] = []
     for key, changes in history:
         rows.append({"key": key, "type": 2, "filesystemMetadata": None, IS_REMOVED: changes is None})
         if changes is None:
@@ -43,8 +43,13 @@ def test_files_are_those_that_remain_after_all_versions(history: list[tuple[str,
             if not gone:
                 live[key, name] = max(before, size)
 
-    found = listed_files(table(Kind.FILES, rows)).to_pylist()
-    assert [((row["key"], row["name"]), row["size_bytes"]) for row in found] == sorted(live.items())
+    found = listed_files(table(Kind.FILES, rows))
+    assert [((row["key"], row["name"]), row["size_bytes"]) for row in found.to_pylist()] == sorted(
+        live.items()
+    )
+    before = listed_files(table(Kind.FILES, rows[:first]))
+    for few in (0, 10):
+        assert listed_after(before, table(Kind.FILES, rows[first:]), few).equals(found)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=9))

@@ -20,11 +20,12 @@ from drawstring.filegroups.view.file_groups import table_view
 from drawstring.formats.metadata.clean import encode_clean, encode_clean_plan
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.metadata.encoding import encode_base_file
+from drawstring.metadata.listed import listed_in, remember_listed
 from drawstring.metadata.maintained.files import rows_of
-from drawstring.metadata.merging import listed_files, newest
+from drawstring.metadata.merging import newest
 from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import Kind, kind_of
-from drawstring.metadata.stored.rows import read_rows, remember_base
+from drawstring.metadata.stored.rows import read_rows
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy
 from drawstring.model.commit import WriteStat
@@ -105,15 +106,15 @@ class _Compaction:
 
     def _rewrite(self, file_slice: FileSlice) -> WriteStat:
         kind = kind_of(file_slice.partition)
-        stored = read_rows(self.table, file_slice, kind)
-        rows = rows_of(listed_files(stored)) if kind is Kind.FILES else newest(stored)
+        listed = listed_in(self.table, file_slice) if kind is Kind.FILES else None
+        rows = newest(read_rows(self.table, file_slice, kind)) if listed is None else rows_of(listed)
         token = TaskContext(0, 0, int(self.writer.ids.uuid()[:6], 16)).write_token
         name = BaseFile.name_of(file_slice.file_id, token, self.requested, ".hfile")
         path = join_path(file_slice.partition, name)
         content = encode_base_file(rows, name, self.writer.clock.now_ms())
         self.writer.storage.put(path, content)
-        if kind is Kind.FILES:
-            remember_base(self.writer.storage, FileStatus(path, len(content)), rows)
+        if listed is not None:
+            remember_listed(self.writer.storage, FileStatus(path, len(content)), listed)
         return WriteStat(
             partition=file_slice.partition,
             file_id=file_slice.file_id,

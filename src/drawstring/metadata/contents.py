@@ -26,6 +26,7 @@ from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError
 from drawstring.merge.versions import flat
 from drawstring.metadata.keys import NAME_HASH_CHARS, decode_secondary_key, file_hash, partition_hash
+from drawstring.metadata.listed import listed_in
 from drawstring.metadata.locations import file_ids, instants
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.merging import listed_files, newest
@@ -129,7 +130,7 @@ def looked_up(table: MetadataTable, partition: str, lookup: Lookup | None) -> pa
 
 def _all_files(table: MetadataTable, slices: Sequence[FileSlice]) -> pa.Table:
     def merged() -> Sequence[pa.RecordBatch]:
-        groups = [listed_files(read_rows(table, each, Kind.FILES)) for each in slices]
+        groups = [listed_in(table, each) for each in slices]
         return pa.concat_tables(groups).combine_chunks().to_batches() if groups else []
 
     found = FILE_LISTS.get((table.storage.spec.uri, tuple(slices), table.instants), merged)

@@ -7,10 +7,13 @@ files                    the file names of all versions together; a tombstone re
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.merge.order import Array, number_keys
 from drawstring.merge.versions import flat
@@ -37,20 +40,58 @@ def listed_files(rows: pa.Table) -> pa.Table:
     Args:
         rows: versions of records, oldest first, with the column `is_removed`.
     """
-    keys, distinct_keys = number_keys(rows.column(KEY))
-    mentions = _mentions(rows)
+    return _listed(_mentions(rows), flat(rows.column(KEY)), is_true(rows.column(IS_REMOVED)))
+
+
+def listed_after(listed: pa.Table, rows: pa.Table, few: int = 10_000) -> pa.Table:
+    """Return the files that are listed after further records; of many, those of other keys stay as they are.
+
+    Args:
+        listed: the result of `listed_files` for the records before.
+        rows: versions of records as for `listed_files`, all newer.
+        few: number of listed files up to which merging all takes less time than taking them apart.
+    """
+    keys = flat(rows.column(KEY))
+    if not len(keys):
+        return listed
+    old, others = listed, listed.slice(0, 0)
+    if listed.num_rows > few:
+        is_touched = pc.is_in(listed.column(KEY), value_set=keys.unique())
+        old, others = listed.filter(is_touched), listed.filter(pc.invert(is_touched))
+    mentions = _mentions(rows).after(flat(old.column(NAME)), flat(old.column(SIZE)).to_numpy())
+    is_removed = np.concatenate([np.zeros(old.num_rows, np.bool_), is_true(rows.column(IS_REMOVED))])
+    touched = _listed(mentions, pa.concat_arrays([flat(old.column(KEY)), keys]), is_removed)
+    return _spliced(others, touched) if others.num_rows else touched
+
+
+def _spliced(one: pa.Table, other: pa.Table) -> pa.Table:
+    """Return the rows of two tables in the order of their keys; both are in order, and share no key."""
+    keys = flat(one.column(KEY))
+    first = np.flatnonzero(np.diff(number_keys(other.column(KEY))[0], prepend=-1)).tolist()
+    pieces, done = [], 0
+    for start, end in pairwise([*first, other.num_rows]):
+        key = other.column(KEY)[start].as_py()
+        place = bisect_left(range(len(keys)), key, done, key=lambda at: keys[at].as_py())
+        pieces += [one.slice(done, place - done), other.slice(start, end - start)]
+        done = place
+    return pa.concat_tables([*pieces, one.slice(done)])
+
+
+def _listed(mentions: _Mentions, keys: pa.Array, is_removed: Array) -> pa.Table:
+    """Return the files that are listed after all mentions, by the keys of records and which are removed."""
+    key_codes, distinct_keys = number_keys(keys)
     name_codes, distinct_names = number_keys(mentions.names)
-    pairs = keys[mentions.row].astype(np.int64) * max(1, distinct_names) + name_codes
+    pairs = key_codes[mentions.row].astype(np.int64) * max(1, distinct_names) + name_codes
     files, first, codes = np.unique(pairs, return_index=True, return_inverse=True)
-    removed_at = _last(keys, is_true(rows.column(IS_REMOVED)), distinct_keys)
+    removed_at = _last(key_codes, is_removed, distinct_keys)
     gone_at = _last(codes, mentions.is_gone, len(files))
     counts = np.arange(len(codes)) > gone_at[codes]
-    counts &= mentions.row > removed_at[keys[mentions.row]]
+    counts &= mentions.row > removed_at[key_codes[mentions.row]]
     size = np.full(len(files), -1, np.int64)
     np.maximum.at(size, codes[counts], mentions.size[counts])
     live = np.flatnonzero(size >= 0)
     columns = {
-        KEY: flat(rows.column(KEY)).take(pa.array(mentions.row[first[live]])),
+        KEY: keys.take(pa.array(mentions.row[first[live]])),
         NAME: mentions.names.take(pa.array(first[live])),
         SIZE: pa.array(size[live]),
     }
@@ -65,6 +106,15 @@ class _Mentions:
     names: pa.Array
     size: Array
     is_gone: Array
+
+    def after(self, names: pa.Array, sizes: Array) -> _Mentions:
+        """Return these mentions after those of files that are listed, each by a record of its own."""
+        return _Mentions(
+            np.concatenate([np.arange(len(names)), self.row + len(names)]),
+            pa.concat_arrays([names, self.names]),
+            np.concatenate([sizes, self.size]),
+            np.concatenate([np.zeros(len(names), np.bool_), self.is_gone]),
+        )
 
 
 def _mentions(rows: pa.Table) -> _Mentions:

@@ -65,27 +65,11 @@ def remember_log(
     def batches(kind: BlockType) -> tuple[pa.RecordBatch, ...]:
         if kind is BlockType.DELETE:
             return (_removed(removed, record_schema(Kind.FILES)),)
-        return tuple(_listing_rows(rows))
+        return tuple(_live(batch, record_schema(Kind.FILES)) for batch in rows.combine_chunks().to_batches())
 
     blocks = scan_blocks(pa.BufferReader(content), len(content))
     decoded = [DecodedBlock(block, batches(block.kind)) for block in blocks]
     FILE_LISTS.remember((storage.spec.uri, log), decoded)
-
-
-def remember_base(storage: Storage, base: FileStatus, rows: pa.Table) -> None:
-    """Remember the records of a base file of the list of files that this process has just put.
-
-    Args:
-        storage: files of the metadata table.
-        base: the base file.
-        rows: its records.
-    """
-    FILE_LISTS.remember((storage.spec.uri, base), _listing_rows(rows))
-
-
-def _listing_rows(rows: pa.Table) -> list[pa.RecordBatch]:
-    """Return records that list files as reading them returns them."""
-    return [_live(batch, record_schema(Kind.FILES)) for batch in rows.combine_chunks().to_batches()]
 
 
 @cache
@@ -142,16 +126,9 @@ class SliceRows:
         """Yield the rows of the base file, if there is one."""
         if self.file_slice.base is None:
             return
-        status = self.file_slice.base.status
-        if self.decoded is None or self.lookup is not None:
-            yield from self._read_base(status.path, self.lookup)
-            return
-        key = (self.table.storage.spec.uri, status)
-        yield from self.decoded.get(key, lambda: [*self._read_base(status.path, None)])
-
-    def _read_base(self, path: str, lookup: Lookup | None) -> Iterator[pa.RecordBatch]:
+        path = self.file_slice.base.status.path
         with about_file(path, "HFile"), self.table.storage.open(path) as file:
-            yield from self._of_hfile(HFileReader(file, file.size()), lookup)
+            yield from self._of_hfile(HFileReader(file, file.size()), self.lookup)
 
     def of_logs(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the log blocks that count, in merge order."""
