@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import drawstring
-from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import (
     ConflictError,
     InvalidError,
@@ -25,7 +24,6 @@ from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import save_properties
 from drawstring.txn.locks.table_lock import table_lock
-from drawstring.txn.table_context import TableContext
 from tests.support.faults import HOUR_MS, START_MS, opened
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.storages import files_of, paths
@@ -265,7 +263,7 @@ def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
         opened(FaultyStorage(storage, 6), START_MS + HOUR_MS).upsert(
             rides(("x", "rome", 3, 3.0)), options=WITHOUT_SERVICES
         )
-    late = Table(TableContext(storage, clock=SteppingClock(START_MS + 2 * HOUR_MS)))
+    late = opened(storage, START_MS + 2 * HOUR_MS)
     assert late.timeline.pending()
     late.upgrade(9)
     assert not late.timeline.pending()

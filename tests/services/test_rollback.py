@@ -28,7 +28,7 @@ from drawstring.txn.rollback.rollback import (
 )
 from drawstring.txn.rollback.unschedule import rollback_inflight_plan
 from tests.support.golden import golden_storage
-from tests.support.storages import files_of, paths, status
+from tests.support.storages import by_clock, files_of, paths, status
 from tests.support.timelines import begin, new_table
 
 VERSIONS = (6, 8, 9)
@@ -37,6 +37,7 @@ OLD, FAILED = "20240131100000000", "20240131110000000"
 
 def context_on(storage: Storage, config: TableConfig, start_ms: int = 1_800_000_000_000) -> RollbackContext:
     clock = SteppingClock(start_ms)
+    by_clock(storage, clock)
     return RollbackContext(storage, config, TimelineStore(storage, config, clock), clock)
 
 

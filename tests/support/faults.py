@@ -25,7 +25,7 @@ from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
 from drawstring.timeline.instants import parse_instant
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides
-from tests.support.storages import data_files, files_of, stored
+from tests.support.storages import by_clock, data_files, files_of, stored
 from tests.support.tables import create, store_of
 
 Rows = list[tuple[Any, ...]]
@@ -96,8 +96,10 @@ def prepared(table_type: str, version: int, operation: str) -> Prepared:
 
 
 def opened(storage: Storage, start_ms: int) -> Table:
-    """Open a table whose clock begins at a time."""
-    return Table(TableContext(storage, clock=SteppingClock(start_ms)))
+    """Open a table whose clock, and that of its storage, begins at a time."""
+    clock = SteppingClock(start_ms)
+    by_clock(storage, clock)
+    return Table(TableContext(storage, clock=clock))
 
 
 def committed_files(table: Table) -> set[str]:

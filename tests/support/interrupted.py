@@ -13,6 +13,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.rows import rides
+from tests.support.storages import by_clock
 
 Act = Callable[[Table], object]
 WAIT_SECONDS = 30
@@ -124,6 +125,7 @@ class ActingClock:
 def while_it_sleeps(table: Table, act: Callable[[Table], object], after: float = 0.3) -> Table:
     """Return the table with a clock that lets others act on it, without waiting for the table lock."""
     clock = ActingClock(table._context.clock, lambda: act(table), after)
+    by_clock(table._context.storage, clock)
     return Table(replace(table._context, clock=clock))
 
 

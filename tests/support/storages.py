@@ -5,10 +5,12 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from drawstring.base.clock import Clock
 from drawstring.model.files import FileStatus, parse_data_file
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
@@ -31,6 +33,51 @@ class WatchedPuts(FaultyStorage):
     def _look(self, path: str, data: bytes) -> None:
         """Act before a file is put."""
         raise NotImplementedError
+
+
+class Aged(FaultyStorage):
+    """Shows the files that a storage has now as older than they are, as if time had passed since.
+
+    Args:
+        inner: the storage.
+        age_ms: how much older.
+    """
+
+    def __init__(self, inner: Storage, age_ms: int = 3_600_000) -> None:
+        super().__init__(inner, 1 << 60)
+        self._age_ms = age_ms
+        self._old = {each.path: each.modified_ms for each in inner.list_tree("")}
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        return [self._aged(each) for each in super().list_files(folder)]
+
+    def _aged(self, status: FileStatus) -> FileStatus:
+        is_old = self._old.get(status.path) == status.modified_ms
+        return replace(status, modified_ms=status.modified_ms - self._age_ms) if is_old else status
+
+
+class LongAgo(FaultyStorage):
+    """Shows every file as old, but for the one that tells the time.
+
+    That is how the files look to those whose clocks are in another year than that of the storage.
+    """
+
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner, 1 << 60)
+
+    def list_files(self, folder: str) -> list[FileStatus]:
+        return [
+            each if each.name == "drawstring.clock" else replace(each, modified_ms=0)
+            for each in super().list_files(folder)
+        ]
+
+
+def by_clock(storage: Storage, clock: Clock) -> None:
+    """Let a storage in memory give its files modification times by a clock."""
+    while isinstance(storage, FaultyStorage):
+        storage = storage._inner
+    if isinstance(storage, MemoryStorage):
+        storage._clock = clock
 
 
 def data_files(storage: Storage) -> set[str]:

@@ -9,7 +9,7 @@ from drawstring.base.clock import SeededIds, SteppingClock, SystemClock, SystemI
 from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.storage.memory import MemoryStorage
 from drawstring.txn.locks.lease_lock import LEASE_MS, LEASE_PATH, LeaseLock
-from tests.support.storages import memory
+from tests.support.storages import by_clock, memory
 from tests.support.store_server import StoreServer
 from tests.support.store_tables import table_in
 
@@ -17,6 +17,7 @@ from tests.support.store_tables import table_in
 def lock_on(
     storage: MemoryStorage, clock: SteppingClock, seed: int = 1, renew_seconds: float = 3600
 ) -> LeaseLock:
+    by_clock(storage, clock)
     return LeaseLock(storage, clock, SeededIds(seed), renew_seconds)
 
 

@@ -14,6 +14,7 @@ from drawstring.txn.locks.table_lock import LOCK_FOLDER
 from tests.support.interleavings import OPTIMISTIC, interleave
 from tests.support.interrupted import ActingClock, Standing, slept, upserting, while_it_sleeps
 from tests.support.rows import held, rides
+from tests.support.storages import by_clock
 from tests.support.tables import COW, MOR, filled, table_at
 
 EARLY = {**OPTIMISTIC, "hoodie.write.concurrency.early.conflict.detection.enable": "true"}
@@ -109,6 +110,7 @@ def test_nobody_gives_way_to_a_dead_writer() -> None:
     first = standing(table)
     clock = ActingClock(table._context.clock, lambda: None)
     clock.slept = 3600
+    by_clock(table._context.storage, clock)
     later = Table(replace(table._context, clock=clock))
     later.upsert(rides(SECOND), options={**EARLY, **ONE_ATTEMPT})
     first.finish()

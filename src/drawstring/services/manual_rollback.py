@@ -89,7 +89,8 @@ def planned_rollback(
         return None
     preview = _preview(rollback_context, timeline, target)
     failed = _leaving_others(options)
-    refuse_live_writers(context.storage, context.clock, (target, *timeline.pending_writes()), failed)
+    others = (target, *timeline.pending_writes())
+    refuse_live_writers(context.storage, context.clock, others, failed, only_reads=True)
     if target.action in PLANNED_ACTIONS and is_leased(
         context.storage, context.clock, context.ids, target.requested
     ):

@@ -27,6 +27,7 @@ from drawstring.txn.locks.providers import provided_lock
 from drawstring.txn.locks.service_lease import is_leased
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH, QUEUE_FOLDER, lock_at, release_lock
 from drawstring.txn.reservations import NO_PARTS, Parts, reservations
+from drawstring.txn.storage_clock import about_now_ms
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.told import groups_of, process_of
 
@@ -98,7 +99,7 @@ def _is_indexed(context: TableContext, instant: Instant) -> bool:
 
 
 def _heartbeat_ages(context: TableContext) -> Mapping[str, int]:
-    now_ms = context.clock.now_ms()
+    now_ms = about_now_ms(context.storage, context.clock)
     return {requested: max(0, now_ms - ms) for requested, ms in beats(context.storage).items()}
 
 

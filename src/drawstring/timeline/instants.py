@@ -24,10 +24,11 @@ counts as committed. The notes are listed with the timeline, so they cost reader
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import inf
 from typing import Final
 
@@ -45,6 +46,8 @@ _DIGITS = re.compile(r"(\d{14}|\d{17})", re.ASCII)
 _ZEROS = re.compile(r"0+")
 _TIME_DIGITS = 17
 _LEGACY_PAD = "999"
+_FAR_AHEAD_SECONDS: Final = 86_400
+_log: Final = logging.getLogger("drawstring")
 
 
 def as_instant_time(value: object, timezone: str = "UTC") -> str:
@@ -86,8 +89,13 @@ def instant_time(epoch_ms: int, timezone: str) -> str:
     return _text(_to_zone(moment, timezone))
 
 
-def next_time(last: str | None, now: str) -> str:
+def next_time(last: str | None, now: str, table: str | None = None) -> str:
     """Return `now`, or the least time after `last` if the clock has not passed it yet.
+
+    Args:
+        last: the newest time of a timeline.
+        now: the time by the clock.
+        table: root of the table, to warn if `last` is more than a day in the future.
 
     Raises:
         CorruptTableError: `last` is in the future and not a date.
@@ -96,11 +104,30 @@ def next_time(last: str | None, now: str) -> str:
         return now
     padded = (last + _LEGACY_PAD)[:_TIME_DIGITS]
     try:
-        return _text(_parse_digits(padded) + timedelta(milliseconds=1))
+        following = _text(_parse_digits(padded) + timedelta(milliseconds=1))
     except (ValueError, OverflowError):
         raise CorruptTableError(
             "The timeline has a time that is not a date. Remove that instant's files.", instant=last
         ) from None
+    if table is not None and is_far_ahead(last, now):
+        _warn_of_future(table, last[:8])
+    return following
+
+
+def is_far_ahead(time: str, now: str) -> bool:
+    """Return whether an instant time is more than a day in the future: a clock was or is wrong."""
+    return _FAR_AHEAD_SECONDS < seconds_between(now, time) < inf
+
+
+@cache
+def _warn_of_future(table: str, day: str) -> None:
+    """Say once that the clock of this or of another machine is wrong."""
+    _log.warning(
+        "The newest instant of %s is more than a day in the future (%s). New instants get times right after"
+        " it. Check the clocks of the machines that write; `drawstring validate` names the instants.",
+        table,
+        day,
+    )
 
 
 def time_before(time: str) -> str:

@@ -214,7 +214,7 @@ class TimelineStore:
         """Return a time after all that are on the timeline, were rolled back recently, or were returned."""
         last = max(timeline.latest_time() or "", self._last_time or "", *timeline.rolled_back) or None
         now = instant_time(self._clock.now_ms(), self._config.timezone)
-        self._last_time = next_time(last, now)
+        self._last_time = next_time(last, now, self._storage.spec.uri)
         return self._last_time
 
     def request(self, action: Action, time: str, content: bytes = b"") -> Instant:

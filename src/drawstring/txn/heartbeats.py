@@ -32,25 +32,40 @@ from drawstring.model.instant import PLANNED_ACTIONS, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.service_lease import LEASE_FILE
+from drawstring.txn.storage_clock import about_now_ms, passed_ms, storage_now_ms
 
 HEARTBEAT_FOLDER: Final = ".hoodie/.heartbeat"
 OF_DRAWSTRING: Final = b"drawstring"
 """Content of a heartbeat that is for Hudi alone: a lock or a lease tells whether the process lives."""
 _BESIDE_OTHERS: Final = b""
+_TOLERANCE_MS: Final = 10_000
+"""How far in the future a heartbeat may lie without a doubt about the clock of this machine."""
 _log = logging.getLogger("drawstring")
 
 
 def alive_elsewhere(
-    storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites
+    storage: Storage,
+    clock: Clock,
+    pending: Collection[Instant],
+    failed: FailedWrites,
+    *,
+    only_reads: bool = False,
 ) -> list[Instant]:
     """Return the instants of writers that live without the table lock, in the same order.
 
     The lock of a process of drawstring tells that it died before its heartbeat expires.
+
+    Args:
+        storage: the table's files.
+        clock: the current time, which the clock of the storage corrects.
+        pending: pending instants.
+        failed: the greatest age of a live heartbeat.
+        only_reads: whether to trust the clock of this machine rather than to write a file.
     """
     if not pending:
         return []
-    found, now_ms = beats(storage), clock.now_ms()
-    young = [each for each in pending if now_ms - found.get(each.requested, 0) < failed.alive_ms]
+    ages = _ages(storage, clock, pending, failed, only_reads=only_reads)
+    young = [each for each in pending if ages.get(each.requested, failed.alive_ms) < failed.alive_ms]
     return [each for each in young if not _held_lock(storage, each) and not has_died(storage, each)]
 
 
@@ -58,17 +73,50 @@ def expired(
     storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites
 ) -> list[Instant]:
     """Return the instants whose heartbeat is missing or too old, in the same order."""
-    found, now_ms = beats(storage), clock.now_ms()
-    return [instant for instant in pending if now_ms - found.get(instant.requested, 0) > failed.alive_ms]
+    ages, never_ms = _ages(storage, clock, pending, failed), failed.alive_ms + 1
+    return [each for each in pending if ages.get(each.requested, never_ms) > failed.alive_ms]
 
 
 def forget_heartbeats(
     storage: Storage, clock: Clock, pending: Collection[Instant], failed: FailedWrites
 ) -> None:
     """Delete expired heartbeats of instants that are not pending: their writers died after completing."""
-    times, now_ms = {instant.requested for instant in pending}, clock.now_ms()
-    old = [at for at, ms in beats(storage).items() if at not in times and now_ms - ms > failed.alive_ms]
+    ages, times = _ages(storage, clock, None, failed), {instant.requested for instant in pending}
+    old = [time for time, ms in ages.items() if time not in times and ms > failed.alive_ms]
     storage.delete([f"{HEARTBEAT_FOLDER}/{time}" for time in old])
+
+
+def _ages(
+    storage: Storage,
+    clock: Clock,
+    instants: Collection[Instant] | None,
+    failed: FailedWrites,
+    *,
+    only_reads: bool = False,
+) -> Mapping[str, int]:
+    """Return the ages of heartbeats in milliseconds, by requested time.
+
+    One that is too old is so by the clock of the storage.
+
+    Args:
+        storage: the table's files.
+        clock: the current time, for what is young in any case.
+        instants: of which to look at the heartbeats; None for all heartbeats.
+        failed: the greatest age of a live heartbeat.
+        only_reads: whether to trust the clock of this machine.
+    """
+    now_ms, found = about_now_ms(storage, clock), beats(storage)
+    times = found.keys() if instants is None else found.keys() & {each.requested for each in instants}
+    passed, doubtful = passed_ms(storage), False
+    ages: dict[str, int] = {}
+    for time in times:
+        is_old = passed - found[time] > failed.alive_ms
+        ages[time] = (passed if is_old else now_ms) - found[time]
+        doubtful |= not is_old and not -_TOLERANCE_MS <= ages[time] <= failed.alive_ms
+    if only_reads or not doubtful:
+        return ages
+    now_ms = storage_now_ms(storage, clock)
+    return {time: now_ms - ms for time, ms in beats(storage).items() if time in times}
 
 
 class Heartbeat:

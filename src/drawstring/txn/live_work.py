@@ -53,7 +53,9 @@ def worked_on(
         failed: the greatest age of a live heartbeat.
         holds_lock: whether the caller holds the table lock, so that no single writer is at work.
     """
-    alive = {*leased(context, pending), *alive_elsewhere(context.storage, context.clock, pending, failed)}
+    storage, clock = context.storage, context.clock
+    beating = alive_elsewhere(storage, clock, pending, failed, only_reads=True)
+    alive = {*leased(context, pending), *beating}
     if not holds_lock and (silent := [each for each in pending if _is_silent(context, each)]):
         path = LEASE_PATH if context.storage.local_path("") is None else FILE_LOCK_PATH
         if lock_at(context.storage, context.clock, context.ids, path).is_held():
@@ -73,6 +75,8 @@ def refuse_live_writers(
     pending: Collection[Instant],
     failed: FailedWrites = DEFAULT_FAILED_WRITES,
     advice: str = _WAIT,
+    *,
+    only_reads: bool = False,
 ) -> None:
     """Refuse to go on while writers that do not hold the table lock are alive.
 
@@ -82,11 +86,12 @@ def refuse_live_writers(
         pending: pending instants.
         failed: the policy for failed writes, with the greatest age of a live heartbeat.
         advice: what to do, as the last sentences of the message.
+        only_reads: whether nothing may be written to find out.
 
     Raises:
         ConflictError: another process or engine is writing one of the instants.
     """
-    for instant in alive_elsewhere(storage, clock, pending, failed):
+    for instant in alive_elsewhere(storage, clock, pending, failed, only_reads=only_reads):
         raise ConflictError(
             "Another process or engine is writing to this table: the heartbeat of"
             f" {told(storage, clock, instant)} is younger than {failed.alive_ms // 1000} s. {advice}",

@@ -16,6 +16,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.simulation.stores import new_place, new_storage
+from tests.support.storages import LongAgo
 
 Rows = dict[tuple[str, str], int]
 
@@ -130,7 +131,7 @@ class World:
     def table(self, storage: Storage | None = None) -> Table:
         """Open the table, by way of another storage if one is given."""
         clock = self.clock or SteppingClock(self.now_ms)
-        return Table(TableContext(storage or self.storage, LocalEngine(threads=1), clock))
+        return Table(TableContext(LongAgo(storage or self.storage), LocalEngine(threads=1), clock))
 
     def settle(self) -> None:
         """Look at what a dead step left: the rows, and whether there is a savepoint."""

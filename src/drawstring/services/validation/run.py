@@ -25,6 +25,7 @@ from drawstring.services.validation.content_checks import ReadContent, check_con
 from drawstring.services.validation.inventory import Inventory, take_inventory
 from drawstring.services.validation.metadata_checks import metadata_findings
 from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest
+from drawstring.timeline.instants import instant_time, is_far_ahead
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, problem_of_properties
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
@@ -91,6 +92,7 @@ def _validate(
     findings += inventory.unreadable
     for check in table_checks.ALL:
         findings += check(inventory)
+    findings += future_findings(context, inventory)
     findings += leftover_findings(context, inventory)
     findings += metadata_findings(inventory, context.clock, findings)
     slices: Sequence[FileSlice] = ()
@@ -132,6 +134,21 @@ def properties_findings(context: TableContext) -> list[Finding]:
         return []
     text = f"The table properties are damaged: {problem}. Their backup is used; `repair` restores it."
     return [Finding(Severity.ERROR, "properties", text, PROPERTIES_PATH, None, Remedy.PROPERTIES)]
+
+
+def future_findings(context: TableContext, inventory: Inventory) -> list[Finding]:
+    """Return a finding for each instant that is more than a day in the future."""
+    now = instant_time(context.clock.now_ms(), inventory.config.timezone)
+    text = (
+        "This instant is more than a day in the future: the clock of its writer was wrong, or that of this"
+        " machine is. Check both. Until then new instants get times right after it, and ages, as in cleaning"
+        " by hours, are wrong. To undo it, restore the table to the write before it."
+    )
+    return [
+        Finding(Severity.WARNING, "timeline", text, None, each.requested)
+        for each in inventory.timeline.instants
+        if is_far_ahead(each.requested, now)
+    ]
 
 
 def leftover_findings(context: TableContext, inventory: Inventory) -> list[Finding]:

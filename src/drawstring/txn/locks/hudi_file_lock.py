@@ -38,7 +38,7 @@ class HudiFileLock:
 
     Args:
         path: absolute path of the file.
-        clock: for the age of the file.
+        clock: for the age of the file, as long as it is young by it.
         ids: names the owner.
         expire_minutes: age from which the file counts as left behind; 0 for never.
     """
@@ -79,7 +79,7 @@ class HudiFileLock:
     def is_held(self) -> bool:
         """Return whether there is a file that has not expired."""
         try:
-            return not self._is_expired(os.stat(self._path))
+            return not self._seems_expired(os.stat(self._path))
         except OSError:
             return False
 
@@ -128,13 +128,24 @@ class HudiFileLock:
     def _touch(self) -> bool:
         is_ours = self._is_ours()
         if is_ours:
-            now = self._clock.now_ms() / 1000
-            os.utime(self._path, (now, now))
+            os.utime(self._path)  # the time of the file system, as of a new file
         return is_ours
 
-    def _is_expired(self, status: os.stat_result) -> bool:
+    def _seems_expired(self, status: os.stat_result) -> bool:
         age = self._clock.now_ms() / 1000 - status.st_mtime
         return self._expire_seconds > 0 and age > self._expire_seconds
+
+    def _is_expired(self, status: os.stat_result) -> bool:
+        """Return whether a file has expired by the clock of its file system, which a new file shows."""
+        if not self._seems_expired(status):
+            return False
+        new = f"{self._path}.{self._ids.uuid()}"
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            return os.fstat(descriptor).st_mtime - status.st_mtime > self._expire_seconds
+        finally:
+            os.close(descriptor)
+            os.unlink(new)
 
     def _drop_expired(self) -> None:
         """Delete an expired file; of two processes that see it neither deletes the other's new one."""

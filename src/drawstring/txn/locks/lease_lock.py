@@ -7,7 +7,9 @@ UUID, and of drawstring its process as well, which the messages of those that wa
 `LEASE_MS` and renewed every `RENEW_SECONDS` by a thread, unless options say otherwise; what is in the file
 counts for everybody. The lease may be short, because a process that stalled and lost it cannot complete an
 instant any more (`timeline.claims`). Acquiring, renewing and releasing replace
-the version of the file that was read before, so at most one of two contenders succeeds.
+the version of the file that was read before, so at most one of two contenders succeeds. A lease that was not
+released is taken over when its file, by the clock of the storage, is older than a lease lasts, besides
+(`txn.storage_clock`): clocks of machines may differ.
 
     answer of the store           here                                        in the JVM
     412, or 409 on a put          read the file: it tells whose lease it is   lost; not acquired, tried again
@@ -31,6 +33,7 @@ from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.base.process import this_process
 from drawstring.base.threads import Renewal
 from drawstring.storage.protocol import Storage
+from drawstring.txn.storage_clock import storage_now_ms
 
 LEASE_PATH = ".hoodie/.locks/table_lock.json"
 LEASE_MS = 60_000
@@ -116,7 +119,7 @@ class LeaseLock:
         owner = f"{self._ids.uuid()}, {this_process()}"
         versioned = self._storage.read_versioned(self._path)
         previous = None if versioned is None else Lease.decode(versioned[0])
-        if previous is not None and self._is_good(previous):
+        if previous is not None and (self._is_good(previous) or not self._has_ended(previous)):
             return False
         self._owner = owner
         _ended_owners.add(owner)  # until the lease is known to be ours: the store's answer may get lost
@@ -189,6 +192,14 @@ class LeaseLock:
 
     def _is_good(self, lease: Lease) -> bool:
         return lease.is_valid(self._clock.now_ms()) and lease.owner not in _ended_owners
+
+    def _has_ended(self, lease: Lease) -> bool:
+        """Return whether a lease that is not good by our clock has ended by that of the storage as well."""
+        if lease.expired or lease.owner in _ended_owners:
+            return True
+        now_ms = storage_now_ms(self._storage, self._clock)
+        listed = self._storage.list_files(self._path.rpartition("/")[0])
+        return all(now_ms - each.modified_ms > self._lease_ms for each in listed if each.path == self._path)
 
     def _lease(self, owner: str) -> Lease:
         return Lease(False, self._clock.now_ms() + self._lease_ms, owner)

@@ -217,7 +217,7 @@ class Simulation:
         if writer is process:  # it gives its write up; if it stalls then, another process goes on
             self._beats[time] = (process, 0)
             return
-        is_young = now_ms - beat_ms < ALIVE_MS and process.skew_ms <= 0
+        is_young = now_ms - beat_ms < ALIVE_MS
         is_beating = is_young and self._storage.exists(f"{HEARTBEAT_FOLDER}/{time}")
         assert not is_beating, f"{process.name} rolls a write of {writer.name} back: {path}"
         self._beats[time] = (process, 0)  # whoever finds the rollback begun may finish it

@@ -4,7 +4,7 @@
     after    a change takes effect, and its answer is lost: an error too, for conditional puts as for others
     crash    the process ends before the call; what it does afterwards has no effect
     pause    all threads of the process stand still before the call, for longer than its leases are good
-    jump     the clock of the process goes on by minutes, or back by seconds
+    jump     the clock of the process goes on by minutes, or back by seconds or minutes
 
 Listings are never stale: the storages that drawstring supports list what was written before.
 """
@@ -29,7 +29,7 @@ NO_LIMIT = 1 << 60
 PAUSES_MS = (70_000, 400_000)
 LINGERS = 0.3
 LINGERS_MS = (10_000, 110_000)
-JUMPS_MS = (-5_000, 90_000, 200_000)
+JUMPS_MS = (-5_000, -200_000, 90_000, 200_000)
 
 
 class LostAnswer(UnavailableError):
