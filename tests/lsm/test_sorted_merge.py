@@ -222,3 +222,17 @@ def test_only_two_windows_of_a_run_are_read_ahead() -> None:
         taken += sum(each.num_rows for run in part for each in run)
         assert len(read) - taken <= 4
     assert taken == 100
+
+
+def test_the_next_windows_are_read_once_a_part_was_merged() -> None:
+    read: list[str] = []
+
+    def windows() -> Iterator[pa.RecordBatch]:
+        for keys in ("ab", "cd", "ef", "gh"):
+            read.append(keys)
+            yield pa.record_batch({"key": list(keys)})
+
+    base = SortedRun(windows(), lambda batch: batch.column(0), "base", windows_held=1)
+    for number, part in enumerate(fenced([base, run_of("b", "ceg")])):
+        assert len(part[0]) == 1, "the window of the run with most of the rows is used up with every fence"
+        assert len(read) == number + 1

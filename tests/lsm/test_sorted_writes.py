@@ -209,3 +209,30 @@ def test_validate_finds_files_that_are_not_sorted(tmp_path: Path) -> None:
     assert len(findings) == 2
     table.set_storage_layout("default")
     assert table.validate().findings == ()
+
+
+def test_row_groups_of_wide_log_files_are_small_and_those_of_base_files_are_looked_up_fast(
+    tmp_path: Path,
+) -> None:
+    names = [f"c{number}" for number in range(200)]
+    schema = pa.schema([("id", pa.string()), *((name, pa.float64()) for name in names)])
+    table = sorted_table(schema, BUCKET, path=tmp_path / "t", partition_by=(), ordering=())
+    few, many = wide(schema, 3000), wide(pa.schema(list(schema)[:2]), 40_000)
+    table.bulk_insert(few)
+    table.upsert(few, options=WITHOUT_SERVICES)
+    narrow = sorted_table(many.schema, BUCKET, path=tmp_path / "n", partition_by=(), ordering=())
+    narrow.bulk_insert(many)
+    assert [row_groups(path) for path in sorted((tmp_path / "t").glob("*.log.parquet"))] == [
+        [1272, 1272, 456]
+    ]
+    assert [row_groups(path) for path in (tmp_path / "n").glob("*.parquet")] == [[32_768, 7_232]]
+
+
+def wide(schema: pa.Schema, rows: int) -> pa.Table:
+    keys = pa.array([f"{number:06}" for number in range(rows)])
+    return pa.table([keys, *([pa.array([0.5] * rows)] * (len(schema) - 1))], schema=schema)
+
+
+def row_groups(path: Path) -> list[int]:
+    footer = pq.read_metadata(path)
+    return [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]

@@ -14,6 +14,12 @@ ROW_GROUP_ROWS: Final = 250_000
 SORTED_ROW_GROUP_ROWS: Final = 32_768
 """Rows in a row group of a file that is sorted by record key: a look-up reads one."""
 
+SORTED_LOG_GROUP_BYTES: Final = 4 << 20
+"""Estimated bytes of a row group of a sorted log file: a merge holds some of each log file."""
+
+VALUE_BYTES: Final = 16
+"""Bytes in memory of a value, on an average, where nothing else tells."""
+
 LITTLE_BYTES: Final = 256 << 10
 """Bytes of local files that one thread reads in less time than it takes to start several threads."""
 

@@ -32,11 +32,14 @@ class WantedRows:
         keys: the only record keys whose rows are needed, text; None for all.
         key_range: the range of keys whose rows are needed; None for all.
         batch_rows: largest number of rows in a batch.
+        ahead_bytes: size of small row groups that are read together; 0 for one at a time, None for what is
+            fastest.
     """
 
     keys: pa.Array | None = None
     key_range: KeyRange | None = None
     batch_rows: int = BATCH_ROWS
+    ahead_bytes: int | None = None
 
 
 EVERY_ROW: Final = WantedRows()

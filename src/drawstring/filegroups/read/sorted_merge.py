@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.bounds import BATCH_ROWS, VALUE_BYTES
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.read.log_blocks import PlacedBlock
@@ -41,10 +41,9 @@ from drawstring.model.files import FileSlice, NativeLog, file_extension
 WINDOWS_BYTES: Final = 128 << 20
 """Bytes that the windows of all log files of a slice may have together, as far as it can be estimated."""
 
-BASE_WINDOW_BYTES: Final = 32 << 20
+BASE_WINDOW_BYTES: Final = 24 << 20
 """Bytes of a window of the base file, from which on it ends."""
 
-_VALUE_BYTES: Final = 16
 _EXPANSION: Final = 8
 """Bytes in memory for a stored byte, where nothing tells."""
 
@@ -95,7 +94,7 @@ def merged_parts(task: ReadTask) -> Iterator[MergedPart]:
         among = _outlines(reading, placed)
         path = task.file_slice.base.status.path if task.file_slice.base else ""
         keys = partial(_keys_of_rows, config=task.config)
-        base: _Run = SortedRun(_base_windows(task), keys, path)
+        base: _Run = SortedRun(_base_windows(task), keys, path, windows_held=1)
         for parts in fenced([base, *(_run_of(logs, each) for each in placed)]):
             yield _merged(task, reading, parts, among)
 
@@ -151,13 +150,13 @@ def in_order(parts: Iterator[MergedPart]) -> Iterator[pa.RecordBatch]:
 
 
 def windowed(logs: OpenLogs) -> OpenLogs:
-    """Return open log files whose windows all fit into memory: whole files if these do."""
+    """Return open log files whose windows all fit into memory: whole files if these do, or of a row group."""
     if sum(map(_decoded_bytes, logs.placed)) <= WINDOWS_BYTES:
         return logs
-    row_bytes = _VALUE_BYTES * max(1, len(logs.reading.schema))
-    rows = WINDOWS_BYTES // (2 * max(1, len(logs.files)) * row_bytes)
+    row_bytes = VALUE_BYTES * max(1, len(logs.reading.schema))
+    rows = WINDOWS_BYTES // (4 * max(1, len(logs.files)) * row_bytes)
     batch_rows = min(BATCH_ROWS, max(_WINDOW_ROWS_MIN, rows))
-    return replace(logs, reading=replace(logs.reading, batch_rows=batch_rows))
+    return replace(logs, reading=replace(logs.reading, batch_rows=batch_rows, ahead_bytes=0))
 
 
 def _decoded_bytes(placed: PlacedBlock) -> int:
@@ -167,7 +166,7 @@ def _decoded_bytes(placed: PlacedBlock) -> int:
         return _EXPANSION * block.content_bytes
     footer = block.footer
     stored: int = sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
-    return max(stored, _VALUE_BYTES * int(footer.num_rows * footer.num_columns))  # dictionaries grow
+    return max(stored, VALUE_BYTES * int(footer.num_rows * footer.num_columns))  # dictionaries grow
 
 
 def _pieces(parts: Sequence[Sequence[LogPiece | pa.Table]]) -> list[LogPiece]:

@@ -1,9 +1,10 @@
 """Merge of sorted runs by fences: a few windows at a time, whatever the size of the runs.
 
-Every run is read window by window, two of which are in memory. A fence is the smallest of the last keys in
-memory of the runs that go on: no key up to it can come in a later window. What all windows have up to the
-fence is merged at once by Arrow kernels, and the windows that are used up give way to the next ones. Runs
-whose keys are spread alike advance by about a window with every fence, for each has more than a window left.
+Every run is read window by window, one or two of which are in memory. A fence is the smallest of the last
+keys in memory of the runs that go on: no key up to it can come in a later window. What all windows have up
+to the fence is merged at once by Arrow kernels, and after that the next windows are read. Runs whose keys
+are spread alike advance by about a window with every fence, for each has more than a window left. One window
+is enough for the run that has most of the rows, which then is used up as a whole.
 
     run 0   [a   d   f] [g   h]      ...   fence h: the parts up to h
     run 1   [b   e] [f   k]          ...   then the next fence, with [k] of run 1 and what follows it
@@ -23,7 +24,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read.key_order import AscendingKeys
 
 WINDOWS_HELD: Final = 2
-"""Windows of a run in memory: with one, the rest of a window would be the bound of its run."""
+"""Windows of a small run in memory: with one, the rest of a window would be the bound of its run."""
 
 
 class Window(Protocol):
@@ -38,27 +39,39 @@ W = TypeVar("W", bound=Window)
 
 
 class SortedRun(Generic[W]):
-    """A run, of which two windows are in memory.
+    """A run, of which some windows are in memory.
 
     Args:
         windows: the rows; windows without rows are left out.
         keys: returns the record keys of a window.
         path: of the file, for errors.
+        windows_held: how many windows are in memory.
     """
 
-    def __init__(self, windows: Iterator[W], keys: Callable[[W], pa.Array], path: str) -> None:
+    def __init__(
+        self,
+        windows: Iterator[W],
+        keys: Callable[[W], pa.Array],
+        path: str,
+        windows_held: int = WINDOWS_HELD,
+    ) -> None:
         self._windows = windows
         self._keys_of = keys
         self._path = path
+        self._windows_held = windows_held
         self._order = AscendingKeys()
         self._held: deque[tuple[W, pa.Array]] = deque()
         self._goes_on = True
-        self._fill()
 
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether all rows were taken."""
-        return not self._held
+    def fill(self) -> bool:
+        """Read windows until as many are in memory as may be; return whether there are any."""
+        while self._goes_on and len(self._held) < self._windows_held:
+            read = self._read()
+            if read is None:
+                self._goes_on = False
+            else:
+                self._held.append(read)
+        return bool(self._held)
 
     @property
     def bound(self) -> str | None:
@@ -76,16 +89,7 @@ class SortedRun(Generic[W]):
             if count < len(keys):
                 self._held.appendleft((window.slice(count, len(keys) - count), keys[count:]))
                 break
-        self._fill()
         return taken
-
-    def _fill(self) -> None:
-        while self._goes_on and len(self._held) < WINDOWS_HELD:
-            read = self._read()
-            if read is None:
-                self._goes_on = False
-            else:
-                self._held.append(read)
 
     def _read(self) -> tuple[W, pa.Array] | None:
         for window in self._windows:
@@ -107,7 +111,10 @@ def fenced(runs: Sequence[SortedRun[W]]) -> Iterator[list[list[W]]]:
     Args:
         runs: the runs, in the order in which their versions of a key are merged.
     """
-    while not all(run.is_exhausted for run in runs):
+    while True:
+        has_rows = [run.fill() for run in runs]
+        if not any(has_rows):
+            return
         bounds = [run.bound for run in runs]
         fence = min((each for each in bounds if each is not None), default=None)
         yield [run.take(fence) for run in runs]

@@ -187,6 +187,7 @@ class LogReading:
         keys: the record keys to read; None for all.
         batch_rows: largest number of rows that are read at once from a native log file.
         key_range: the range of keys to read; None for all.
+        ahead_bytes: as of `WantedRows`.
     """
 
     storage: Storage
@@ -197,11 +198,12 @@ class LogReading:
     keys: pa.Array | None = None
     batch_rows: int = BATCH_ROWS
     key_range: KeyRange | None = None
+    ahead_bytes: int | None = None
 
     @property
     def wanted(self) -> WantedRows:
         """The records to read of a native log file."""
-        return WantedRows(self.keys, self.key_range, self.batch_rows)
+        return WantedRows(self.keys, self.key_range, self.batch_rows, self.ahead_bytes)
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:

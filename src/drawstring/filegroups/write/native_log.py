@@ -181,7 +181,7 @@ class _OpenLog:
             table_avro_schema=form.avro_schema,
             compression=settings.compression,
             bloom=settings.bloom and settings.config.populate_meta_fields and not settings.clique_files,
-            row_group_rows=settings.row_group_rows,
+            row_group_rows=settings.log_group_rows,
         )
 
     def add_records(self, part: LogPart) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
-from drawstring.base.bounds import ROW_GROUP_ROWS, SORTED_ROW_GROUP_ROWS
+from drawstring.base.bounds import ROW_GROUP_ROWS, SORTED_LOG_GROUP_BYTES, SORTED_ROW_GROUP_ROWS, VALUE_BYTES
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import StorageSpec
+
+_LOG_GROUP_ROWS_MIN: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,16 @@ class FileSettings:
 
     @property
     def row_group_rows(self) -> int:
-        """Number of rows in a row group."""
+        """Number of rows in a row group of a base file."""
         return SORTED_ROW_GROUP_ROWS if self.config.has_sorted_files else ROW_GROUP_ROWS
+
+    @property
+    def log_group_rows(self) -> int:
+        """Number of rows in a row group of a native log file."""
+        if not self.config.has_sorted_files:
+            return ROW_GROUP_ROWS
+        rows = SORTED_LOG_GROUP_BYTES // (VALUE_BYTES * len(self.full_schema))
+        return max(_LOG_GROUP_ROWS_MIN, min(SORTED_ROW_GROUP_ROWS, rows))
 
     @property
     def full_schema(self) -> pa.Schema:

@@ -106,7 +106,7 @@ def native_rows(
         yield from _hfile_rows(file, block, names)
         return
     where, asked = _condition(wanted, block.footer.schema.names)
-    query = ParquetQuery(names, where, wanted.batch_rows, keys=asked)
+    query = ParquetQuery(names, where, wanted.batch_rows, keys=asked, ahead_bytes=wanted.ahead_bytes)
     with about_file(None):
         yield from read_open_parquet(file, query, block.footer)
 

@@ -58,6 +58,7 @@ class ParquetQuery:
             They are only yielded if the file has them.
         dictionaries: text columns to yield dictionary-encoded.
         keys: the only record keys that rows of `where` can have; None for any.
+        ahead_bytes: size of small row groups that are read together; None for `READ_AHEAD_BYTES`.
     """
 
     columns: Sequence[str] | None = None
@@ -67,6 +68,7 @@ class ParquetQuery:
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
     dictionaries: Sequence[str] = ()
     keys: Sequence[str] | None = None
+    ahead_bytes: int | None = None
 
 
 _EVERYTHING: Final = ParquetQuery()
@@ -327,7 +329,7 @@ def group_rows(
     is_small = isinstance(file, pa.BufferReader) and file.size() <= _SMALL_FILE_BYTES
     check_row_count(parquet.metadata.num_rows, file.size())
     folded = folded_columns(parquet, groups, names, query.dictionaries)
-    for span in spans(parquet.metadata, groups):
+    for span in spans(parquet.metadata, groups, query.ahead_bytes):
         opened = parquet
         in_pieces = not isinstance(file, pa.BufferReader) and (
             stored_bytes(parquet, span, names) > WHOLE_BYTES_MAX
@@ -350,13 +352,16 @@ def stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence
     return sum(c.total_compressed_size for c in columns if c.path_in_schema.partition(".")[0] in requested)
 
 
-def spans(metadata: pq.FileMetaData, groups: Sequence[int]) -> Iterator[list[int]]:
-    """Group small neighbouring row groups into spans of similar size."""
+def spans(
+    metadata: pq.FileMetaData, groups: Sequence[int], ahead_bytes: int | None = None
+) -> Iterator[list[int]]:
+    """Group small neighbouring row groups into spans of similar size, `READ_AHEAD_BYTES` by default."""
+    bytes_max = READ_AHEAD_BYTES if ahead_bytes is None else ahead_bytes
     span: list[int] = []
     size_bytes = 0
     for group in groups:
         group_bytes = metadata.row_group(group).total_byte_size
-        if span and size_bytes + group_bytes > READ_AHEAD_BYTES:
+        if span and size_bytes + group_bytes > bytes_max:
             yield span
             span, size_bytes = [], 0
         span.append(group)
