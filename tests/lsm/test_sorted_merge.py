@@ -228,9 +228,9 @@ def test_the_next_windows_are_read_once_a_part_was_merged() -> None:
     read: list[str] = []
 
     def windows() -> Iterator[pa.RecordBatch]:
-        for keys in ("ab", "cd", "ef", "gh"):
-            read.append(keys)
-            yield pa.record_batch({"key": list(keys)})
+        for letters in ("ab", "cd", "ef", "gh"):
+            read.append(letters)
+            yield pa.record_batch({"key": list(letters)})
 
     base = SortedRun(windows(), lambda batch: batch.column(0), "base", windows_held=1)
     for number, part in enumerate(fenced([base, run_of("b", "ceg")])):
