@@ -33,11 +33,11 @@ def open(
             then read these partitions only, and the table cannot be changed.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; names of other
             clients are accepted too, for example `aws_region` or `fs.s3a.endpoint`.
-        options: by Hudi's keys, as in `{"hoodie.metadata.enable": True}`: whether queries, writes and
-            services take the names of files from the metadata table; the next write builds one if there is
-            none (versions 8 and 9). False by default: they list the storage, and writes keep a metadata table
-            only if there is one. With the metadata table queries also leave out files that its statistics
-            and indexes rule out, unless `hoodie.enable.data.skipping` is False.
+        options: by Hudi's keys. With `{"hoodie.metadata.enable": False}` queries, writes and services list
+            the storage, and writes keep a metadata table only if there is one. By default they take the names
+            of files from the metadata table, and the next write builds one if there is none (not in version
+            6); queries also leave out files that its statistics and indexes rule out, unless
+            `hoodie.enable.data.skipping` is False.
         engine: runs the table's tasks; the embedded one by default.
 
     Returns:

@@ -1005,11 +1005,8 @@ class Table:
             UnsupportedError: this release does not know the kind of the partition.
 
         Example:
-            >>> try:
-            ...     table.metadata("files")
-            ... except drawstring.InvalidError as error:
-            ...     print(error.message.partition(".")[0])
-            The table has no metadata table
+            >>> table.metadata().column("partition").to_pylist()
+            ['files']
         """
         with self._errors():
             facts = self._facts()
@@ -1031,7 +1028,7 @@ class Table:
         """Build an index in the metadata table; all writes keep it from then on.
 
         Writes with `hoodie.index.type=RECORD_INDEX` and the like find records by the record index.
-        Queries of a table that is opened with `hoodie.metadata.enable=true` read fewer files by all of them.
+        Queries read fewer files by all of them, unless `hoodie.metadata.enable` is false.
 
         Args:
             name: `record_index`, `bloom_filters`, `column_stats`, or a name of your own for a secondary

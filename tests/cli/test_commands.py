@@ -123,8 +123,8 @@ def test_metadata_lists_the_partitions_of_the_metadata_table(text: Any, tmp_path
     ]
 
 
-def test_a_table_without_a_metadata_table_is_told(complaint: Any, rides: History) -> None:
-    assert "has no metadata table" in complaint("metadata", rides.path)
+def test_a_table_without_a_metadata_table_is_told(complaint: Any, tmp_path: Path) -> None:
+    assert "has no metadata table" in complaint("metadata", create(str(tmp_path / "rides"), MOR).path)
 
 
 def test_head_prints_as_many_rows_as_asked_for(text: Any, rides: History) -> None:
@@ -140,7 +140,7 @@ def test_head_with_columns_and_predicate(text: Any, rides: History) -> None:
 
 def test_head_explains_what_it_reads(text: Any, rides: History) -> None:
     explained = json.loads(text("head", rides.path, "-w", "city = 'lima'", "--explain", "--json"))
-    assert explained["listing"] == "storage"
+    assert explained["listing"] == "metadata table"
     assert explained["where"] == "city = 'lima'"
     assert [(step["by"], step["kept"]) for step in explained["steps"][:2]] == [("listed", 3), ("path", 1)]
     shown = text("head", rides.path, "-w", "city = 'lima'", "--explain")

@@ -23,7 +23,7 @@ from drawstring.storage.local import LocalStorage
 from tests.support.golden import WITH_METADATA, Case, cases_of, unpack, wanted
 from tests.support.golden_rows import in_order, rows_of
 
-BY_METADATA = {"hoodie.metadata.enable": "true"}
+LISTED = {"hoodie.metadata.enable": "false"}
 FactsOf = Callable[[str], TableFacts]
 
 
@@ -87,7 +87,7 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def both_ways(root: Path) -> tuple[list[str], list[str]]:
-    tables = (drawstring.open(root), drawstring.open(root, options=BY_METADATA))
+    tables = (drawstring.open(root, options=LISTED), drawstring.open(root))
     listed, by_metadata = (in_order(rows_of(table.scan().to_arrow())) for table in tables)
     return listed, by_metadata
 
@@ -168,7 +168,7 @@ def test_only_this_option_is_taken_by_a_table(root: Path) -> None:
 
 
 def test_writes_go_on_as_before(root: Path) -> None:
-    table = drawstring.open(root, options=BY_METADATA)
+    table = drawstring.open(root)
     keys = table.scan().to_arrow().column("id").to_pylist()
     table.delete(where=f"id = {keys[0]}")
     assert sorted(table.scan().to_arrow().column("id").to_pylist()) == sorted(keys[1:])
@@ -178,7 +178,7 @@ def test_spark_reads_hand_the_option_on(root: Path) -> None:
     folder = root / "p0"
     latest = max(folder.glob("*.parquet"))
     shutil.copy(latest, folder / latest.name.replace(latest.name[:8], "00000000"))
-    both = (ReadOptions.parse(options) for options in ({}, BY_METADATA))
+    both = (ReadOptions.parse(options) for options in (LISTED, {}))
     listed, by_metadata = (scan_at(str(root), {}, options).to_arrow().num_rows for options in both)
     assert listed > by_metadata
 

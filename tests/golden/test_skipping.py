@@ -15,6 +15,7 @@ TABLES = (
     *(f"v{version}_mdt_{kind}" for version in (6, 8, 9) for kind in ("cow", "compacted")),
     "v9_idx_record_level_partitioned",
 )
+LISTED = {"hoodie.metadata.enable": "false"}
 CONDITIONS = (
     "id = 3",
     "id IN (2, 14)",
@@ -47,8 +48,8 @@ def test_fewer_files_have_the_same_rows_however_they_are_read(name: str, tmp_pat
 
 
 def check_queries(root: Path, cases: Mapping[str, Sequence[str]]) -> None:
-    table = drawstring.open(root, options={"hoodie.metadata.enable": True})
-    whole = drawstring.open(root)
+    table = drawstring.open(root)
+    whole = drawstring.open(root, options=LISTED)
     writes = table.timeline.writes()
     start = writes[0].completed or writes[0].requested
     given = {"read_optimized": {"read_optimized": True}, "as_of": {"as_of": writes[-1].requested}}
@@ -84,9 +85,9 @@ def rows(scan: Scan) -> list[str]:
 )
 def test_keys_and_values_are_looked_up(name: str, where: str, index: str, kept: int, tmp_path: Path) -> None:
     root = unpack(name, tmp_path)
-    table = drawstring.open(root, options={"hoodie.metadata.enable": True})
+    table = drawstring.open(root)
     scan = table.scan(where=where)
-    assert rows(scan) == rows(drawstring.open(root).scan(where=where))
+    assert rows(scan) == rows(drawstring.open(root, options=LISTED).scan(where=where))
     steps = {step.by: step for step in scan.explain().steps}
     assert steps[index].kept == kept
     first = table.timeline.writes()[0].requested

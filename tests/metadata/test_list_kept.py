@@ -106,7 +106,7 @@ def test_files_of_a_wrong_size_and_of_no_commit_are_no_fault_of_the_metadata_tab
 
 def test_the_list_is_not_built_while_a_file_is_missing(caplog: pytest.LogCaptureFixture) -> None:
     table = create(table_type=COW)
-    table.upsert(rides(*ROWS))
+    table.upsert(rides(*ROWS), options={"hoodie.metadata.enable": "false"})
     storage = table._context.storage
     storage.delete([each.path for each in storage.list_files("rome") if BaseFile.parse(each)])
     kept(table).upsert(rides(("c", "oslo", 2, 2.0)))

@@ -18,7 +18,7 @@ from drawstring.filegroups.read import log_history, log_records
 from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.model.instant import time_of
 from tests.support.golden import golden_table
-from tests.support.tables import WITHOUT_COMPACTION
+from tests.support.tables import WITHOUT_COMPACTION, listing
 from tests.support.timelines import archive
 
 SCHEMA = pa.schema(
@@ -101,7 +101,7 @@ def test_a_table_without_commit_times_has_no_changes_to_tell(
 
 
 def test_commits_whose_slices_are_gone_are_named(tmp_path: Path) -> None:
-    table = created(tmp_path / "t", 9, "COPY_ON_WRITE")
+    table = listing(created(tmp_path / "t", 9, "COPY_ON_WRITE"))
     write(table, (1, 1, "a"))
     second = write(table, (1, 2, "b"))
     third = write(table, (1, 3, "c"))

@@ -20,7 +20,7 @@ from drawstring.query.incremental.positions import stored_position
 from drawstring.timeline import store
 from tests.support.golden import golden_table
 from tests.support.histories import CASES, Case, History, create, plain, row, table_of
-from tests.support.tables import WITHOUT_SERVICES
+from tests.support.tables import WITHOUT_SERVICES, listing
 
 Image = dict[str, Any]
 State = dict[str, Image]
@@ -114,7 +114,7 @@ def table(tmp_path: Path) -> drawstring.Table:
     history = create(str(tmp_path / "t"), Case(9, "COPY_ON_WRITE"))
     for step in range(4):
         history.upsert([row(number, step) for number in range(step + 3)])
-    return history.table
+    return listing(history.table)  # files are deleted under it
 
 
 def ids(batch: Batch) -> list[str]:

@@ -32,7 +32,7 @@ from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened
 from tests.support.golden import golden_storage
 from tests.support.rows import held, rides
 from tests.support.storages import files_of
-from tests.support.tables import COW, MOR, WITHOUT_COMPACTION, WITHOUT_SERVICES, create
+from tests.support.tables import COW, MOR, WITHOUT_COMPACTION, WITHOUT_SERVICES, create, listing
 
 NEVER = WITHOUT_SERVICES
 SHORT = {
@@ -79,7 +79,7 @@ def test_the_active_timeline_stays_short_and_no_commit_is_lost(table_type: str, 
 
 @tables
 def test_archiving_is_asked_for_and_shown_before(table_type: str, version: int) -> None:
-    table = create(table_type=table_type, version=version)
+    table = listing(create(table_type=table_type, version=version))
     times = upserted(table, range(7), **NEVER)
     assert [each.requested for each in table.plan_archive(options=SHORT)] == times[:4]
     result = table.archive(options=SHORT)
@@ -160,7 +160,7 @@ def test_instants_of_real_hudi_are_archived_as_they_were(name: str, tmp_path: Pa
 
 
 def prepared(table_type: str, version: int) -> Prepared:
-    table = create(table_type=table_type, version=version)
+    table = listing(create(table_type=table_type, version=version))
     upserted(table, range(5), **NEVER)
     table.archive(options=SHORT)
     upserted(table, range(5, 8), **NEVER)
@@ -174,7 +174,7 @@ def test_archiving_that_dies_at_any_step_is_done_by_the_next(table_type: str, ve
     start = prepared(table_type, version)
     times = everything(opened(start.copy(), START_MS))
     for storage, step in start.deaths(lambda table: table.archive(options=SHORT)):
-        table = opened(storage, START_MS + HOUR_MS)
+        table = listing(opened(storage, START_MS + HOUR_MS))
         assert held(table) == start.after, step
         assert sorted(set(everything(table))) == times, step
         assert not table.timeline.pending(), step
@@ -313,7 +313,7 @@ def unlocked(*_: object) -> Iterator[NoLock]:
 
 
 def test_a_late_delta_commit_is_archived_once_its_log_files_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = create(table_type=MOR, version=9)
+    table = listing(create(table_type=MOR, version=9))
     upserted(table, range(2), **NEVER)
     beside = {**NEVER, "hoodie.clean.failed.writes.policy": "NEVER"}
 

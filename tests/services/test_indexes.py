@@ -225,7 +225,7 @@ def test_calls_that_make_no_sense_say_why_and_change_nothing() -> None:
     table = made()
     with pytest.raises(InvalidError, match="needs the record index, which the table does not have"):
         table.create_index("by_name", "name")
-    assert table.config.metadata_partitions == ()
+    assert table.config.metadata_partitions == ("files",)
     table.create_index("record_index")
     table.create_index("by_name", "name")
     before = table.indexes()

@@ -17,7 +17,7 @@ from tests.support.interleavings import NOW_MS, opened
 from tests.support.interrupted import Interrupted, Standing, on, upserting
 from tests.support.rows import held, rides
 from tests.support.simulation.pauses import SharedClock
-from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create
+from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, listing
 
 HOUR_SECONDS = 3600
 A, B, NEW = ("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0), ("a", "rome", 2, 2.0)
@@ -47,15 +47,21 @@ def test_a_restore_is_refused_while_a_write_goes_on(table_type: str, version: in
 
 
 class TakenAway(FaultyStorage):
-    """Another process goes on with the same restore, and takes completed files away before they are read."""
+    """Another process goes on with the same restore, and takes completed files away before they are read.
 
-    def __init__(self, inner: Storage) -> None:
+    Args:
+        inner: the storage of both.
+        saved: requested time of the write that stays.
+    """
+
+    def __init__(self, inner: Storage, saved: str) -> None:
         super().__init__(inner, 1 << 60)
+        self._saved = saved
         self.taken: list[str] = []
 
     def read(self, path: str) -> bytes:
         is_restored = any(name.endswith(".restore.inflight") for name in self._inner.list_names(_of(path)))
-        if is_restored and path.endswith("commit"):
+        if is_restored and path.endswith("commit") and self._saved not in path:
             self._inner.delete([path])
             self.taken.append(path)
         return super().read(path)
@@ -69,11 +75,12 @@ def _of(path: str) -> str:
 def test_two_processes_that_carry_out_one_restore_do_not_hinder_each_other(
     table_type: str, version: int
 ) -> None:
-    table = begun(table_type, version)
+    table = listing(create(table_type=table_type, version=version))
+    table.upsert(rides(A), options=WITHOUT_SERVICES)
     saved = table.savepoint()
     for row in (B, NEW):
         table.upsert(rides(row), options=WITHOUT_SERVICES)
-    storage = TakenAway(table._context.storage)
+    storage = TakenAway(table._context.storage, saved)
     assert Table(replace(table._context, storage=storage)).restore(saved)
     assert storage.taken
     assert held(table) == [A]

@@ -19,7 +19,7 @@ from tests.support.consistent_buckets import MORE, check_places, resizable_table
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.golden import golden_storage
 from tests.support.rows import held, rides, sorted_rows
-from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_SERVICES, create, store_of
+from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_SERVICES, create, listing, store_of
 
 KEEP_1 = {"hoodie.clean.commits.retained": "1"}
 SHORT = {**KEEP_1, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
@@ -221,6 +221,7 @@ def test_a_savepoint_is_read_after_cleaning(table_type: str, version: int) -> No
 
 def test_a_file_of_a_savepoint_that_is_gone_is_named() -> None:
     table, saved, _ = begun(COW, 9)
+    table = listing(table)
     (content,) = (decode_savepoint(store_of(table).read(each)) for each in saved_instants(table))
     path = f"oslo/{content.files['oslo'][0]}"
     table._context.storage.delete([path])

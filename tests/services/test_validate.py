@@ -23,7 +23,7 @@ from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH
 from tests.support.compaction import FIRST, NEWER, logged
 from tests.support.faults import HOUR_MS, START_MS, is_decided, opened, prepared
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, create, store_of, versions
+from tests.support.tables import BUCKETS, COW, MOR, create, listing, store_of, versions
 
 
 def found(table: Table, **how: Any) -> list[tuple[str, str, str | None]]:
@@ -101,7 +101,7 @@ def test_orphans_are_found_and_deleted_when_asked_to(version: int) -> None:
 
 
 def test_a_partition_that_lost_its_metadata_is_a_partition_again() -> None:
-    table = logged(9)
+    table = listing(logged(9))
     before = held(table)
     storage = table._context.storage
     storage.delete([each.path for each in storage.list_files("rome") if "partition_metadata" in each.name])

@@ -30,7 +30,7 @@ LIFE = (
     Step("archive"),
 )
 WRITES = ("upsert", "delete", "insert_overwrite", "delete_partition")
-BYTES = (*range(0, 4_000, 570), *range(4_000, 40_000, 4_300))
+BYTES = (*range(0, 4_000, 570), *range(4_000, 40_000, 4_300), *range(46_000, 90_000, 14_000))
 """What may be left on the disk when a step begins."""
 
 
@@ -51,6 +51,8 @@ def uncounted(world: World) -> list[str]:
     return [path for path, file in files if file is not None and not timeline.has_completed(file.instant)]
 
 
+# pyarrow closes a writer whose file could not be written once more when it goes, and complains to nobody.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", CHOSEN, ids=str)
 def test_a_full_disk_loses_nothing_and_fills_up_no_further(kind: Kind) -> None:
     world = World.create(kind)

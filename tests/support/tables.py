@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +51,19 @@ def create(schema: pa.Schema = SCHEMA, path: str | Path | None = None, **how: An
     return drawstring.create(path or new_address(), schema, **{**defaults, **how})
 
 
+def listing(table: Table) -> Table:
+    """Open a table whose queries, writes and services list the storage, and build no metadata table."""
+    return Table(replace(table._context, uses_metadata=False))
+
+
 def new_address() -> str:
     """Return the address of a table in memory that is not there yet."""
     return f"memory://{uuid.uuid4()}"
 
 
-def filled(**how: Any) -> Table:
+def filled(uses_metadata: bool = True, **how: Any) -> Table:
     """Create a table that holds the rows A, B and C."""
-    table = create(**how)
+    table = create(**how) if uses_metadata else listing(create(**how))
     table.upsert(rides(A, B, C))
     return table
 

@@ -20,6 +20,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH, HeldLock, table_lock
 from tests.support.storages import memory
+from tests.support.tables import listing
 
 HOLDER = """
 import sys, time
@@ -191,7 +192,7 @@ def test_a_write_cleans_up_after_it_released_the_lock(
         deleted[folder] = lock.is_held()
         delete_tree(self, folder)
 
-    table = drawstring.create(tmp_path / "t", pa.schema([("id", pa.string())]), record_key="id")
+    table = listing(drawstring.create(tmp_path / "t", pa.schema([("id", pa.string())]), record_key="id"))
     monkeypatch.setattr(LocalStorage, "delete", noted_delete)
     monkeypatch.setattr(LocalStorage, "delete_tree", noted_delete_tree)
     result = table.insert(pa.table({"id": ["a"]}))

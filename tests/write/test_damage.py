@@ -15,11 +15,11 @@ from drawstring.model.result import CommitResult
 from drawstring.table import Table
 from tests.support.combinations import pairwise
 from tests.support.rows import held, rides
-from tests.support.tables import COW, MOR, OLD, table_at
+from tests.support.tables import COW, MOR, OLD, listing, table_at
 
 
 def data_file(table: Table, suffix: str) -> Path:
-    (path,) = [path for path in Path(table.uri).rglob("*") if suffix in path.name and path.is_file()]
+    (path,) = [path for path in Path(table.uri).glob("rome/*") if suffix in path.name]
     return path
 
 
@@ -139,6 +139,8 @@ def test_a_partition_with_missing_files_can_be_replaced(
     call, left = REPAIRS[repair]
     result = call(table)
     assert held(table) == left
+    assert {each.check for each in table.validate().findings} <= {"metadata"}
+    table.repair(apply=True)
     assert table.validate().findings == ()
     if repair == "delete_partition":
         assert (result.partitions_dropped, result.groups_dropped) == (1, 1)
@@ -151,7 +153,7 @@ def test_a_partition_with_missing_files_can_be_replaced(
 def test_a_partition_without_its_metadata_file_is_named(
     tmp_path: Path, version: int, table_type: str
 ) -> None:
-    table = table_at(tmp_path / "rides", table_type, version)
+    table = listing(table_at(tmp_path / "rides", table_type, version))
     table.upsert(rides(("c", "oslo", 1, 1.0)))
     lost = tmp_path / "rides/oslo/.hoodie_partition_metadata"
     shutil.move(lost, tmp_path / "kept")
@@ -168,7 +170,7 @@ def test_a_partition_without_its_metadata_file_is_named(
 
 
 def test_a_partition_with_old_files_alone_is_replaced_once_it_is_one_again(tmp_path: Path) -> None:
-    table = table_at(tmp_path / "rides", COW)
+    table = listing(table_at(tmp_path / "rides", COW))
     table.upsert(rides(OSLO))
     rome = tmp_path / "rides/rome"
     max(rome.glob("*.parquet"), key=lambda path: path.name.rpartition("_")[2]).unlink()
@@ -177,6 +179,7 @@ def test_a_partition_with_old_files_alone_is_replaced_once_it_is_one_again(tmp_p
         table.delete_partition("rome")
     shutil.move(tmp_path / "kept", rome / ".hoodie_partition_metadata")
     table.delete_partition("rome")
+    table.repair(apply=True)
     assert (held(table), table.validate().findings) == ([OSLO], ())
 
 
@@ -213,9 +216,10 @@ def test_a_damaged_overwrite_is_named(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("kind", ["replacecommit", "deltacommit"])
 def test_a_completed_write_that_was_emptied_is_named(tmp_path: Path, kind: str, version: int) -> None:
-    table = table_at(tmp_path / "rides", MOR, version)
+    table = listing(table_at(tmp_path / "rides", MOR, version))
     table.insert_overwrite(rides(("c", "rome", 1, 1.0)))
-    emptied = max(tmp_path.glob(f"rides/.hoodie/**/*.{kind}"))
+    found = tmp_path.glob(f"rides/.hoodie/**/*.{kind}")
+    emptied = max(path for path in found if "metadata" not in path.parts)
     emptied.write_bytes(b"")
     for read in (lambda: held(table), lambda: table.upsert(rides(OLD[0]))):
         with pytest.raises(CorruptTableError, match="empty") as caught:

@@ -13,7 +13,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides
-from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create
+from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, listing
 
 DAY_MS = 86_400_000
 FIRST_DAY_MS = SystemClock().now_ms() - 8 * DAY_MS
@@ -78,7 +78,7 @@ def test_a_damaged_partition_holds_up_no_other(
 ) -> None:
     storage = lived_in(table_type, version)
     storage.delete([each.path for each in storage.list_tree("bern") if each.name.endswith(lost)])
-    table = on_day(storage, 10)
+    table = listing(on_day(storage, 10))
     assert table.plan_expiry(options={DAYS: 3}) == ["oslo"]
     result = table.expire_partitions(options={DAYS: 3})
     assert result

@@ -104,6 +104,6 @@ def test_a_writer_that_lost_its_lease_does_not_commit(table_type: str, version: 
             assert held(table) == start.before, step
         if faulty.changes < steps:
             break
-    # It is too late only once the lease was checked for the last time.
-    assert len(committed) <= 8
+    # It is too late only once the lease was checked for the last time; the metadata table comes after that.
+    assert len(committed) <= 14
     assert min(committed) > 8

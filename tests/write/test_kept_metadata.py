@@ -17,10 +17,11 @@ from drawstring.txn.table_context import TableContext
 from tests.support.faults import FIRST, HOUR_MS, NEWER, START_MS, STEPS_MAX, leftovers, orphans, stride
 from tests.support.metadata_tables import listed
 from tests.support.rows import held, rides
-from tests.support.storages import data_files, files_of, stored
+from tests.support.storages import LongAgo, data_files, files_of, stored
 from tests.support.tables import COW, MOR, create
 
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
+WITHOUT = {"hoodie.metadata.enable": "false"}
 CLEAN_ALL = {"hoodie.clean.commits.retained": "1"}
 OPERATIONS: dict[str, Callable[[Table], Any]] = {
     "upsert": lambda table: table.upsert(NEWER, options=QUIET),
@@ -112,7 +113,7 @@ def test_whatever_step_a_writer_dies_at_readers_by_the_metadata_table_see_a_comm
 
 
 def check_survivors(storage: Storage, before: list[Any], after: list[Any], step: str) -> None:
-    table = opened(storage, START_MS + HOUR_MS)
+    table = opened(LongAgo(storage), START_MS + HOUR_MS)
     seen = held(table)
     assert seen == held(opened(storage, by_metadata=False)), step
     assert seen in (before, after), step
@@ -151,13 +152,50 @@ def test_a_write_that_one_failure_stops_leaves_nothing_in_the_metadata_table() -
     raise AssertionError(f"still failing after {STEPS_MAX} changes")
 
 
-def test_a_table_without_a_metadata_table_gets_none_unless_asked() -> None:
-    table = create(table_type=COW)
+@pytest.mark.parametrize("version", [8, 9, 10])
+def test_a_table_gets_a_metadata_table_with_its_first_write(version: int) -> None:
+    table = create(table_type=MOR, version=version)
     table.upsert(FIRST)
+    assert table.config.metadata_partitions == ("files",)
+    assert listed(table) == data_files(table._context.storage)
+
+
+def test_a_table_gets_none_where_the_open_table_or_the_write_does_without() -> None:
+    table = create(table_type=MOR)
+    table.upsert(FIRST, options=WITHOUT)
+    table.compact(options=WITHOUT)
     storage = table._context.storage
+    opened(storage, by_metadata=False).upsert(NEWER)
     assert not storage.list_folders(".hoodie/metadata")
-    opened(storage).upsert(NEWER)
-    assert listed(opened(storage)) == data_files(storage)
+    assert table.config.metadata_partitions == ()
+    opened(storage, by_metadata=False).delete(NEWER, options={"hoodie.metadata.enable": "true"})
+    assert listed(table) == data_files(storage)
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_table_of_version_6_gets_none(table_type: str) -> None:
+    table = create(table_type=table_type, version=6)
+    table.upsert(FIRST)
+    table.upsert(NEWER)
+    assert not table._context.storage.list_folders(".hoodie/metadata")
+
+
+def test_a_metadata_table_that_lacks_a_write_of_another_engine_is_built_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    table = made(COW)
+    storage = table._context.storage
+    before = {path: data for path, data in files_of(storage).items() if path.startswith(".hoodie/metadata/")}
+    table.upsert(rides(("e", "bern", 5, 5.0)), options=QUIET)
+    storage.delete_tree(".hoodie/metadata")
+    for path, data in before.items():
+        storage.put(path, data)
+    table.upsert(rides(("f", "bern", 6, 6.0)), options=QUIET)
+    assert "it lacks the commit" in caplog.text
+    assert table.config.metadata_partitions == ()
+    table.upsert(rides(("g", "bern", 7, 7.0)), options=QUIET)
+    assert listed(table) == data_files(storage)
+    assert [row[0] for row in held(table) if row[1] == "bern"] == ["e", "f", "g"]
 
 
 def test_a_metadata_table_that_cannot_be_read_is_switched_off(caplog: pytest.LogCaptureFixture) -> None:

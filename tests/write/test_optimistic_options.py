@@ -25,6 +25,7 @@ from tests.support.tables import (
     WITHOUT_SERVICES,
     create,
     filled,
+    listing,
     table_types,
 )
 
@@ -253,11 +254,8 @@ def test_a_compaction_that_was_unscheduled_takes_no_rows_along() -> None:
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
 def test_two_inserts_make_one_bucket(table_type: str, version: int) -> None:
-    table = create(
-        table_type=table_type,
-        version=version,
-        properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
-    )
+    how = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = listing(create(table_type=table_type, version=version, properties=how))
     table.insert(rides(("o", "oslo", 1, 1.0)))
     first = on(Preceded(table, lambda other: other.insert(rides(("x", "rome", 1, 1.0)), options=OPTIMISTIC)))
     first.insert(rides(("y", "rome", 1, 1.0)), options=OPTIMISTIC)
@@ -271,7 +269,7 @@ def test_what_was_compacted_while_it_was_overwritten_is_not_missed_after_archivi
     version: int, ends_first: bool
 ) -> None:
     """The compaction begins after the overwrite, and ends before it or after it."""
-    table = filled(table_type=MOR, version=version)
+    table = filled(table_type=MOR, version=version, uses_metadata=False)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_COMPACTION)
     options = {**OPTIMISTIC, **WITHOUT_SERVICES}
     writer = Standing(

@@ -58,7 +58,7 @@ def test_a_writer_killed_in_the_middle_leaves_the_table_as_it_was(
 
 def test_a_writer_killed_when_it_had_decided_to_commit_is_completed_by_the_next(tmp_path: Path) -> None:
     table = table_at(tmp_path, COW, 9)
-    with writer(str(tmp_path), "a", 2, 11) as other:
+    with writer(str(tmp_path), "a", 2, 17) as other:
         assert re.fullmatch(r"\.hoodie/timeline/\d+_\d+\.commit", other.says())
         other.kill()
     assert held(table) == OLD

@@ -16,7 +16,7 @@ from typing import Final
 
 from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.errors import DrawstringError, MetadataTableError
+from drawstring.base.errors import ConflictError, DrawstringError, MetadataTableError
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.clean import decode_clean
 from drawstring.formats.metadata.commit import decode_commit
@@ -29,7 +29,13 @@ from drawstring.metadata.maintained.files import forgotten_files
 from drawstring.metadata.maintained.indexing_plans import BuildingPartitions
 from drawstring.metadata.maintained.kinds import can_keep, maintainers_of
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
-from drawstring.metadata.metadata_table import about_metadata, building_of, open_metadata_table
+from drawstring.metadata.metadata_table import (
+    about_metadata,
+    building_of,
+    lacking,
+    missing_instants,
+    open_metadata_table,
+)
 from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import Held
@@ -39,6 +45,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
 
 _RESIZING: Final = (Action.CLUSTERING, Action.REPLACE_COMMIT)
 """Actions of an instant that resizes buckets."""
@@ -62,16 +69,17 @@ class MetadataKeeper:
     ids: Ids
     check: Callable[[], None]
 
-    def update(self, instant: Instant, content: bytes, held: Mapping[str, Held]) -> None:
+    def update(self, instant: Instant, content: bytes, held: Mapping[str, Held], timeline: Timeline) -> None:
         """Bring the metadata table to the state after an instant, before the put of its completed file.
 
         Args:
             instant: the completed instant to be.
             content: content of its completed file.
             held: by path, what the writers of its files hold; empty if another process wrote them.
+            timeline: of the table, as it was loaded last.
 
         Raises:
-            MetadataTableError: the metadata table is damaged.
+            MetadataTableError: the metadata table is damaged, or lacks a completed write.
         """
         config = load_config(self.storage)
         with about_metadata(self._own):
@@ -84,7 +92,28 @@ class MetadataKeeper:
             if change is not None:
                 maintainers = maintainers_of(kept).values()
                 changes = (each for maintainer in maintainers for each in maintainer.changes(change))
-                self._writer.commit(instant, content, changes)
+                done = self._writer.commit(instant, content, changes)
+                self._check_complete(timeline)
+                if done is not None:
+                    self._discard_if_late(instant, done)
+
+    def _discard_if_late(self, instant: Instant, done: Instant) -> None:
+        """Take the delta commit of an instant back that others archived or rolled back since.
+
+        This process lost the table lock then, and stood still: the one that it wrote comes too late.
+        """
+        try:
+            self.check()
+        except ConflictError:
+            timeline = TimelineStore(self.storage, load_config(self.storage), self.clock).load()
+            if timeline.find(instant.requested) is None:
+                self._writer.discard(done)
+
+    def _check_complete(self, timeline: Timeline) -> None:
+        """Make sure that no engine wrote without the metadata table; needs no further request."""
+        missing = next(missing_instants(self._writer.store.loaded, timeline), None)
+        if missing is not None:
+            raise lacking(self._own, missing)
 
     def take_back(self, instant: Instant) -> None:
         """Take back the delta commit of an instant that is about to leave the timeline of the table.

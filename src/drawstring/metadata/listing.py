@@ -12,7 +12,7 @@ began with.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -20,17 +20,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import Clock, SystemClock
-from drawstring.base.errors import DrawstringError, MetadataTableError, UnsupportedError
+from drawstring.base.errors import MetadataTableError, UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_columns import FileColumns
 from drawstring.filegroups.view.file_groups import listing_of
 from drawstring.filegroups.view.listing import Listing
 from drawstring.merge.versions import flat
 from drawstring.metadata.contents import path_of, records
-from drawstring.metadata.metadata_table import MetadataTable, damaged, open_metadata_table
+from drawstring.metadata.metadata_table import MetadataTable, lacking, missing_instants, open_metadata_table
 from drawstring.metadata.partitions import ALL_PARTITIONS, FILES, KEY, NAME, ROOT_PARTITION, SIZE
 from drawstring.model.files import FileStatus, join_path
-from drawstring.model.instant import BUILDS, WRITE_ACTIONS, Action, Instant
+from drawstring.model.instant import BUILDS, Action
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline
@@ -217,26 +217,10 @@ def named_files(storage: Storage, config: TableConfig, timeline: Timeline, clock
 def usable_table(storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock) -> MetadataTable:
     """Open the metadata table of a table; see `named_files`."""
     table = open_metadata_table(storage, config, timeline, clock)
-    missing = next(missing_instants(table, timeline), None)
+    missing = next(missing_instants(table.own_timeline, timeline), None)
     if missing is not None:
-        error: DrawstringError = damaged(table.storage, f"it lacks the {missing.action} {missing.requested}")
-        raise error.at(instant=missing.requested)
+        raise lacking(table.storage, missing)
     return table
-
-
-def missing_instants(table: MetadataTable, timeline: Timeline) -> Iterator[Instant]:
-    """Yield the completed writes and cleans of a table that its metadata table lacks.
-
-    Args:
-        table: the metadata table.
-        timeline: the timeline of the table.
-    """
-    own = table.own_timeline
-    first = own.writes()[0]
-    for instant in timeline.completed_of(*WRITE_ACTIONS, Action.CLEAN):
-        is_known = own.has_completed(instant.requested) or instant.requested < first.requested
-        if not is_known and not _before(instant, first):
-            yield instant
 
 
 def knows_later_writes(table: MetadataTable, timeline: Timeline) -> bool:
@@ -255,10 +239,3 @@ def knows_later_writes(table: MetadataTable, timeline: Timeline) -> bool:
         for instant in table.timeline.completed_of(Action.DELTA_COMMIT)
         if not instant.requested.startswith(BUILDS)
     )
-
-
-def _before(instant: Instant, first: Instant) -> bool:
-    """Return whether an instant completed before the first of the metadata table, which listed all files."""
-    if instant.completed is None or first.completed is None:
-        return False
-    return instant.completed <= first.completed

@@ -33,7 +33,7 @@ from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.filegroups.view.listing import FixedListing
 from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER
 from drawstring.model.files import FileSlice
-from drawstring.model.instant import BUILDS, Action, Instant, State
+from drawstring.model.instant import BUILDS, WRITE_ACTIONS, Action, Instant, State
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.properties_store import load_config
@@ -155,8 +155,8 @@ def open_metadata_table(
     building = building_of(config)
     if not (config.metadata_partitions or building):
         raise InvalidError(
-            "The table has no metadata table. Open it with the option hoodie.metadata.enable=true: the next"
-            " write builds one, of tables of versions 8 and 9.",
+            "The table has no metadata table. The next write builds one, unless the table has version 6 or"
+            " hoodie.metadata.enable is false.",
             table=storage.spec.uri,
         )
     own_storage = Subfolder(storage, METADATA_FOLDER)
@@ -209,6 +209,17 @@ def damaged(storage: Storage, reason: str) -> DrawstringError:
     return MetadataTableError(message, table=storage.spec.uri)
 
 
+def lacking(storage: Storage, missing: Instant) -> DrawstringError:
+    """Return the error for a metadata table without a completed write or clean of the table.
+
+    Args:
+        storage: files of the metadata table.
+        missing: the instant.
+    """
+    error = damaged(storage, f"it lacks the {missing.action} {missing.requested}")
+    return error.at(instant=missing.requested)
+
+
 def _counted(own: Timeline, timeline: Timeline) -> Timeline:
     """Return the timeline of the metadata table without completions that are pending in the table.
 
@@ -225,3 +236,24 @@ def _counted(own: Timeline, timeline: Timeline) -> Timeline:
 
 def _reopened(instant: Instant) -> Instant:
     return replace(instant, state=State.INFLIGHT, completed=None)
+
+
+def missing_instants(own: Timeline, timeline: Timeline) -> Iterator[Instant]:
+    """Yield the completed writes and cleans of a table that its metadata table lacks.
+
+    Args:
+        own: the timeline of the metadata table, with a completed write.
+        timeline: the timeline of the table.
+    """
+    first = own.writes()[0]
+    for instant in timeline.completed_of(*WRITE_ACTIONS, Action.CLEAN):
+        is_known = own.has_completed(instant.requested) or instant.requested < first.requested
+        if not is_known and not _before(instant, first):
+            yield instant
+
+
+def _before(instant: Instant, first: Instant) -> bool:
+    """Return whether an instant completed before the first of the metadata table, which listed all files."""
+    if instant.completed is None or first.completed is None:
+        return False
+    return instant.completed <= first.completed

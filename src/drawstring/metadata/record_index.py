@@ -22,17 +22,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import DrawstringError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.keygen.paths import escape
 from drawstring.merge.order import number_keys
 from drawstring.merge.versions import flat
-from drawstring.metadata.listing import missing_instants
 from drawstring.metadata.locations import file_ids
 from drawstring.metadata.lookups import Lookup, group_numbers
 from drawstring.metadata.merging import is_true
-from drawstring.metadata.metadata_table import MetadataTable, about_metadata, damaged, open_metadata_table
+from drawstring.metadata.metadata_table import (
+    MetadataTable,
+    about_metadata,
+    lacking,
+    missing_instants,
+    open_metadata_table,
+)
 from drawstring.metadata.partitions import IS_REMOVED, KEY, LOCATION, METADATA_FOLDER, Kind, record_schema
 from drawstring.metadata.stored.rows import SliceRows, no_rows
 from drawstring.model.files import FileSlice
@@ -196,10 +200,9 @@ def open_record_index(
     if RECORD_INDEX not in config.metadata_partitions:
         return None
     table = open_metadata_table(storage, config, timeline, clock)
-    missing = next(missing_instants(table, timeline), None)
+    missing = next(missing_instants(table.own_timeline, timeline), None)
     if missing is not None:
-        error: DrawstringError = damaged(table.storage, f"it lacks the {missing.action} {missing.requested}")
-        raise error.at(instant=missing.requested)
+        raise lacking(table.storage, missing)
     return RecordIndex.of(table, storage.spec)
 
 

@@ -79,13 +79,16 @@ class MetadataWriter:
         config = load_config(storage)
         return MetadataWriter(table, storage, config, TimelineStore(storage, config, clock, ids), clock, ids)
 
-    def commit(self, instant: Instant, content: bytes, changes: Iterable[GroupChange]) -> None:
+    def commit(self, instant: Instant, content: bytes, changes: Iterable[GroupChange]) -> Instant | None:
         """Write the delta commit of an instant that is about to complete in the table.
 
         Args:
             instant: of the table.
             content: content of its completed file.
             changes: what the instant changes, at most one change for each file group.
+
+        Returns:
+            The delta commit; None if another process had written it.
 
         Raises:
             ConflictError: another process completes it.
@@ -94,11 +97,12 @@ class MetadataWriter:
         digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
         begun = self._begin(instant.requested, digest)
         if begun is None:
-            return
+            return None
         stats = [self.append(instant.requested, each) for each in changes if not each.is_empty]
-        self.complete(begun[0], stats, {_CONTENT: digest}, begun[1])
+        done = self.complete(begun[0], stats, {_CONTENT: digest}, begun[1])
         # Not before the completed file: it does not count yet, and a flush has less to do after another one.
         self.storage.sync({each.partition for each in stats})
+        return done
 
     def append(self, requested: str, change: GroupChange) -> WriteStat:
         """Write a log file of a file group, and return its statistics.
@@ -132,7 +136,7 @@ class MetadataWriter:
 
     def complete(
         self, instant: Instant, stats: list[WriteStat], extra: dict[str, str], fence: Fence | None = None
-    ) -> None:
+    ) -> Instant:
         """Complete an inflight write or compaction of the metadata table.
 
         Args:
@@ -151,7 +155,7 @@ class MetadataWriter:
             extra={"schema": schemas.text(RECORD_SCHEMA)} | extra,
             compacted=is_compaction,
         )
-        self.store.complete(instant, encode_commit(metadata, self.config.layout, False), fence)
+        return self.store.complete(instant, encode_commit(metadata, self.config.layout, False), fence)
 
     def begin(self, action: Action, requested: str, content: bytes = b"") -> Instant:
         """Put an instant on the timeline of the metadata table, inflight."""

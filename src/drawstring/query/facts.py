@@ -54,7 +54,7 @@ class TableFacts:
     store: TimelineStore
     view: FileGroupView
     schema: pa.Schema
-    uses_metadata: bool = False
+    uses_metadata: bool = True
     skips_data: bool = True
     scope: PartitionScope | None = None
 
@@ -89,7 +89,7 @@ class TableFacts:
 def load_facts(
     storage: Storage,
     clock: Clock,
-    uses_metadata: bool = False,
+    uses_metadata: bool = True,
     skips_data: bool = True,
     scope: PartitionScope | None = None,
 ) -> TableFacts:

@@ -1,11 +1,12 @@
 """Features of tables that other engines made: writes are refused, or what they made is kept or switched off.
 
-The metadata table of a table of version 8 or 9 is kept up to date (`metadata.keeping`): it is changed just
-before an instant completes, after all checks, so a call that is refused, has nothing to do, or fails leaves
-it as it is. It is built if queries of the open table use it and there is none.
+The metadata table of a table of version 8 or later is kept up to date (`metadata.keeping`): it is changed
+just before an instant completes, after all checks, so a call that is refused, has nothing to do, or fails
+leaves it as it is. It is built if there is none, unless the write or the open table does without.
 
-A metadata table that this release does not maintain (version 6), or that is damaged, is switched off before
-a write would make it stale, since readers would trust a stale list of files:
+A metadata table that this release does not maintain (version 6), that is damaged, or that lacks what another
+engine wrote without it, is switched off before a write would make it stale, since readers would trust a stale
+list of files:
 
     remove it from the properties -> put the completed file -> delete its files
 
@@ -24,7 +25,13 @@ from typing import Final
 
 from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock, Ids, SystemIds
-from drawstring.base.errors import CorruptTableError, DrawstringError, MetadataTableError, UnsupportedError
+from drawstring.base.errors import (
+    ConflictError,
+    CorruptTableError,
+    DrawstringError,
+    MetadataTableError,
+    UnsupportedError,
+)
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
@@ -35,10 +42,18 @@ from drawstring.model.commit import Held, WriteStat
 from drawstring.model.instant import BUILDS, Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config, save_properties
+from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
 
 SCHEMA_HISTORY: Final = ".hoodie/.schema"
 _TIMELINES: Final = (f"{METADATA_FOLDER}/.hoodie", f"{METADATA_FOLDER}/.hoodie/timeline")
 _KEYS: Final = (PARTITIONS_KEY, BUILDING_KEY)
+_REASONS: Final = {
+    False: ("this release does not maintain that of version 6", "Other engines can"),
+    True: ("it cannot be kept up to date", "Writes with hoodie.metadata.enable=true, the default,"),
+}
+"""By whether the table has completion times: why a metadata table is switched off, who builds it again."""
+
 _log = logging.getLogger("drawstring")
 
 
@@ -160,6 +175,7 @@ class MetadataTableGuard:
         self._builds = builds
         self._is_kept = _is_kept(config)
         self._partitions = config.metadata_partitions
+        self._timeline: Callable[[], Timeline] = Timeline
         self._own: set[str] = set()
         self._held: dict[str, Held] = {}
         self._is_registered = _is_registered(config)
@@ -169,6 +185,10 @@ class MetadataTableGuard:
     def want(self, partitions: Mapping[str, PartitionMaintainer]) -> None:
         """Have the metadata table, if there is one, get the partitions of these that it lacks."""
         self._wanted |= partitions
+
+    def watch(self, store: TimelineStore) -> None:
+        """Look at the timeline of the table as a store loaded it last, for writes that were not told of."""
+        self._timeline = lambda: store.loaded
 
     def hold(self, stats: Sequence[WriteStat]) -> None:
         """Take what the writers of files hold for the metadata table, before their instant completes."""
@@ -257,17 +277,20 @@ class MetadataTableGuard:
         try:
             if self._wanted:
                 self._keeper.add(self._wanted)
-            self._keeper.update(instant, content, self._held)
+            self._keeper.update(instant, content, self._held, self._timeline())
         except MetadataTableError as error:
             self._give_up(error)
         return self._is_kept
 
     def _build(self, config: TableConfig) -> bool:
-        """Build the metadata table; False if that has to wait, or data files are missing."""
+        """Build the metadata table; False if that has to wait, or data files are missing.
+
+        Where the table lock was lost it waits too: the claim on the instant decides whether it completes.
+        """
         try:
             return self._keeper.build(config)
-        except CorruptTableError as error:
-            _log.warning("The metadata table of %s cannot be built: %s", config.name, error)
+        except (ConflictError, CorruptTableError) as error:
+            _log.warning("The metadata table of %s cannot be built now: %s", config.name, error)
             return False
 
     def _compact(self) -> None:
@@ -315,8 +338,9 @@ def _remove_from_properties(storage: Storage, config: TableConfig, clock: Clock)
 
 def _log_switched_off(config: TableConfig) -> None:
     _log.warning(
-        "Switched off the metadata table of %s (%s): this release does not maintain it, and a stale one"
-        " would mislead readers. Other engines can build it again.",
+        "Switched off the metadata table of %s (%s): %s, and a stale one would mislead readers. %s build it"
+        " again.",
         config.name,
         config.properties.get(_KEYS[0]) or "left behind",
+        *_REASONS[config.layout.has_completion_times],
     )

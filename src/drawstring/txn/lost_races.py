@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import LostRaceError, OutrunError
+from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY
+from drawstring.metadata.partitions import PARTITIONS_KEY
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action, Instant
 from drawstring.timeline.properties_store import PROPERTIES_PATH
@@ -19,6 +21,9 @@ from drawstring.txn.reach import Groups, shown
 from drawstring.txn.told import told_commit
 from drawstring.txn.transaction import LockedTable
 from drawstring.txn.undone import undoing
+
+_OF_WRITES: Final = frozenset(("files", "record_index"))
+"""Partitions of the metadata table that writes build."""
 
 _SHOWN: Final = 5
 """How many instants a message names."""
@@ -120,6 +125,27 @@ def schema_race(own: str, other: Instant | None, metadata: CommitMetadata | None
     )
 
 
+def changed_properties(began: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return the keys of properties that changed in a way that matters to a write that is under way.
+
+    Other writers build the metadata table, with the record index that a write asks for, or switch it off: a
+    commit keeps what is there then.
+
+    Args:
+        began: the properties with which the write began.
+        now: the current ones.
+    """
+    before, after = ({key: _significant(key, text) for key, text in each.items()} for each in (began, now))
+    return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+
+
+def _significant(key: str, text: str) -> object:
+    """Return what of a property matters to a write; None for what does not count."""
+    if key == DEFINITIONS_KEY:
+        return None
+    return frozenset(text.split(",")) - _OF_WRITES or None if key == PARTITIONS_KEY else text
+
+
 def properties_race(own: str, began: Mapping[str, str], now: Mapping[str, str], who: str) -> OutrunError:
     """Return the error of a write while which the properties of the table changed.
 
@@ -129,7 +155,7 @@ def properties_race(own: str, began: Mapping[str, str], now: Mapping[str, str], 
         now: the current ones.
         who: the process that changed them; empty if the file does not tell.
     """
-    names = ", ".join(sorted(key for key in began.keys() | now.keys() if began.get(key) != now.get(key)))
+    names = ", ".join(changed_properties(began, now))
     return OutrunError(
         f"Another process{f' ({who})' if who else ''} changed the properties of the table ({names}) while"
         f" this write, {own}, ran. Nothing of this write was committed. Write again.",

@@ -49,7 +49,7 @@ class TableContext:
     engine: Engine = field(default_factory=LocalEngine)
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
-    uses_metadata: bool = False
+    uses_metadata: bool = True
     skips_data: bool = True
     scope: PartitionScope | None = None
 

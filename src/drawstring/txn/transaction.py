@@ -188,6 +188,8 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
         UnsupportedError: the table has a feature that this release cannot write.
     """
     context.check_changeable()
+    if locking.uses_metadata is not None:
+        context = replace(context, uses_metadata=locking.uses_metadata)
     storage, clock, ids = context.storage, context.clock, context.ids
     pending = partial(told_pending, storage, clock)
     with (
@@ -371,4 +373,5 @@ def _locked_table(context: TableContext, config: TableConfig, lock: HeldLock) ->
         context.storage, config, context.clock, context.ids, builds=context.uses_metadata, check=lock.check
     )
     store = TimelineStore(context.storage, config, context.clock, context.ids, guard)
+    guard.watch(store)
     return LockedTable(context, config, store, lock, guard)

@@ -42,7 +42,13 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER, alive_elsewhere
-from drawstring.txn.lost_races import files_deleted, properties_race, rolled_back, schema_race
+from drawstring.txn.lost_races import (
+    changed_properties,
+    files_deleted,
+    properties_race,
+    rolled_back,
+    schema_race,
+)
 from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.reservations import Parts, await_reserved, changed_parts, reach_of, refuse_reserved
 from drawstring.txn.table_context import TableContext
@@ -285,7 +291,7 @@ def checked_timeline(
         # They come first if their processes had decided to commit when they died or lost the lock.
         now = locked.store.bar_stalled(others)
     properties = load_config(locked.context.storage).properties
-    if properties != locked.config.properties:
+    if properties != locked.config.properties and changed_properties(locked.config.properties, properties):
         who = changed_by(locked.context.storage)
         raise properties_race(facts.time, locked.config.properties, properties, who)
     _refuse_conflicts(own, facts, now, reserved)

@@ -41,6 +41,7 @@ class Kind:
     table_type: str
     index: str
     options: tuple[tuple[str, str], ...] = ()
+    uses_metadata: bool = True
 
     def __str__(self) -> str:
         short = "cow" if self.table_type == "COPY_ON_WRITE" else "mor"
@@ -131,7 +132,9 @@ class World:
     def table(self, storage: Storage | None = None) -> Table:
         """Open the table, by way of another storage if one is given."""
         clock = self.clock or SteppingClock(self.now_ms)
-        return Table(TableContext(LongAgo(storage or self.storage), LocalEngine(threads=1), clock))
+        uses_metadata = self.kind.uses_metadata
+        own = LongAgo(storage or self.storage)
+        return Table(TableContext(own, LocalEngine(threads=1), clock, uses_metadata=uses_metadata))
 
     def settle(self) -> None:
         """Look at what a dead step left: the rows, and whether there is a savepoint."""

@@ -73,6 +73,8 @@ class LockSettings:
         dynamodb_billing_mode, dynamodb_read_capacity, dynamodb_write_capacity, dynamodb_creation_ms: for a
             new lock table, and how long to wait for it.
         given: all options of locks and of access to AWS as given, for a provider of a user's own.
+        uses_metadata: whether who holds the lock uses the metadata table, and builds it if there is none;
+            None as the table was opened.
     """
 
     provider: str
@@ -100,6 +102,7 @@ class LockSettings:
     dynamodb_write_capacity: int
     dynamodb_creation_ms: int
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
+    uses_metadata: bool | None = None
 
     @classmethod
     def take(cls, fields: dict[str, Any], given: Given) -> Self:

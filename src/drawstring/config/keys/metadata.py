@@ -43,7 +43,7 @@ METADATA_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.metadata.index.column.stats.enable",
         "Whether the metadata table gets the least and greatest values of columns in each file, if it does"
-        " not have them; queries with hoodie.metadata.enable=true skip files by them. Once there, all writes"
+        " not have them; queries skip files by them. Once there, all writes"
         " keep them.",
         kind=Kind.FLAG,
         default=False,

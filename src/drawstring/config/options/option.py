@@ -53,6 +53,7 @@ class Option:
         stored_as: the key under which a new table stores the value, empty if it does not.
         minimum: smallest number.
         warning: what to tell users who switch the option on, empty for nothing.
+        is_of_writes: whether an option of reads applies to writes as well.
     """
 
     key: str
@@ -67,11 +68,16 @@ class Option:
     stored_as: str = ""
     minimum: int = 1
     warning: str = ""
+    is_of_writes: bool = False
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The key and its alternatives."""
         return (self.key, *self.alternatives)
+
+    def applies_to(self, scope: Scope) -> bool:
+        """Return whether the option belongs to the options of a scope."""
+        return self.scope is scope or (self.is_of_writes and scope is Scope.WRITE)
 
     def parse(self, key: str, text: str) -> Value:
         """Return the value of a text.

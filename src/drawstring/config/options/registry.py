@@ -61,7 +61,7 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
             reason = _reason(key, given)
             if reason:
                 ignored[key] = reason
-        elif option.scope is scope:
+        elif option.applies_to(scope):
             _add(parsed, option, key, text)
             if option.warning and parsed[option][1]:
                 _warn(f"{key}={text}: {option.warning}")

@@ -22,6 +22,7 @@ from drawstring.config.keys.locks import LOCK_OPTIONS, LockSettings
 from drawstring.config.keys.metadata import METADATA_OPTIONS, MetadataPartitions
 from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS, Streaming
 from drawstring.config.keys.pipelines.sync import SYNC_OPTIONS, CatalogSync
+from drawstring.config.keys.read import METADATA_ENABLE
 from drawstring.config.keys.sizing import SIZING_OPTIONS, Sizing
 from drawstring.config.keys.ttl import TTL_OPTIONS, PartitionTtl
 from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
@@ -208,7 +209,9 @@ class WriteOptions:
         concurrency, failed = fields["failed_writes"].beside_others(fields["concurrency"])
         fields |= {
             "compaction": CompactionSettings.take(fields),
-            "locking": LockSettings.take(fields_of(LOCK_OPTIONS, parsed), given),
+            "locking": LockSettings.take(
+                fields_of(LOCK_OPTIONS, parsed) | {"uses_metadata": _uses_metadata(parsed)}, given
+            ),
             "clustering": Clustering.take(fields),
             "concurrency": concurrency,
             "failed_writes": failed,
@@ -301,9 +304,8 @@ def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
         for name in given:
             option_of_read = OPTION_OF_KEY.get(name.lower())
             if option_of_read is not None and option_of_read.scope is Scope.READ:
-                raise InvalidError(
-                    f"{name} is an option of a read, not a table property. Give it to the read."
-                )
+                to = "when the table is opened" if option_of_read.is_of_writes else "to the read"
+                raise InvalidError(f"{name} is an option of a read, not a table property. Give it {to}.")
     return stored
 
 
@@ -312,6 +314,12 @@ _NOT_OF_TABLES: Final = frozenset(option for option in WRITE_OPTIONS if not opti
 
 def _given_text(parsed: Mapping[Option, tuple[str, Value]], key: str) -> str | None:
     return (text_of(entry[1]) or None) if (entry := parsed.get(OPTION_OF_KEY[key])) else None
+
+
+def _uses_metadata(parsed: Mapping[Option, tuple[str, Value]]) -> bool | None:
+    """Return whether a write or service uses and builds the metadata table; None as the table was opened."""
+    given = parsed.get(OPTION_OF_KEY[METADATA_ENABLE])
+    return None if given is None else bool(given[1])
 
 
 def _key_generator(parsed: Mapping[Option, tuple[str, Value]]) -> KeyGeneratorType | None:

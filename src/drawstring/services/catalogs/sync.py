@@ -79,7 +79,7 @@ def sync(context: TableContext, settings: CatalogSync) -> None:
         UnavailableError: a catalog does not answer.
         InvalidError: a catalog refuses the table.
     """
-    facts = load_facts(context.storage, context.clock)
+    facts = load_facts(context.storage, context.clock, context.uses_metadata)
     location = location_of(context)
     schema = with_shown_columns(visible_schema(facts), facts.config)
     if settings.omits_meta:

@@ -119,7 +119,7 @@ def load_report(context: TableContext, options: WriteOptions) -> TableReport:
     Raises:
         CorruptTableError: the table is damaged.
     """
-    facts = load_facts(context.storage, context.clock)
+    facts = load_facts(context.storage, context.clock, context.uses_metadata)
     now = instant_time(context.clock.now_ms(), facts.config.timezone)
     slices = latest_slices(facts)
     commits = tuple(
