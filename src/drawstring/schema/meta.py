@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -21,6 +22,9 @@ OPERATION_COLUMN: Final = "_hoodie_operation"
 
 IS_DELETED_COLUMN: Final = "_hoodie_is_deleted"
 """An ordinary boolean column: a record in which it is true deletes its key."""
+
+_SCHEMAS_KEPT: Final = 16
+"""Each file and log block of a write has the same schema."""
 
 
 def with_meta(schema: pa.Schema) -> pa.Schema:
@@ -42,6 +46,7 @@ def without_meta(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in schema if field.name not in META_COLUMNS])
 
 
+@lru_cache(maxsize=_SCHEMAS_KEPT)
 def with_meta_fields(schema_json: str) -> str:
     """Return an Avro record schema with the missing meta columns added in front.
 
