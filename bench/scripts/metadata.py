@@ -50,7 +50,6 @@ GROUPS = int(os.environ.get("BENCH_METADATA_GROUPS", "20000"))
 BUCKETS = 10
 CALLS = 100
 ROWS_OF_A_CALL = 100
-BY_METADATA = {"hoodie.metadata.enable": True}
 DRIVERS = 50_000
 INDEXED = ("column_stats", "bloom_filters", "record_index")
 SMALL_FILES = {"hoodie.parquet.max.file.size": str(1 << 20)}
@@ -63,7 +62,7 @@ CLUSTERED = {
 
 
 def opened(path: str, *, is_plain: bool = False) -> drawstring.Table:
-    return drawstring.open(path, options=None if is_plain else BY_METADATA)
+    return drawstring.open(path, options={"hoodie.metadata.enable": not is_plain})
 
 
 def many_files(path: str) -> None:
