@@ -185,6 +185,9 @@ class Simulation:
 
     def _removed(self, path: str) -> None:
         with self._failing():
+            folder, _, name = path.rpartition("/")
+            if folder == HEARTBEAT_FOLDER and name in self._beats:  # the write ended, whatever comes late
+                self._beats[name] = (self._beats[name][0], 0)
             self.history.note_removal(path)
 
     @contextmanager
