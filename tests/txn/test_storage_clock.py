@@ -136,7 +136,7 @@ def test_instants_far_in_the_future_are_told(caplog: pytest.LogCaptureFixture) -
     assert (finding.instant, finding.severity.name) == (early.requested, "WARNING")
     assert "more than a day in the future" in finding.what
     table.append(rides(OTHER), options=QUIET)
-    assert caplog.text.count("more than a day in the future") == 1
+    assert caplog.text.count(f"{table.uri} is more than a day in the future") == 1
     assert table.timeline.writes()[-1].requested > early.requested
 
 

@@ -53,7 +53,7 @@ WORLDS: dict[str, dict[str, Any]] = {
 FOUND: dict[str, tuple[Kind, int, bool]] = {
     "candidates_by_time": (COW9, 0, True),
     "no_check": (COW9, 0, False),
-    "stalled_writers_commit": (MOR9, 206, True),
+    "stalled_writers_commit": (MOR9, 264, True),
     "live_writers_rolled_back": (COW9, 0, False),
     "inserts_unchecked": (COW9, 12, False),
     "readers_unchecked": (COW6_BUCKETS, 4, False),

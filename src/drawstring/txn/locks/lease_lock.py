@@ -199,7 +199,12 @@ class LeaseLock:
             return True
         now_ms = storage_now_ms(self._storage, self._clock)
         listed = self._storage.list_files(self._path.rpartition("/")[0])
-        return all(now_ms - each.modified_ms > self._lease_ms for each in listed if each.path == self._path)
+        written = [each.modified_ms for each in listed if each.path == self._path]
+        return all(now_ms - ms > self._lasts_ms(lease.valid_until_ms - ms) for ms in written)
+
+    def _lasts_ms(self, granted_ms: int) -> int:
+        """Return how long a lease lasts: as granted, unless the clock of its owner is that far off."""
+        return granted_ms if 0 < granted_ms <= self._lease_ms else self._lease_ms
 
     def _lease(self, owner: str) -> Lease:
         return Lease(False, self._clock.now_ms() + self._lease_ms, owner)
