@@ -28,6 +28,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
+from tests.support.storages import by_clock
 from tests.support.tables import WITHOUT_COMPACTION, create
 
 SCHEMA: Final = pa.schema(
@@ -73,6 +74,7 @@ class LogTable:
         )
         self.storage = table._context.storage
         self.clock = SteppingClock(1_900_000_000_000)
+        by_clock(self.storage, self.clock)
 
     def open(self, storage: Storage | None = None) -> Table:
         return Table(TableContext(storage or self.storage, clock=self.clock))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import drawstring
+from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.filegroups.write.markers import MARKER_ROOT
 from drawstring.model.instant import Action
@@ -19,6 +20,7 @@ from drawstring.txn.locks.service_lease import service_lease
 from tests.support.compaction import MERGED, logged, once
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.rows import held, rides
+from tests.support.storages import by_clock
 from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, logs, versions
 
 BACKGROUND = {
@@ -143,7 +145,9 @@ def test_a_lease_that_a_dead_runner_holds_is_waited_for() -> None:
     storage.put(path, Lease(False, now_ms + 60_000, "dead").encode())
     with pytest.raises(ConflictError, match="Another process runs"):
         table.compact(instant=instant)
+    by_clock(storage, SteppingClock(now_ms - 120_000))
     storage.put(path, Lease(False, now_ms - 60_000, "dead").encode())
+    by_clock(storage, table._context.clock)
     with pytest.raises(ConflictError, match="The plan was unscheduled"):
         table.compact(instant=instant)
     assert table.compact()

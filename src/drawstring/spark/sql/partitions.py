@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.view.listing import StorageListing
 from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.formats.partition_match import typed
 from drawstring.keygen.keys import KeyGenerator
@@ -104,6 +105,8 @@ def path_of_values(config: TableConfig, values: Mapping[str, pa.Scalar], schema:
 def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[str | None]]:
     """Return the partitions of a table that have rows or are empty folders, by their values.
 
+    The storage is listed: a partition that was added and has no rows yet is in no metadata table.
+
     Args:
         table: the table.
         wanted: values by column that partitions must have, as texts.
@@ -113,7 +116,8 @@ def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[s
     """
     facts = table._facts()
     fields = facts.config.partition_fields
-    paths = [path for path in facts.view.partitions() if _has_rows_or_nothing(facts, path)]
+    stored = StorageListing(facts.storage).partitions()
+    paths = [path for path in stored if _has_rows_or_nothing(facts, path)]
     found = []
     for path in paths:
         values = typed(path_values(path, facts.config, facts.schema), facts.schema)
