@@ -92,11 +92,11 @@ def test_a_second_writer_gives_up_while_the_first_one_writes(store: StoreServer)
 @s3_first
 def test_the_lease_of_a_killed_writer_ends_by_itself(store: StoreServer) -> None:
     table = table_in(store, COW, 9)
-    storage, now_ms = table._context.storage, SystemClock().now_ms()
-    storage.put(LEASE_PATH, Lease(False, now_ms + 60_000, "killed").encode())
+    storage, clock = table._context.storage, SystemClock()
+    storage.put(LEASE_PATH, Lease(False, clock.now_ms() + 60_000, "killed").encode())
     with pytest.raises(ConflictError, match="owner killed"):
         table.upsert(rides(("a", "rome", 1, 1.0)), options=NO_WAIT)
-    storage.put(LEASE_PATH, Lease(False, now_ms - 60_000, "killed").encode())
-    table.upsert(rides(("a", "rome", 1, 1.0)), options=NO_WAIT)
+    storage.put(LEASE_PATH, Lease(False, clock.now_ms() + 1_500, "killed").encode())
+    table.upsert(rides(("a", "rome", 1, 1.0)), options={"hoodie.write.lock.wait_time_ms": "20000"})
     assert held(table) == [("a", "rome", 1, 1.0)]
     assert json.loads(storage.read(LEASE_PATH))["expired"] is True

@@ -203,8 +203,8 @@ class LeaseLock:
         return all(now_ms - ms > self._lasts_ms(lease.valid_until_ms - ms) for ms in written)
 
     def _lasts_ms(self, granted_ms: int) -> int:
-        """Return how long a lease lasts: as granted, unless the clock of its owner is that far off."""
-        return granted_ms if 0 < granted_ms <= self._lease_ms else self._lease_ms
+        """Return how long a lease lasts: as granted, unless the clock of its owner is that far behind."""
+        return granted_ms if granted_ms > 0 else self._lease_ms
 
     def _lease(self, owner: str) -> Lease:
         return Lease(False, self._clock.now_ms() + self._lease_ms, owner)
