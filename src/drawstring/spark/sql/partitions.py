@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.listing import StorageListing
+from drawstring.filegroups.view.file_groups import listing_of
 from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.formats.partition_match import typed
 from drawstring.keygen.keys import KeyGenerator
@@ -116,7 +116,7 @@ def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[s
     """
     facts = table._facts()
     fields = facts.config.partition_fields
-    stored = StorageListing(facts.storage).partitions()
+    stored = listing_of(facts.storage).partitions()
     paths = [path for path in stored if _has_rows_or_nothing(facts, path)]
     found = []
     for path in paths:
