@@ -55,7 +55,7 @@ FOUND: dict[str, tuple[Kind, int, bool]] = {
     "no_check": (COW9, 0, False),
     "stalled_writers_commit": (MOR9, 264, True),
     "live_writers_rolled_back": (COW9, 0, False),
-    "inserts_unchecked": (COW9, 12, False),
+    "inserts_unchecked": (COW9, 106, False),
     "readers_unchecked": (COW6_BUCKETS, 4, False),
     "overwrites_unchecked": (COW6_BUCKETS, 4, False),
     "plans_unchecked": (MOR6, 0, False),
