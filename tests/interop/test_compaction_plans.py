@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import drawstring
+from drawstring.formats.metadata.records import one_record
 from drawstring.model.instant import Action
 from tests.support.histories import Case, row, write
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
@@ -123,6 +124,7 @@ def test_hudi_reads_and_goes_on_with_a_table_after_hybrid_compactions(
         **FEW_BLOCKS,
         "drawstring.compaction.hybrid": "true",
         "drawstring.compaction.hybrid.log.ratio": "9",
+        "drawstring.compaction.hybrid.space.ratio": "9",
     }
 
     history.upsert([row(number, 600) for number in range(20, 40)])
@@ -138,4 +140,32 @@ def test_hudi_reads_and_goes_on_with_a_table_after_hybrid_compactions(
     planned = history.table.schedule_compaction(options=hybrid)
     assert planned is not None
     assert referee.service(history.path, "compaction", hudi_options(case), instant=planned) == planned
+    assert_both_read(referee, history)
+
+
+def test_hudi_reads_and_goes_on_with_a_table_whose_newest_log_files_were_merged(
+    referee: Referee, tmp_path: Path
+) -> None:
+    case = Case(9, "MERGE_ON_READ")
+    history = write(str(tmp_path / "rides"), case)
+    tiers = {
+        "hoodie.log.compaction.blocks.threshold": "3",
+        "drawstring.compaction.hybrid": "true",
+        "drawstring.compaction.hybrid.log.ratio": "999",
+        "drawstring.compaction.hybrid.space.ratio": "999",
+    }
+    history.upsert([row(number, 590) for number in range(12_000)])
+    history.table.compact()
+    history.upsert([row(number, 600) for number in range(12_000)])
+    for ts in (700, 800):
+        history.upsert([row(number, ts) for number in range(3000, 3009)])
+    planned = history.table.schedule_compaction(options=tiers)
+    plan = one_record((tmp_path / f"rides/.hoodie/timeline/{planned}.compaction.requested").read_bytes())
+    assert {len(each["deltaFilePaths"]) for each in plan["operations"]} == {2}, "the large one is left alone"
+    history.table.compact(instant=planned)
+    assert_both_read(referee, history)
+    hudi_writes(referee, history, "upsert", [row(number, 950) for number in range(3000, 3012)])
+    history.table = drawstring.open(history.path)
+    assert_both_read(referee, history)
+    assert referee.service(history.path, "compaction", {**hudi_options(case), **EVERY_LOG})
     assert_both_read(referee, history)
