@@ -1267,7 +1267,7 @@ class Table:
                 in `"LogFileNumBased"`, or several that narrow each other's choice
                 (`hoodie.compaction.strategy`). All with log files by default, the largest first.
             hybrid: whether each file group gets a new base file or one log file of its newest ones, or is
-                left unchanged, whichever costs least (`drawstring.compaction.hybrid`). False by default.
+                left unchanged, by their sizes (`drawstring.compaction.hybrid`). By default all get one.
             progress: called with the number of finished file groups and the number of all.
             options: further options by Hudi's keys, as in `{"hoodie.compaction.target.io": 1024}` (MiB).
 
@@ -1301,7 +1301,7 @@ class Table:
                 in `"LogFileNumBased"`, or several that narrow each other's choice
                 (`hoodie.compaction.strategy`). All with log files by default, the largest first.
             hybrid: whether each file group gets a new base file or one log file of its newest ones, or is
-                left unchanged, whichever costs least (`drawstring.compaction.hybrid`). False by default.
+                left unchanged, by their sizes (`drawstring.compaction.hybrid`). By default all get one.
             options: further options by Hudi's keys, as in `{"hoodie.compaction.target.io": 1024}` (MiB).
 
         Returns:

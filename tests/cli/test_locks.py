@@ -15,6 +15,7 @@ from drawstring.base.errors import ConflictError
 from drawstring.cli import app
 from drawstring.model.instant import Action
 from drawstring.model.table_locks import PendingWork, TableLocks
+from drawstring.services import table_locks
 from drawstring.table import Table
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.locks.table_lock import table_lock
@@ -127,6 +128,22 @@ def test_a_dead_write_is_shown_with_how_to_undo_it(table: Table, is_local: bool,
         assert command is not None
         assert app.run(command[1].split()) == 0
         assert table.locks().pending == ()
+
+
+@pytest.mark.parametrize("is_local", [True])
+def test_a_write_that_ends_while_its_heartbeat_is_looked_for_is_not_called_dead(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pending = dead_write(table)
+    look = table_locks.worked_on
+
+    def ends(*given: Any) -> set[str]:
+        alive = look(*given)
+        table.rollback(pending.requested)
+        return alive
+
+    monkeypatch.setattr(table_locks, "worked_on", ends)
+    assert table.locks().pending == ()
 
 
 @pytest.mark.parametrize("is_local", [True])

@@ -36,7 +36,7 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import BUILDS, WRITE_ACTIONS, Action, Instant, State
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
@@ -190,6 +190,8 @@ def about_metadata(storage: Storage) -> Iterator[None]:
         raise
     except (CorruptTableError, InvalidError) as error:
         reason = error.message.partition(REPAIR)[0].removesuffix(_TO_REPAIR).rstrip(" .:")
+        if isinstance(error, InvalidError) and not storage.exists(PROPERTIES_PATH):
+            reason = f"{PROPERTIES_PATH} is missing there"
         raise damaged(storage, reason).at(instant=error.instant, path=error.path) from error
     except (ValueError, LookupError, pa.ArrowException) as error:
         raise damaged(storage, str(error)) from error

@@ -6,7 +6,7 @@ Processes and file groups have the names that they have in messages (`txn.told`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -36,7 +36,9 @@ _RUNS: Final = {
     Action.LOG_COMPACTION: "log-compact {uri} --instant {time}",
     Action.CLUSTERING: "cluster {uri} --instant {time}",
 }
-_WAIT: Final = "Wait until it is done, or end that process: the next write then rolls it back."
+_WAIT: Final = (
+    "Wait until it is done, or end that process: the next write then rolls it back or completes it."
+)
 _WAIT_FOR_PLAN: Final = "Wait until it is done, or end that process: the plan can then be run again."
 _FINISHED: Final = "The next write or service finishes it, unless its process still does."
 
@@ -54,8 +56,10 @@ def table_locks(context: TableContext, options: WriteOptions) -> TableLocks:
     pending, failed = timeline.pending(), options.failed_writes
     live = worked_on(context, [each for each in pending if each.action in FILE_ACTIONS], failed)
     live |= {each.requested for each in pending if _is_indexed(context, each)}
+    live |= {each.requested for each in pending if _holds_a_lock(context, each, locks)}
     first = {each.write.requested: each.parts for each in reservations(context, timeline, failed)}
     ages = _heartbeat_ages(context)
+    still = set(store.load().pending())  # what ended meanwhile had no heartbeat any more
     return TableLocks(
         locks,
         tuple(
@@ -68,6 +72,7 @@ def table_locks(context: TableContext, options: WriteOptions) -> TableLocks:
                 parts=first.get(each.requested, NO_PARTS),
             )
             for each in pending
+            if each in still
         ),
     )
 
@@ -96,6 +101,12 @@ def _is_indexed(context: TableContext, instant: Instant) -> bool:
     """Return whether a process builds the index that an instant plans."""
     is_indexing = instant.action is Action.INDEXING
     return is_indexing and is_leased(context.storage, context.clock, context.ids, instant.requested)
+
+
+def _holds_a_lock(context: TableContext, instant: Instant, locks: Sequence[LockState]) -> bool:
+    """Return whether the process of an instant holds a lock of the table."""
+    process = process_of(context.storage, instant)
+    return bool(process) and any(process in each.holder for each in locks)
 
 
 def _heartbeat_ages(context: TableContext) -> Mapping[str, int]:
@@ -136,6 +147,6 @@ def _advice(uri: str, instant: Instant, *, is_alive: bool) -> str:
         run = f"Run it: drawstring {_RUNS[action].format(uri=uri, time=time)}"
         return _WAIT_FOR_PLAN if is_alive else f"{run}; or give it up: drawstring rollback {uri} {time}."
     if action in FILE_ACTIONS:
-        undo = f"Its process died: the next write rolls it back, or drawstring rollback {uri} {time}."
-        return _WAIT if is_alive else undo
+        undo = f"or drawstring rollback {uri} {time}."
+        return _WAIT if is_alive else f"Its process died: the next write undoes or completes it, {undo}"
     return _FINISHED

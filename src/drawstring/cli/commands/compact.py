@@ -26,7 +26,9 @@ Strategy = Annotated[
 ]
 Hybrid = Annotated[
     bool,
-    Parameter(negative="", help="Write a base file or a single log file, whichever costs least."),
+    Parameter(
+        negative="", help="Write a base file, one log file of the newest ones, or nothing, by their sizes."
+    ),
 ]
 MinBlocks = Annotated[
     int | None,

@@ -82,8 +82,12 @@ def plan_hybrid_compaction(
     | space | a base file once all its log files are larger than the base file, or very many |
     """
     candidates = [each for each in slices if each.logs]
-    full = [each for each in candidates if _has_too_many_files(each, settings)]
-    others = [each for each in candidates if _may_be_due(each, settings) and each not in full]
+    full, others = [], []
+    for each in candidates:
+        if _has_too_many_files(each, settings):
+            full.append(each)
+        elif _may_be_due(each, settings):
+            others.append(each)
     logs_only: list[CompactionOperation] = []
     for file_slice, runs in zip(others, read_runs(others), strict=True):
         count = runs_to_merge([run.size_bytes for run in runs], settings.log_blocks)
