@@ -30,8 +30,8 @@ _WIDTH_WITHOUT_TERMINAL = 200
 
 
 def print_line(text: str) -> None:
-    """Print a sentence for people."""
-    _console().print(Text(printable(text)))
+    """Print a sentence for people, which is not wrapped: it may have a command to copy."""
+    _console().print(Text(printable(text)), soft_wrap=True)
 
 
 def print_error(text: str) -> None:

@@ -41,6 +41,8 @@ RENEW_SECONDS = 10.0
 
 _CLOCK_SKEW_MS = 500
 _RELEASES_MAX = 4
+_GRANTED_MS_MAX = 3_600_000
+"""Longest time for which a lease is granted; Hudi grants minutes."""
 _ended_owners: set[str] = set()
 """Owners of this process that released the lease, or failed to acquire it, but may still be in the file."""
 
@@ -203,8 +205,8 @@ class LeaseLock:
         return all(now_ms - ms > self._lasts_ms(lease.valid_until_ms - ms) for ms in written)
 
     def _lasts_ms(self, granted_ms: int) -> int:
-        """Return how long a lease lasts: as granted, unless the clock of its owner is that far behind."""
-        return granted_ms if granted_ms > 0 else self._lease_ms
+        """Return how long a lease lasts: as granted, unless the clock of its owner is far off."""
+        return granted_ms if 0 < granted_ms <= _GRANTED_MS_MAX else self._lease_ms
 
     def _lease(self, owner: str) -> Lease:
         return Lease(False, self._clock.now_ms() + self._lease_ms, owner)
