@@ -13,8 +13,8 @@ import pytest
 
 from drawstring.base.errors import ConflictError
 from drawstring.model.instant import PLANNED_ACTIONS
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.table import Table
-from drawstring.txn.locks.table_lock import LOCK_FOLDER
 from drawstring.txn.reservations import RESERVED_SUFFIX
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Act, Interrupted, on, upserting

@@ -19,9 +19,10 @@ from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.table_version import LAYOUT_2
 from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
+from drawstring.timeline.claims import Claim, ClaimState
 from drawstring.timeline.instants import parse_instant
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides
@@ -145,7 +146,7 @@ def leftovers(table: Table) -> list[str]:
 
 def is_decided(storage: Storage) -> bool:
     """Whether a writer has claimed the completion of its instant: whoever comes next completes it."""
-    for status in storage.list_files(CLAIM_FOLDER):
+    for status in storage.list_files(LOCK_FOLDER):
         if status.name.endswith(".claim"):
             claim = Claim.decode(storage.read(status.path))
             instant = parse_instant(claim.file_name, LAYOUT_2)

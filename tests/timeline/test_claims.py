@@ -43,6 +43,20 @@ class Fails(FaultyStorage):
         raise UnavailableError("no answer", path=path)
 
 
+class Behind(FaultyStorage):
+    """Of a writer whose clock is behind: another write completes later than it claims."""
+
+    def __init__(self, inner: Storage, other: Instant) -> None:
+        super().__init__(inner, 1 << 60)
+        self._other = other
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        is_ours = super().put_if_absent(path, data)
+        if path.endswith(".claim"):
+            through(self._inner).complete(self._other, b"y")
+        return is_ours
+
+
 def through(storage: Storage) -> TimelineStore:
     return TimelineStore(storage, load_config(storage), SteppingClock(1_800_000_000_000))
 
@@ -160,14 +174,8 @@ def test_an_instant_that_others_completed_for_a_writer_that_went_on_is_a_success
     storage, store = new_store(9)
     inflight, other = begin(store), begin(store)
 
-    class Helped(FaultyStorage):
-        """Another write completes later than this one claims; others then carry the claim out."""
-
-        def put_if_absent(self, path: str, data: bytes) -> bool:
-            is_ours = super().put_if_absent(path, data)
-            if path.endswith(".claim"):
-                through(storage).complete(other, b"y")
-            return is_ours
+    class Helped(Behind):
+        """Others then carry the claim out."""
 
         def put_if_match(self, path: str, data: bytes, version: str) -> bool:
             claim = Claim.decode(storage.read(path))
@@ -178,7 +186,7 @@ def test_an_instant_that_others_completed_for_a_writer_that_went_on_is_a_success
             return is_ours
 
     config = load_config(storage)
-    own = TimelineStore(Helped(storage, 1 << 60), config, SteppingClock(1_750_000_000_000))
+    own = TimelineStore(Helped(storage, other), config, SteppingClock(1_750_000_000_000))
     completed = own.complete(inflight, b"x")
     assert completed in store.load().instants
     assert store.read(completed) == b"x"
@@ -201,14 +209,8 @@ def test_an_instant_whose_decision_others_carry_out_keeps_its_completion_time(wa
                 raise UnavailableError("stands still", path=path)
             return super().put_if_absent(path, data)
 
-    class Behind(FaultyStorage):
-        """Of a writer whose clock is behind: another write completes later than it claims."""
-
-        def put_if_absent(self, path: str, data: bytes) -> bool:
-            is_ours = super().put_if_absent(path, data)
-            if path.endswith(".claim"):
-                through(storage).complete(other, b"y")
-            return is_ours
+    class Overtaken(Behind):
+        """The slow process takes the decision up before this one revokes it."""
 
         def put_if_match(self, path: str, data: bytes, version: str) -> bool:
             if not late:
@@ -217,7 +219,7 @@ def test_an_instant_whose_decision_others_carry_out_keeps_its_completion_time(wa
             return super().put_if_match(path, data, version)
 
     config = load_config(storage)
-    own = TimelineStore(Behind(storage, 1 << 60), config, SteppingClock(1_750_000_000_000))
+    own = TimelineStore(Overtaken(storage, other), config, SteppingClock(1_750_000_000_000))
     completed = own.complete(inflight, b"x")
     ((path, data),) = late
     assert not storage.put_if_absent(path, data), "the slow process goes on, and finds the file"

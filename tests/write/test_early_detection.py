@@ -9,8 +9,8 @@ import pytest
 
 from drawstring.base.errors import LostRaceError, RivalError
 from drawstring.filegroups.write.markers import MARKER_ROOT
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.table import Table
-from drawstring.txn.locks.table_lock import LOCK_FOLDER
 from tests.support.interleavings import OPTIMISTIC, interleave
 from tests.support.interrupted import ActingClock, Standing, slept, upserting, while_it_sleeps
 from tests.support.rows import held, rides

@@ -14,8 +14,9 @@ from drawstring.model.instant import Action, State
 from drawstring.model.table_version import LAYOUT_1, LAYOUT_2
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.table import Table
-from drawstring.timeline.claims import CLAIM_FOLDER, Claim, ClaimState
+from drawstring.timeline.claims import Claim, ClaimState
 from drawstring.timeline.instants import parse_instant
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -71,7 +72,7 @@ class Stalled(WatchedPuts):
                 self._stand()
 
     def _look(self, path: str, data: bytes) -> None:
-        is_claim = path.startswith(CLAIM_FOLDER) and path.endswith(".claim")
+        is_claim = path.startswith(LOCK_FOLDER) and path.endswith(".claim")
         if self.is_before_commit and is_claim and Claim.decode(data).state is ClaimState.COMMITTING:
             self._stand()
 

@@ -10,8 +10,8 @@ import pytest
 
 from drawstring.base.errors import ConflictError, LostRaceError, ReservedError
 from drawstring.filegroups.write.markers import MARKER_ROOT
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.table import Table
-from drawstring.txn.locks.table_lock import LOCK_FOLDER
 from drawstring.txn.reservations import RESERVED_SUFFIX
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Act, Interrupted, in_no_time, on, slept, upserting, while_it_sleeps

@@ -7,6 +7,9 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError
 
+LOCK_FOLDER: Final = ".hoodie/.locks"
+"""The folder of the table's locks, leases, claims and reservations."""
+
 CLAIM_SUFFIX: Final = ".claim"
 """End of the names of claims (`timeline.claims`), which need not survive a power cut."""
 

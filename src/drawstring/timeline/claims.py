@@ -22,17 +22,14 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant
-from drawstring.storage.paths import CLAIM_SUFFIX
+from drawstring.storage.paths import CLAIM_SUFFIX, LOCK_FOLDER
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
-
-CLAIM_FOLDER: Final = ".hoodie/.locks"
 
 
 class ClaimState(StrEnum):
@@ -165,7 +162,7 @@ class Claims:
         Raises:
             ConflictError: such a writer is at work at this moment.
         """
-        claimed = {status.path for status in self.storage.list_files(CLAIM_FOLDER)}
+        claimed = {status.path for status in self.storage.list_files(LOCK_FOLDER)}
         for instant in pending:
             if claim_path(instant) in claimed and isinstance(taken := self.take(instant), Claim):
                 yield instant, taken
@@ -225,7 +222,7 @@ class Claims:
         try:
             return Fence(taken.owner) if self._replace_own(instant, taken, fence) else None
         except UnavailableError:
-            if self.storage.local_path(CLAIM_FOLDER) is None:
+            if self.storage.local_path(LOCK_FOLDER) is None:
                 raise
             self.give_back(instant)
             return None
@@ -246,8 +243,8 @@ class Claims:
             The paths of the other files in the folder of the claims.
         """
         live_claims = {claim_path(instant) for instant in timeline.pending()}
-        live_claims |= {join_path(CLAIM_FOLDER, f"{time}{CLAIM_SUFFIX}") for time in timeline.rolled_back}
-        paths = [status.path for status in self.storage.list_files(CLAIM_FOLDER)]
+        live_claims |= {join_path(LOCK_FOLDER, f"{time}{CLAIM_SUFFIX}") for time in timeline.rolled_back}
+        paths = [status.path for status in self.storage.list_files(LOCK_FOLDER)]
         obsolete = [path for path in paths if path.endswith(CLAIM_SUFFIX) and path not in live_claims]
         if obsolete:
             check()  # under the lock, the timeline that was read has all pending instants
@@ -295,4 +292,4 @@ class Claims:
 def claim_path(instant: Instant) -> str:
     """Return the path of an instant's claim; a savepoint shares the requested time of its write."""
     kind = ".savepoint" if instant.action is Action.SAVEPOINT else ""
-    return f"{CLAIM_FOLDER}/{instant.requested}{kind}{CLAIM_SUFFIX}"
+    return f"{LOCK_FOLDER}/{instant.requested}{kind}{CLAIM_SUFFIX}"

@@ -15,11 +15,11 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.claims import CLAIM_FOLDER
 from drawstring.timeline.properties_store import properties_version, renew_properties
 
-VERSION_CHANGE: Final = f"{CLAIM_FOLDER}/version.change"
+VERSION_CHANGE: Final = f"{LOCK_FOLDER}/version.change"
 _BEGUN: Final = b"begun"
 _BARRED: Final = b"barred"
 

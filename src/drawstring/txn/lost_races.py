@@ -12,7 +12,7 @@ from typing import Final
 
 from drawstring.base.errors import LostRaceError, OutrunError
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY
-from drawstring.metadata.partitions import PARTITIONS_KEY
+from drawstring.metadata.partitions import FILES, PARTITIONS_KEY
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action, Instant
 from drawstring.timeline.properties_store import PROPERTIES_PATH
@@ -22,7 +22,7 @@ from drawstring.txn.told import told_commit
 from drawstring.txn.transaction import LockedTable
 from drawstring.txn.undone import undoing
 
-_OF_WRITES: Final = frozenset(("files", "record_index"))
+_OF_WRITES: Final = frozenset((FILES, "record_index"))
 """Partitions of the metadata table that writes build."""
 
 _SHOWN: Final = 5

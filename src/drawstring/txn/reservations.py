@@ -26,13 +26,12 @@ from drawstring.config.keys.failed_writes import FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.markers import Markers
 from drawstring.model.instant import Action, Instant, State
-from drawstring.storage.paths import RESERVED_SUFFIX
+from drawstring.storage.paths import LOCK_FOLDER, RESERVED_SUFFIX
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import alive_elsewhere
-from drawstring.txn.locks.table_lock import LOCK_FOLDER
 from drawstring.txn.reach import Groups, InGroups, InPartitions, nowhere, shown
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.told import named

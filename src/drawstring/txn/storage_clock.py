@@ -17,10 +17,10 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.storage.protocol import Storage
 
-_FOLDER: Final = ".hoodie/.locks"
-_FILE: Final = f"{_FOLDER}/drawstring.clock"
+_FILE: Final = f"{LOCK_FOLDER}/drawstring.clock"
 _ATTEMPTS: Final = 4
 """How often the file is written again if another process deleted it first."""
 _log: Final = logging.getLogger("drawstring")
@@ -64,7 +64,7 @@ def storage_now_ms(storage: Storage, clock: Clock) -> int:
         for _ in range(_ATTEMPTS):
             storage.put(_FILE, b"")
             local_ms = clock.now_ms()
-            times = [each.modified_ms for each in storage.list_files(_FOLDER) if each.path == _FILE]
+            times = [each.modified_ms for each in storage.list_files(LOCK_FOLDER) if each.path == _FILE]
             storage.delete([_FILE])
             if times:
                 _found[storage.spec.uri] = _Found(times[0], times[0] - local_ms)

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.table_lock import LOCK_FOLDER
 
 _NEVER = 1 << 40
 

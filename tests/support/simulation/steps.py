@@ -20,9 +20,10 @@ from drawstring.model.instant import WRITE_ACTIONS, Action, State
 from drawstring.model.table_version import LAYOUT_2
 from drawstring.services.manual_rollback import undoable
 from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.claims import CLAIM_FOLDER, Claim
+from drawstring.timeline.claims import Claim
 from drawstring.timeline.instants import parse_instant
 from tests.support.simulation.world import CITIES, KEPT, Step, World, place
 from tests.support.storages import WatchedPuts
@@ -79,9 +80,9 @@ class DiesBefore(WatchedPuts):
 
     def _look(self, path: str, data: bytes) -> None:
         folder, _, name = path.rpartition("/")
-        if folder == CLAIM_FOLDER:
+        if folder == LOCK_FOLDER:
             name = Claim.decode(data).file_name
-        instant = parse_instant(name, LAYOUT_2) if folder in (*TIMELINES, CLAIM_FOLDER) else None
+        instant = parse_instant(name, LAYOUT_2) if folder in (*TIMELINES, LOCK_FOLDER) else None
         if instant and instant.action in self._actions and instant.state is self._state:
             self._is_dead = True
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from drawstring.base.clock import Clock, Ids, jitter
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, UnavailableError
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.file_queue import FileQueue
@@ -22,7 +23,6 @@ from drawstring.txn.locks.lease_lock import LEASE_PATH, LeaseLock
 from drawstring.txn.locks.protocol import Held, Lock
 from drawstring.txn.locks.providers import patience_ms, provided_lock
 
-LOCK_FOLDER = ".hoodie/.locks"
 FILE_LOCK_PATH = f"{LOCK_FOLDER}/drawstring.lock"
 QUEUE_FOLDER = f"{LOCK_FOLDER}/queue"
 
