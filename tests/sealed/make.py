@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from tests.support.tables import AVRO_LOGS, COW, MOR, WITHOUT_SERVICES, create
 COLUMNS = pa.schema([*SCHEMA, ("note", pa.string())])
 PARTIAL = {"hoodie.spark.sql.merge.into.partial.updates": "true", **WITHOUT_SERVICES}
 BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+LSM = {"hoodie.table.storage.layout": "lsm_tree"}
+UNSORTED = {"hoodie.table.storage.layout": "default"}
+COMMIT_TIME = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}
 CDC = {"hoodie.table.cdc.enabled": "true"}
 
 
@@ -54,7 +59,48 @@ def cow_with_change_logs(path: Path) -> Table:
     return table
 
 
-TABLES = {"v10_mor_logs_of_both_formats": mor_with_logs_of_both_formats, "v10_cow_cdc": cow_with_change_logs}
+def with_runs(path: Path, **how: Any) -> Table:
+    """A base file, log files of several writes, deletes, one merged run, in either layout.
+
+    Keys come unsorted and twice, some records late, and keys that are not ASCII sort by their bytes.
+    """
+    table = create(COLUMNS, path=path, table_type=MOR, version=10, properties={**BUCKET, **LSM, **how})
+    keys = ("e", "Ä", "b", "a", "\U0001f600", "c", "z", "d")
+    table.bulk_insert(rows(*((key, "rome", 1, 1.0, "first") for key in keys)), options=WITHOUT_SERVICES)
+    table.upsert(
+        rows(("c", "rome", 5, 5.0, "c5"), ("a", "rome", 4, 4.0, "a4"), ("a", "rome", 3, 3.0, "a3")),
+        options=WITHOUT_SERVICES,
+    )
+    table.upsert(rows(("a", "rome", 2, 2.0, "late"), ("Ä", "rome", 2, 2.0, None)), options=WITHOUT_SERVICES)
+    table.log_compact(min_blocks=2)
+    table.delete(rides(("b", "rome", 9, 0.0), ("c", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
+    table.upsert(
+        rows(("n", "oslo", 7, 7.0, "new"), ("e", "rome", 6, 6.0, "e6"), ("b", "rome", 8, 8.0, "again")),
+        options=WITHOUT_SERVICES,
+    )
+    return table
+
+
+def lsm_with_partial_updates(path: Path) -> Table:
+    """Sorted files of partial updates between two compactions."""
+    table = with_runs(path)
+    table.compact()
+    source = rides(("d", "rome", 7, 70.0), ("a", "rome", 1, 10.0), ("m", "rome", 7, 70.0))
+    merge = table.merge(source, on=["id", "city"], options=PARTIAL)
+    merge = merge.when_matched_update({"fare": "source.fare", "ts": "source.ts"})
+    merge.when_not_matched_insert({name: f"source.{name}" for name in SCHEMA.names}).execute()
+    table.upsert(rows(("d", "rome", 6, 6.0, "late"), ("m", "rome", 8, 8.0, "m8")), options=WITHOUT_SERVICES)
+    return table
+
+
+TABLES: dict[str, Callable[[Path], Table]] = {
+    "v10_mor_logs_of_both_formats": mor_with_logs_of_both_formats,
+    "v10_cow_cdc": cow_with_change_logs,
+    "v10_lsm_event_time": with_runs,
+    "v10_lsm_commit_time": partial(with_runs, **COMMIT_TIME),
+    "v10_lsm_partial_updates": lsm_with_partial_updates,
+    "v10_mor_commit_time": partial(with_runs, **COMMIT_TIME, **UNSORTED),
+}
 
 
 def answers(table: Table) -> dict[str, Any]:
