@@ -21,16 +21,18 @@ from typing import Final
 import pyarrow as pa
 
 from drawstring.base.clock import Clock, Ids
+from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.base.errors import ConflictError
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.properties import table_checksum
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
-from drawstring.metadata.encoding import encode_base_file, encode_log_file
+from drawstring.metadata.encoding import encode_base_file, encode_log_file, write_base_file
 from drawstring.metadata.maintained.files import FilesMaintainer
 from drawstring.metadata.maintained.protocol import (
     GroupChange,
     InitialPartition,
     PartitionMaintainer,
+    SortedGroup,
     TableFacts,
 )
 from drawstring.metadata.partitions import FILES, KEY, METADATA_FOLDER, PARTITIONS_KEY
@@ -286,21 +288,27 @@ def _unlocked() -> None:
 
 
 def _write_base(
-    writer: MetadataWriter, change: GroupChange, requested: str, check: Callable[[], None]
+    writer: MetadataWriter, change: GroupChange | SortedGroup, requested: str, check: Callable[[], None]
 ) -> WriteStat:
     token = TaskContext(0, 0, int(writer.ids.uuid()[:6], 16)).write_token
     name = BaseFile.name_of(change.file_id, token, requested, ".hfile")
     path = join_path(change.partition, name)
-    content = encode_base_file(change.rows, name, writer.clock.now_ms())
-    check()
-    writer.storage.put(path, content)
+    if isinstance(change, SortedGroup):
+        check()
+        with disk_errors(TABLE_DISK, path), writer.storage.create(path) as file:
+            records, size_bytes = write_base_file(file, change.parts, name, writer.clock.now_ms())
+    else:
+        content = encode_base_file(change.rows, name, writer.clock.now_ms())
+        check()
+        writer.storage.put(path, content)
+        records, size_bytes = change.rows.num_rows, len(content)
     return WriteStat(
         partition=change.partition,
         file_id=change.file_id,
         path=path,
-        num_writes=change.rows.num_rows,
-        num_inserts=change.rows.num_rows,
-        size_bytes=len(content),
+        num_writes=records,
+        num_inserts=records,
+        size_bytes=size_bytes,
         created=True,
     )
 

@@ -16,16 +16,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.filegroups.view.file_groups import table_view
 from drawstring.formats.metadata.clean import encode_clean, encode_clean_plan
 from drawstring.formats.metadata.commit import encode_compaction_plan
-from drawstring.metadata.encoding import encode_base_file
+from drawstring.metadata.encoding import encode_base_file, write_base_file
 from drawstring.metadata.listed import listed_in, remember_listed
 from drawstring.metadata.maintained.files import rows_of
-from drawstring.metadata.merging import newest
 from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import Kind, kind_of
-from drawstring.metadata.stored.rows import read_rows
+from drawstring.metadata.stored.merged import merged_parts
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy
 from drawstring.model.commit import WriteStat
@@ -105,27 +105,37 @@ class _Compaction:
         return True
 
     def _rewrite(self, file_slice: FileSlice) -> WriteStat:
-        kind = kind_of(file_slice.partition)
-        listed = listed_in(self.table, file_slice) if kind is Kind.FILES else None
-        rows = newest(read_rows(self.table, file_slice, kind)) if listed is None else rows_of(listed)
         token = TaskContext(0, 0, int(self.writer.ids.uuid()[:6], 16)).write_token
         name = BaseFile.name_of(file_slice.file_id, token, self.requested, ".hfile")
         path = join_path(file_slice.partition, name)
-        content = encode_base_file(rows, name, self.writer.clock.now_ms())
-        self.writer.storage.put(path, content)
-        if listed is not None:
-            remember_listed(self.writer.storage, FileStatus(path, len(content)), listed)
+        write = self._write_list if kind_of(file_slice.partition) is Kind.FILES else self._write_merged
+        records, size_bytes = write(file_slice, path, name)
         return WriteStat(
             partition=file_slice.partition,
             file_id=file_slice.file_id,
             path=path,
             prev_commit=file_slice.base_instant,
-            num_writes=rows.num_rows,
-            size_bytes=len(content),
+            num_writes=records,
+            size_bytes=size_bytes,
             prev_base_file=file_slice.base.status.name if file_slice.base else None,
             log_files_compacted=len(file_slice.logs),
             log_size_compacted=sum(log.status.size_bytes for log in file_slice.logs),
         )
+
+    def _write_list(self, file_slice: FileSlice, path: str, name: str) -> tuple[int, int]:
+        """Write the base file of the list of files; return the number of its records and its size."""
+        listed = listed_in(self.table, file_slice)
+        rows = rows_of(listed)
+        content = encode_base_file(rows, name, self.writer.clock.now_ms())
+        self.writer.storage.put(path, content)
+        remember_listed(self.writer.storage, FileStatus(path, len(content)), listed)
+        return rows.num_rows, len(content)
+
+    def _write_merged(self, file_slice: FileSlice, path: str, name: str) -> tuple[int, int]:
+        """Write the base file of another file group, of which it holds a few windows at a time."""
+        parts = merged_parts(self.table, file_slice, kind_of(file_slice.partition))
+        with disk_errors(TABLE_DISK, path), self.writer.storage.create(path) as file:
+            return write_base_file(file, parts, name, self.writer.clock.now_ms())
 
 
 def _operation(file_slice: FileSlice) -> CompactionOperation:

@@ -7,14 +7,17 @@ first, and are null but for the file name in base files, as Hudi writes them.
 from __future__ import annotations
 
 import json
-from functools import cache
-from typing import Final
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from io import BytesIO
+from typing import Any, Final
 
 import pyarrow as pa
 
 from drawstring.formats import schemas
 from drawstring.formats.avro.encode import RowEncoder
-from drawstring.formats.hfile import encode_hfile
+from drawstring.formats.hfile import HFileEntries, HFileWriter, encode_hfile, read_hfile_records
+from drawstring.formats.hfile.writer import Sink
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, encode_deletes
 from drawstring.merge.versions import flat
 from drawstring.metadata.partitions import KEY
@@ -23,12 +26,39 @@ from drawstring.schema.meta import with_meta_fields
 
 FILE_NAME: Final = "_hoodie_file_name"
 RECORD_SCHEMA: Final = "metadata_record"
+VALUE: Final = "value"
+"""Column of encoded records."""
+
+_SCHEMAS_CACHED: Final = 32
+_SHAPING: Final = ("logicalType", "precision", "scale", "size", "symbols")
 
 
 @cache
 def stored_schema() -> str:
     """Return the Avro schema of stored records, meta columns included, as JSON."""
     return with_meta_fields(schemas.text(RECORD_SCHEMA))
+
+
+def write_base_file(file: Sink, parts: Iterable[pa.Table], name: str, created_ms: int) -> tuple[int, int]:
+    """Write a base file, and return the number of its records and its size in bytes.
+
+    Args:
+        file: takes the bytes.
+        parts: records in the order of their keys, each with some columns of the schema, or encoded as
+            `VALUE`.
+        name: name of the file.
+        created_ms: milliseconds since the epoch.
+    """
+    writer = HFileWriter(file)
+    for rows in parts:
+        if VALUE in rows.column_names:
+            values = flat(rows.column(VALUE))
+        else:
+            values = encoded_values(rows.append_column(FILE_NAME, pa.repeat(pa.scalar(name), rows.num_rows)))
+        writer.append(flat(rows.column(KEY)), values)
+    keys = {b"minRecordKey": writer.first_key, b"maxRecordKey": writer.last_key} if writer.entries else {}
+    size_bytes = writer.finish(_info() | keys, created_ms)
+    return writer.entries, size_bytes
 
 
 def encode_base_file(rows: pa.Table, name: str, created_ms: int) -> bytes:
@@ -39,13 +69,52 @@ def encode_base_file(rows: pa.Table, name: str, created_ms: int) -> bytes:
         name: name of the file.
         created_ms: milliseconds since the epoch.
     """
-    keys = flat(rows.column(KEY))
-    named = rows.append_column(FILE_NAME, pa.repeat(pa.scalar(name), rows.num_rows))
-    info = _info()
-    if rows.num_rows:
-        ordered = keys.cast(pa.binary()).sort()
-        info |= {b"minRecordKey": ordered[0].as_py(), b"maxRecordKey": ordered[-1].as_py()}
-    return encode_hfile(keys, _values(named), info, created_ms)
+    file = BytesIO()
+    write_base_file(file, [rows.sort_by(KEY)], name, created_ms)
+    return file.getvalue()
+
+
+def encoded_records(entries: Iterable[HFileEntries], schema_json: str) -> Iterator[pa.RecordBatch]:
+    """Yield the keys of entries and their records as base files have them, as columns `key` and `VALUE`.
+
+    Args:
+        entries: entries of one HFile.
+        schema_json: Avro schema of its values; those of another schema than ours are encoded anew.
+
+    Raises:
+        CorruptTableError: the values are damaged.
+        UnsupportedError: a type is not supported.
+    """
+    if _is_stored_schema(schema_json):
+        for each in entries:
+            yield pa.record_batch({KEY: each.keys, VALUE: each.values()})
+        return
+    for batch in read_hfile_records(entries, schema_json, _stored_columns().names):
+        values = encoded_values(pa.Table.from_batches([batch]))
+        yield pa.record_batch({KEY: batch.column(KEY), VALUE: values})
+
+
+@lru_cache(maxsize=_SCHEMAS_CACHED)
+def _is_stored_schema(schema_json: str) -> bool:
+    """Return whether records of a schema are encoded as ours, apart from what the schema says of them."""
+    return bool(_shape(json.loads(schema_json)) == _shape(json.loads(stored_schema())))
+
+
+def _shape(schema: Any) -> Any:
+    """Return what of a schema decides how its records are encoded, and what they mean."""
+    match schema:
+        case list():
+            return [_shape(each) for each in schema]
+        case {"type": "record", "name": str(name), "fields": list(fields)}:
+            return name, [(each["name"], _shape(each["type"])) for each in fields]
+        case {"type": dict() | list() as inner}:
+            return _shape(inner)
+        case {"type": str(kind)}:
+            parts = {key: schema[key] for key in _SHAPING if key in schema}
+            nested = {key: _shape(schema[key]) for key in ("items", "values") if key in schema}
+            return (kind, parts, nested) if parts or nested else kind
+        case _:
+            return schema
 
 
 def encode_log_file(
@@ -63,7 +132,7 @@ def encode_log_file(
     header = {HeaderKey.INSTANT_TIME: instant}
     blocks = []
     if rows.num_rows:
-        content = encode_hfile(flat(rows.column(KEY)), _values(rows), _info(), created_ms)
+        content = encode_hfile(flat(rows.column(KEY)), encoded_values(rows), _info(), created_ms)
         with_schema = header | {HeaderKey.SCHEMA: stored_schema()}
         blocks.append(encode_block(BlockType.HFILE_DATA, with_schema, content))
     if len(removed) or not blocks:
@@ -85,7 +154,7 @@ def _stored_columns() -> pa.Schema:
     return avro_to_arrow(stored_schema(), with_unions=True)
 
 
-def _values(rows: pa.Table) -> pa.BinaryArray:
+def encoded_values(rows: pa.Table) -> pa.BinaryArray:
     """Return the Avro datum of each record."""
     columns = {name: _column(rows, name) for name in rows.column_names}
     return _encoder().encode_columns(columns | {KEY: pa.repeat(pa.scalar(""), rows.num_rows)})

@@ -27,6 +27,12 @@ WINDOWS_HELD: Final = 2
 """Windows of a small run in memory: with one, the rest of a window would be the bound of its run."""
 
 
+_UNSORTED: Final = (
+    "A file of the table is not sorted by record key, as hoodie.table.storage.layout=lsm_tree promises. Set"
+    " the layout to default (drawstring set-layout), then compact the table."
+)
+
+
 class Window(Protocol):
     """Rows of a run."""
 
@@ -46,6 +52,7 @@ class SortedRun(Generic[W]):
         keys: returns the record keys of a window.
         path: of the file, for errors.
         windows_held: how many windows are in memory.
+        unsorted: what to say if it is not sorted.
     """
 
     def __init__(
@@ -54,11 +61,13 @@ class SortedRun(Generic[W]):
         keys: Callable[[W], pa.Array],
         path: str,
         windows_held: int = WINDOWS_HELD,
+        unsorted: str = _UNSORTED,
     ) -> None:
         self._windows = windows
         self._keys_of = keys
         self._path = path
         self._windows_held = windows_held
+        self._unsorted = unsorted
         self._order = AscendingKeys()
         self._held: deque[tuple[W, pa.Array]] = deque()
         self._goes_on = True
@@ -95,11 +104,7 @@ class SortedRun(Generic[W]):
         for window in self._windows:
             keys = self._keys_of(window).cast(pa.string())
             if not self._order.go_on(keys):
-                raise CorruptTableError(
-                    "A file of the table is not sorted by record key, as hoodie.table.storage.layout=lsm_tree"
-                    " promises. Set the layout to default (drawstring set-layout), then compact the table.",
-                    path=self._path,
-                )
+                raise CorruptTableError(self._unsorted, path=self._path)
             if len(keys):
                 return window, keys
         return None

@@ -3,6 +3,6 @@
 from drawstring.formats.hfile.entries import HFileEntries
 from drawstring.formats.hfile.reader import HFileReader
 from drawstring.formats.hfile.records import read_hfile_records
-from drawstring.formats.hfile.writer import encode_hfile
+from drawstring.formats.hfile.writer import HFileWriter, encode_hfile
 
-__all__ = ["HFileEntries", "HFileReader", "encode_hfile", "read_hfile_records"]
+__all__ = ["HFileEntries", "HFileReader", "HFileWriter", "encode_hfile", "read_hfile_records"]

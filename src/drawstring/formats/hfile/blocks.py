@@ -55,14 +55,16 @@ class BlockSource:
     """Reads blocks of an HFile.
 
     Attributes:
-        file: the HFile, open for random access.
-        end: start of its trailer.
+        file: the file with the HFile, open for random access.
+        end: start of its trailer, counted from its own start.
         codec: compression of payloads.
+        start: where it starts in the file, of which it may be a part.
     """
 
     file: pa.NativeFile
     end: int
     codec: Codec
+    start: int = 0
 
     def block(self, offset: int, *magics: bytes) -> tuple[bytes, bytes, int]:
         """Return the magic and the payload of a block, and the start of the next block.
@@ -96,7 +98,7 @@ class BlockSource:
         Raises:
             EOFError: the file is too short.
         """
-        self.file.seek(offset)
+        self.file.seek(self.start + offset)
         data: bytes = self.file.read(size)
         if len(data) != size:
             raise EOFError(f"the file ends at byte {offset + len(data)}")

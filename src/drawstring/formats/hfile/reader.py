@@ -42,25 +42,26 @@ class HFileReader:
     """Reads an HFile.
 
     Args:
-        file: the file, or the content of a log block, open for random access.
+        file: the file, or one that it is a part of, such as a log file; open for random access.
         size: its size in bytes.
+        start: where it starts in the file.
 
     Raises:
         CorruptTableError: the file is damaged.
         UnsupportedError: its version or compression is not supported.
     """
 
-    def __init__(self, file: pa.NativeFile, size: int) -> None:
+    def __init__(self, file: pa.NativeFile, size: int, start: int = 0) -> None:
         with _damage():
             if size < TRAILER_BYTES:
                 raise ValueError(f"it has only {size} bytes")
             end = size - TRAILER_BYTES
-            file.seek(end)
+            file.seek(start + end)
             trailer = decode_trailer(file.read(TRAILER_BYTES))
             if not 1 <= trailer.index_levels <= _LEVELS_MAX:
                 raise ValueError(f"its index has {trailer.index_levels} levels")
             self.entry_count = trailer.entry_count
-            self._source = BlockSource(file, end, trailer.codec)
+            self._source = BlockSource(file, end, trailer.codec, start)
             _, root, at = self._source.block(trailer.load_on_open_offset, ROOT_INDEX)
             _, metas, at = self._source.block(at, ROOT_INDEX)
             _, info, _ = self._source.block(at, FILE_INFO)

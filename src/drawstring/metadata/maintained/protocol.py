@@ -53,6 +53,22 @@ class GroupChange:
         return not self.rows.num_rows and not len(self.removed)
 
 
+@dataclass(frozen=True, slots=True)
+class SortedGroup:
+    """The records that a file group of the metadata table begins with, of which not all fit into memory.
+
+    Attributes:
+        partition: of the metadata table.
+        file_id: the file group.
+        parts: records in the order of their keys, each once, with columns as of `write_base_file`; to be read
+            before the next file group.
+    """
+
+    partition: str
+    file_id: str
+    parts: Iterator[pa.Table]
+
+
 @dataclass(frozen=True)
 class TableFacts:
     """A table whose metadata table is written; the caller holds the table lock.
@@ -170,7 +186,7 @@ class InitialPartition:
     """
 
     file_ids: tuple[str, ...]
-    changes: Iterator[GroupChange]
+    changes: Iterator[GroupChange | SortedGroup]
 
 
 class PartitionMaintainer(Protocol):

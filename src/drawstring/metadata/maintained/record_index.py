@@ -23,10 +23,12 @@ from drawstring.config.table.config import TableConfig
 from drawstring.engine.grouping import split_by
 from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.streams import stream
+from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.merge.order import number_keys
 from drawstring.merge.versions import flat
 from drawstring.metadata.definitions import define, definitions
+from drawstring.metadata.encoding import VALUE, encoded_values
 from drawstring.metadata.locations import location_rows
 from drawstring.metadata.lookups import group_numbers
 from drawstring.metadata.maintained.key_changes import (
@@ -35,7 +37,13 @@ from drawstring.metadata.maintained.key_changes import (
     GroupKeys,
     ReadKeyChanges,
 )
-from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
+from drawstring.metadata.maintained.protocol import (
+    GroupChange,
+    InitialPartition,
+    SortedGroup,
+    TableChange,
+    TableFacts,
+)
 from drawstring.metadata.maintained.sizing import GLOBAL_SIZING, PARTITIONED_SIZING, records_in
 from drawstring.metadata.maintained.slices import schema_after, slice_at
 from drawstring.metadata.partitions import IS_REMOVED, KEY
@@ -46,6 +54,7 @@ from drawstring.metadata.record_index import (
     RecordIndex,
     group_id,
 )
+from drawstring.metadata.stored.rows import ENCODED
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, join_path
 from drawstring.schema.meta import with_meta
@@ -119,7 +128,7 @@ class RecordIndexMaintainer:
         schema = with_meta(table_schema(facts.storage, facts.store, facts.timeline, facts.config))
         read = ReadKeyChanges(facts.storage.spec, facts.config, schema, InstantRange.of(facts.timeline))
         file_ids = tuple(sorted(each for some in ids.values() for each in some))
-        return InitialPartition(file_ids, self._by_group(groups, read, ids))
+        return InitialPartition(file_ids, self._sorted_groups(groups, read, ids))
 
     def _by_group(
         self, groups: Sequence[GroupKeys], read: ReadKeyChanges, ids: GroupIds
@@ -133,6 +142,45 @@ class RecordIndexMaintainer:
                 yield _group_change(file_id, pa.Table.from_batches(held.batches(file_id), CHANGED))
         finally:
             held.close()
+
+    def _sorted_groups(
+        self, groups: Sequence[GroupKeys], read: ReadKeyChanges, ids: GroupIds
+    ) -> Iterator[SortedGroup]:
+        held = SpillingGroups(ENCODED, self.memory_bytes)
+        try:
+            for batch in stream(groups, _ReadEncoded(read), worker_threads()):
+                for file_id, part in _divided(batch, ids):
+                    held.add(file_id, part.select(ENCODED.names))
+            for file_id in sorted(map(str, held.groups())):
+                ordered = sorted_by_key(held.batches(file_id), key=KEY)
+                yield SortedGroup(RECORD_INDEX, file_id, _last_of_each_key(ordered))
+        finally:
+            held.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadEncoded:
+    """Yields the records of the keys of a file group as they are stored, with the partition of the table."""
+
+    read: ReadKeyChanges
+
+    def __call__(self, group: GroupKeys) -> Iterator[pa.RecordBatch]:
+        for batch in self.read(group):
+            places = (batch.column(name) for name in (KEY, PARTITION, FILE_ID, INSTANT_MS))
+            values = encoded_values(location_rows(*places))
+            yield pa.record_batch({KEY: batch.column(KEY), PARTITION: batch.column(PARTITION), VALUE: values})
+
+
+def _last_of_each_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield rows sorted by key, of equal keys the last one."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        rows = pa.Table.from_batches([*held, batch]).combine_chunks()
+        keys = flat(rows.column(KEY))
+        yield rows.slice(0, len(keys) - 1).filter(pc.not_equal(keys[:-1], keys[1:]))
+        held = rows.slice(len(keys) - 1).to_batches()
+    if held:
+        yield pa.Table.from_batches(held)
 
 
 def _new_ids(facts: TableFacts, slices: Sequence[FileSlice], *, is_partitioned: bool) -> GroupIds:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,12 +19,19 @@ from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_files import block_deletes
 from drawstring.formats.log_inline import BlockType, LogBlock, read_content, scan_blocks
+from drawstring.metadata.encoding import VALUE, encoded_records
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.partitions import IS_REMOVED, KEY, Kind, record_schema
 from drawstring.metadata.stored.decoded import FILE_LISTS, DecodedRecords
 from drawstring.model.files import FileSlice, FileStatus, LogFile
 from drawstring.schema.evolve import conform
 from drawstring.storage.protocol import Storage
+
+ENCODED: Final = pa.schema([(KEY, pa.string()), (VALUE, pa.binary())])
+"""Columns of records that stay encoded; see `SliceRows`."""
+
+_WHOLE_BYTES_MAX: Final = 4 << 20
+"""Size up to which the content of a log block is read as a whole."""
 
 
 def read_rows(
@@ -111,7 +118,7 @@ class SliceRows:
     Attributes:
         table: the metadata table.
         file_slice: one of its slices.
-        schema: the columns to read.
+        schema: the columns to read; `ENCODED` for the keys and the records as base files have them.
         lookup: the keys to read; None for all.
         decoded: remembers what was decoded, of partitions that are read again and again; None for others.
     """
@@ -135,10 +142,14 @@ class SliceRows:
         if self.decoded is not None:
             yield from self._of_decoded_logs(self.decoded)
             return
-        with open_logs(self._reading, self.file_slice) as logs:
+        with open_logs(self.reading, self.file_slice) as logs:
             for placed in logs.blocks_to_merge(self.table.instants):
-                with about_log(placed.file, placed.instant):
-                    yield from self._read_block(placed.block, logs.files[placed.file], self.lookup)
+                yield from self.of_block(placed, logs.files[placed.file])
+
+    def of_block(self, placed: PlacedBlock, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a log block, whose file is open: sorted by key, unless they are deletes."""
+        with about_log(placed.file, placed.instant):
+            yield from self._read_block(placed.block, file, self.lookup)
 
     def _of_decoded_logs(self, decoded: DecodedRecords) -> Iterator[pa.RecordBatch]:
         """Yield the rows that `of_logs` yields; a file that was decoded before is not even opened."""
@@ -150,7 +161,7 @@ class SliceRows:
         ]
         batches = {(placed.file.status.path, placed.block.offset): each for placed, each in found}
         placed_blocks = [placed for placed, _ in found]
-        check_whole(self._reading, placed_blocks)
+        check_whole(self.reading, placed_blocks)
         for placed in blocks_to_merge(placed_blocks, self.table.instants):
             for batch in batches[placed.file.status.path, placed.block.offset]:
                 if self.lookup is None or self.lookup.keys is None:
@@ -172,18 +183,17 @@ class SliceRows:
             return tuple(self._read_block(block, file, None))
 
     @property
-    def _reading(self) -> LogReading:
+    def reading(self) -> LogReading:
+        """The settings with which log files are opened."""
         return LogReading(self.table.storage, self.table.config, self.schema, self.table.instants)
 
     def _read_block(
         self, block: LogBlock, file: pa.NativeFile, lookup: Lookup | None
     ) -> Iterator[pa.RecordBatch]:
         if block.kind is BlockType.DELETE:
-            yield _removed(block_deletes(file, block).keys, self.schema)
+            yield _removed(pc.unique(block_deletes(file, block).keys), self.schema)
         elif block.kind is BlockType.HFILE_DATA:
-            content = read_content(file, block)
-            reader = HFileReader(pa.BufferReader(content), len(content))
-            yield from self._of_hfile(reader, lookup, block.schema_json)
+            yield from self._of_hfile(_opened(file, block), lookup, block.schema_json)
         else:
             raise CorruptTableError(f"A log block is of type {block.kind.name}: {REPAIR}.")
 
@@ -194,8 +204,20 @@ class SliceRows:
         if schema_json is None:
             raise CorruptTableError(f"An HFile has no record schema: {REPAIR}.")
         entries = reader.scan() if lookup is None else lookup.entries(reader)
-        for batch in read_hfile_records(entries, schema_json, self.schema.names):
+        if self.schema == ENCODED:
+            batches = encoded_records(entries, schema_json)
+        else:
+            batches = read_hfile_records(entries, schema_json, self.schema.names)
+        for batch in batches:
             yield _live(batch, self.schema)
+
+
+def _opened(file: pa.NativeFile, block: LogBlock) -> HFileReader:
+    """Open the HFile in a log block: one request reads a small one; of a large one, only what is needed."""
+    if block.content_bytes > _WHOLE_BYTES_MAX:
+        return HFileReader(file, block.content_bytes, block.content_offset)
+    content = read_content(file, block)
+    return HFileReader(pa.BufferReader(content), len(content))
 
 
 def _live(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
