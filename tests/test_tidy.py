@@ -29,7 +29,10 @@ of its methods is a signature, a docstring that says everything by itself, and a
 FACADE_BODY_LINES_MAX = 10
 INTERFACE = (
     FACADE,
-    *(f"src/drawstring/{name}.py" for name in ("entry", "creation", "bootstrapping", "spark/functions")),
+    *(
+        f"src/drawstring/{name}.py"
+        for name in ("entry", "creation", "bootstrapping", "ingestion/ingest", "spark/functions")
+    ),
 )
 """Where functions are that users call: what their docstrings say does not make them longer."""
 
@@ -39,6 +42,8 @@ PUBLIC_NAMES = [
     "CorruptTableError",
     "DrawstringError",
     "Event",
+    "IngestProgress",
+    "IngestResult",
     "InternalError",
     "InvalidError",
     "MeterListener",
@@ -51,6 +56,7 @@ PUBLIC_NAMES = [
     "bootstrap",
     "catalog",
     "create",
+    "ingest",
     "open",
     "register_key_generator",
     "register_merger",

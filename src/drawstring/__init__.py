@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from drawstring.config.table.mergers import register_merger
     from drawstring.creation import create
     from drawstring.entry import open
+    from drawstring.ingestion.ingest import ingest
+    from drawstring.ingestion.progress import IngestProgress, IngestResult
     from drawstring.model.event import Event
     from drawstring.model.result import CommitResult
     from drawstring.query.scan import Scan
@@ -42,6 +44,8 @@ __all__ = [
     "CorruptTableError",
     "DrawstringError",
     "Event",
+    "IngestProgress",
+    "IngestResult",
     "InternalError",
     "InvalidError",
     "MeterListener",
@@ -54,6 +58,7 @@ __all__ = [
     "bootstrap",
     "catalog",
     "create",
+    "ingest",
     "open",
     "register_key_generator",
     "register_merger",
@@ -67,6 +72,8 @@ _ROOMS = {
     "CorruptTableError": "base.errors",
     "DrawstringError": "base.errors",
     "Event": "model.event",
+    "IngestProgress": "ingestion.progress",
+    "IngestResult": "ingestion.progress",
     "InternalError": "base.errors",
     "InvalidError": "base.errors",
     "MeterListener": "services.metrics",
@@ -79,6 +86,7 @@ _ROOMS = {
     "bootstrap": "bootstrapping",
     "catalog": "catalogs",
     "create": "creation",
+    "ingest": "ingestion.ingest",
     "open": "entry",
     "register_key_generator": "config.table.key_generators",
     "register_merger": "config.table.mergers",

@@ -8,6 +8,7 @@ def counted(count: int, noun: str) -> str:
 
     Args:
         count: the number.
-        noun: in the singular; its plural ends in `s`.
+        noun: in the singular; its plural ends in `s`, after `ch` in `es`.
     """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count} {noun}{ending}"

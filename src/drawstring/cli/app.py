@@ -17,7 +17,6 @@ from drawstring.base.allocator import use_allocator
 from drawstring.base.errors import DrawstringError
 from drawstring.cli import output
 from drawstring.cli.commands.archive import archive
-from drawstring.cli.commands.bootstrap import bootstrap
 from drawstring.cli.commands.clean import clean
 from drawstring.cli.commands.cluster import cluster
 from drawstring.cli.commands.compact import compact, compact_base_files, log_compact
@@ -26,6 +25,8 @@ from drawstring.cli.commands.files import files
 from drawstring.cli.commands.head import head
 from drawstring.cli.commands.holds import holds
 from drawstring.cli.commands.index import index
+from drawstring.cli.commands.loading.bootstrap import bootstrap
+from drawstring.cli.commands.loading.ingest import ingest
 from drawstring.cli.commands.locks import locks
 from drawstring.cli.commands.metadata import metadata
 from drawstring.cli.commands.report import report
@@ -66,6 +67,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     restore,
     holds,
     bootstrap,
+    ingest,
     upgrade,
     downgrade,
     set_layout,
@@ -76,7 +78,7 @@ def build() -> App:
     """Return the application with all its commands."""
     app = App(
         name="drawstring",
-        help="Inspect, maintain and bootstrap Apache Hudi tables without Spark or Java.",
+        help="Inspect, maintain, bootstrap and fill Apache Hudi tables without Spark or Java.",
         version=_version,
         result_action="return_value",
         error_console=Console(stderr=True),

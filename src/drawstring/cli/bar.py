@@ -38,3 +38,18 @@ def progress_bar(title: str) -> Iterator[Began]:
 def _plain(text: str) -> str:
     """Escape a text for the bar, which parses descriptions as markup."""
     return escape(printable(text))
+
+
+@contextmanager
+def status_line(text: str) -> Iterator[Callable[[str], None]]:
+    """Show a line that changes on standard error, if that is a terminal, during a block of code.
+
+    Args:
+        text: what it says at first.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda changed: None
+        return
+    with console.status(_plain(text)) as status:
+        yield lambda changed: status.update(_plain(changed))

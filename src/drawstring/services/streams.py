@@ -23,7 +23,13 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from drawstring.write.run import write
-from drawstring.write.stream_positions import CommittedPositions, PassedError, Stream, StreamStep
+from drawstring.write.stream_positions import (
+    CommittedPositions,
+    PassedError,
+    PositionKeeper,
+    Stream,
+    StreamStep,
+)
 
 OPERATIONS: Final = frozenset(
     {"upsert", "insert", "bulk_insert", "append", "delete", "insert_overwrite", "insert_overwrite_table"}
@@ -166,6 +172,7 @@ class StreamWriter:
         rows_of: returns the table and the rows of the caller's data in its engine.
         options: options of the stream, parsed.
         errors: adds what the caller knows to an error.
+        keeper: how commits keep the positions; by default under the name of the stream.
     """
 
     def __init__(
@@ -174,12 +181,13 @@ class StreamWriter:
         rows_of: Callable[[Any], tuple[TableContext, Rows]],
         options: WriteOptions,
         errors: Callable[[], AbstractContextManager[None]],
+        keeper: PositionKeeper | None = None,
     ) -> None:
         self._context = context
         self._rows_of = rows_of
         self._options = options
         self._errors = errors
-        self._positions = CommittedPositions(Stream(options.streaming.name))
+        self._positions = CommittedPositions(keeper or Stream(options.streaming.name))
         with errors():
             self._position = self._stored()
 

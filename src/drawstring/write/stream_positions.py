@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.model.commit import CommitMetadata
@@ -31,6 +31,18 @@ _QUERY: Final = "_drawstring_streaming_query"
 
 class PassedError(Exception):
     """The table has the batch; nothing is to be done."""
+
+
+class PositionKeeper(Protocol):
+    """How commits keep the positions of a stream."""
+
+    def entries(self, position: str) -> dict[str, str]:
+        """Return the extra metadata of a commit that has a position."""
+        ...
+
+    def position_in(self, commit: CommitMetadata) -> str | None:
+        """Return the position that a commit has, None without one of this stream."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,7 @@ class CommittedPositions:
         stream: whose positions.
     """
 
-    stream: Stream
+    stream: PositionKeeper
     _seen: set[Instant] = field(default_factory=set)
     _last: tuple[str, str] | None = None
     _has_read_archive: bool = False

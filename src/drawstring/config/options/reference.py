@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 
 from drawstring.config.keys.ignored import CLOSED_FAMILIES, IGNORED_FAMILIES, IGNORED_KEYS
+from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS
 from drawstring.config.keys.read import READ_OPTIONS
 from drawstring.config.keys.storage import STORAGE_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
@@ -38,6 +39,9 @@ def reference_page() -> str:
             "These apply to all operations on a table. Give them in `storage_options` in Python, as"
             " `--storage-option` on the command line, and as options of reads and writes in Spark.\n",
             *_table(STORAGE_OPTIONS),
+            "\n## Ingestion\n",
+            "These apply to `drawstring.ingest` and `drawstring ingest` ([guide](guides/ingest.md)).\n",
+            *_table(INGEST_OPTIONS),
             "\n## Accepted with one value only\n",
             "Any other value would change the result in a way that this release does not support.\n",
             "| key | accepted value | meaning |",

@@ -16,13 +16,22 @@ import json
 import struct
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import fastavro
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro.checks import check_bounded
+
+
+class Readable(Protocol):
+    """Bytes that are read one after the other."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, fewer at the end."""
+        ...
+
 
 MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
@@ -66,7 +75,7 @@ def _decode(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         raise ValueError("it does not start with the magic of an Avro file")
     stream = io.BytesIO(data)
     stream.seek(4)
-    metadata = _read_metadata(stream)
+    metadata = read_metadata(stream)
     codec = metadata.get("avro.codec", b"null").decode(errors="replace")
     if codec != "null":
         raise UnsupportedError(
@@ -74,7 +83,7 @@ def _decode(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
             " backup of the table."
         )
     schema, parsed = _parsed(metadata["avro.schema"])
-    sync = _take(stream, _SYNC_BYTES)
+    sync = take(stream, _SYNC_BYTES)
     records: list[dict[str, Any]] = []
     for count, block in _blocks(stream, len(data), sync):
         records.extend(_read_records(block, count, parsed))
@@ -89,23 +98,24 @@ def _parsed(text: bytes) -> tuple[Any, Any]:
     return schema, fastavro.parse_schema(schema)
 
 
-def _read_metadata(stream: io.BytesIO) -> dict[str, bytes]:
+def read_metadata(stream: Readable) -> dict[str, bytes]:
+    """Read the metadata of a container file, which follows the magic."""
     metadata = {}
     while count := read_long(stream):
         if count < 0:
             count = -count
             read_long(stream)
         for _ in range(count):
-            key = _take(stream, read_long(stream)).decode()
-            metadata[key] = _take(stream, read_long(stream))
+            key = take(stream, read_long(stream)).decode()
+            metadata[key] = take(stream, read_long(stream))
     return metadata
 
 
 def _blocks(stream: io.BytesIO, end: int, sync: bytes) -> Iterator[tuple[int, bytes]]:
     while stream.tell() < end:
         count = read_long(stream)
-        block = _take(stream, read_long(stream))
-        if _take(stream, _SYNC_BYTES) != sync:
+        block = take(stream, read_long(stream))
+        if take(stream, _SYNC_BYTES) != sync:
             raise ValueError("a sync marker is wrong")
         if not 0 <= count <= len(block):
             raise ValueError(f"a block claims {count} records in {len(block)} bytes")
@@ -121,18 +131,19 @@ def _read_records(block: bytes, count: int, schema: Any) -> Iterator[dict[str, A
         raise ValueError("a block is longer than its records")
 
 
-def _take(stream: io.BytesIO, size: int) -> bytes:
+def take(stream: Readable, size: int) -> bytes:
+    """Read so many bytes, or raise that there are fewer."""
     data = stream.read(size) if size >= 0 else b""
     if len(data) != size:
         raise EOFError("it ends too early")
     return data
 
 
-def read_long(stream: io.BytesIO) -> int:
+def read_long(stream: Readable) -> int:
     """Read an Avro long: zigzag, seven bits per byte, lowest first."""
     value = 0
     for shift in range(0, 70, 7):
-        byte = _take(stream, 1)[0]
+        byte = take(stream, 1)[0]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1)

@@ -1,0 +1,166 @@
+"""`drawstring ingest`: ingest the rows of a source into a table, once or continuously."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+import drawstring
+from drawstring.base.counted import counted
+from drawstring.base.errors import InvalidError
+from drawstring.cli import output
+from drawstring.cli.arguments import (
+    AsJson,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    named_values,
+    storage_options,
+)
+from drawstring.cli.bar import status_line
+from drawstring.ingestion.progress import IngestProgress, IngestResult
+from drawstring.ingestion.settings import properties_of
+from drawstring.model.explanation import size_text
+
+SourceName = Annotated[
+    str, Parameter(help="parquet, orc, csv, json, avro, or a source class of HoodieStreamer.")
+]
+Props = Annotated[
+    tuple[str, ...], Parameter(negative="", help="File of options, one KEY=VALUE a line; may be repeated.")
+]
+Operation = Annotated[
+    Literal["upsert", "insert", "bulk_insert", "append", "delete"],
+    Parameter(help="What is done with the rows."),
+]
+Transformers = Annotated[
+    tuple[str, ...],
+    Parameter(
+        negative="",
+        help="SQL query with <SRC> for the rows, or Python function as module:function; may be repeated.",
+    ),
+]
+Continuous = Annotated[bool, Parameter(negative="", help="Wait for more, until interrupted.")]
+Interval = Annotated[
+    float | None, Parameter(validator=Number(gte=0), help="Least seconds between two batches.")
+]
+Limit = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Largest size of a batch: bytes of files.")
+]
+MinBatch = Annotated[
+    int, Parameter(validator=Number(gte=1), help="Size up to which --continuous waits for more.")
+]
+MaxWait = Annotated[float, Parameter(help="Longest wait for --min-batch, in seconds.")]
+MaxBatches = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Number of batches after which to end.")
+]
+Asked = Annotated[str | None, Parameter(help="Where to start instead of the checkpoint in the table.")]
+Ignored = Annotated[
+    str | None, Parameter(help="Any text; with a new one the checkpoint in the table does not count.")
+]
+
+
+def ingest(
+    path: TablePath,
+    *,
+    source: SourceName,
+    props: Props = (),
+    op: Operation = "upsert",
+    transformer: Transformers = (),
+    continuous: Continuous = False,
+    interval: Interval = None,
+    source_limit: Limit = None,
+    min_batch: MinBatch = 1,
+    max_wait: MaxWait = 60.0,
+    max_batches: MaxBatches = None,
+    checkpoint: Asked = None,
+    ignore_checkpoint: Ignored = None,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Ingest the rows of a source into a table, each of them once, as HoodieStreamer does.
+
+    The checkpoint is stored in the commits: a job that was stopped or killed goes on where it was. With
+    --json each batch prints a document, and the end another.
+    """
+
+    def run(report: Callable[[IngestProgress], None]) -> IngestResult:
+        return drawstring.ingest(
+            path,
+            source,
+            options={**_properties(props), **named_values(option)},
+            operation=op,
+            transformers=transformer,
+            continuous=continuous,
+            interval_seconds=interval,
+            source_limit=source_limit,
+            min_batch=min_batch,
+            max_wait_seconds=max_wait,
+            max_batches=max_batches,
+            checkpoint=checkpoint,
+            ignore_checkpoint=ignore_checkpoint,
+            on_progress=report,
+            storage_options=storage_options(storage_option) or None,
+        )
+
+    _show(path, run, as_json=as_json)
+
+
+def _show(
+    path: str, run: Callable[[Callable[[IngestProgress], None]], IngestResult], *, as_json: bool
+) -> None:
+    """Run an ingestion, and show how it goes."""
+    last: list[IngestProgress] = []
+    with status_line(f"{path}: looking at the source") as show:
+
+        def report(progress: IngestProgress) -> None:
+            last[:] = [progress]
+            show(f"{path}: {_told(progress)}")
+            if as_json:
+                output.print_json(asdict(progress))
+
+        try:
+            result = run(report)
+        except KeyboardInterrupt:
+            if not last:
+                raise
+            result = _result_of(last[0])
+    if as_json:
+        output.print_result(result)
+    else:
+        output.print_line(_summary(result))
+
+
+def _properties(files: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in files:
+        try:
+            found |= properties_of(Path(name).read_text().splitlines())
+        except FileNotFoundError as error:
+            raise InvalidError(f"There is no file {name}. Give --props the path of a file.") from error
+    return found
+
+
+def _result_of(last: IngestProgress) -> IngestResult:
+    return IngestResult(last.batches, last.rows, last.rejected, last.checkpoint, last.seconds)
+
+
+def _told(progress: IngestProgress) -> str:
+    left = size_text(progress.left) if progress.unit == "bytes" else f"{progress.left:,} {progress.unit}"
+    rate = progress.rows / progress.seconds if progress.seconds else 0
+    batches, rows = counted(progress.batches, "batch"), counted(progress.rows, "row")
+    return f"{batches}, {rows}, {rate:,.0f} rows/s, {left} left, at {progress.checkpoint}"
+
+
+def _summary(result: IngestResult) -> str:
+    if not result.batches:
+        return "nothing new"
+    rejected = f", {counted(result.rejected, 'record')} left out" if result.rejected else ""
+    rows, batches = counted(result.rows, "row"), counted(result.batches, "batch")
+    done = f"ingested {rows} in {batches}{rejected}, {result.seconds:.1f} s"
+    return f"{done}; the source goes on at {result.checkpoint}"

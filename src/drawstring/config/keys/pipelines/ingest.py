@@ -1,0 +1,117 @@
+"""Options of `drawstring.ingest`, by the keys of Hudi's own ingestion tool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from drawstring.config.options.option import Kind, Option, Value
+
+_STREAMER: Final = "hoodie.streamer."
+_OLD: Final = "hoodie.deltastreamer."
+_OWN: Final = "drawstring.ingest."
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """What is ingested, and how.
+
+    Attributes:
+        files_root: folder or address of the files.
+        files_age_ms: milliseconds since its last change from which on a file counts as complete.
+        csv_separator, csv_quote, csv_escape, csv_null: how CSV files are written.
+        csv_header: whether their first line names the columns.
+        csv_multi_line: whether values may contain line ends.
+        skips_invalid_json: whether lines that are no JSON objects are left out.
+        source_schema, target_schema: files with Avro schemas of the records as read and as written.
+        transformers: what changes the rows between source and table: Hudi's classes, or `module:function`.
+        sql, sql_file: the query of the SQL transformers, or the file that it is in.
+    """
+
+    files_root: str | None
+    files_age_ms: int
+    csv_separator: str
+    csv_quote: str
+    csv_escape: str | None
+    csv_null: str
+    csv_header: bool
+    csv_multi_line: bool
+    skips_invalid_json: bool
+    source_schema: str | None
+    target_schema: str | None
+    transformers: tuple[str, ...]
+    sql: str | None
+    sql_file: str | None
+
+
+def _option(
+    name: str, doc: str, field: str, kind: Kind = Kind.TEXT, default: Value = None, minimum: int = 1
+) -> Option:
+    return Option(
+        f"{_STREAMER}{name}",
+        doc,
+        kind=kind,
+        default=default,
+        alternatives=(f"{_OLD}{name}",),
+        field=field,
+        minimum=minimum,
+    )
+
+
+def _flag(name: str, doc: str, field: str) -> Option:
+    return _option(name, doc, field, Kind.FLAG, False)
+
+
+INGEST_OPTIONS: Final[tuple[Option, ...]] = (
+    _option(
+        "source.dfs.root", "Folder or address whose files are ingested, with all folders below.", "files_root"
+    ),
+    Option(
+        f"{_OWN}files.min_age_ms",
+        "Milliseconds since its last change from which on a file is taken: longer than it takes to write one,"
+        " where files are not moved into the folder when they are complete.",
+        kind=Kind.NUMBER,
+        default=0,
+        field="files_age_ms",
+        minimum=0,
+    ),
+    _option("csv.sep", "What separates the values of CSV files.", "csv_separator", default=","),
+    _option("csv.quote", "What encloses values.", "csv_quote", default='"'),
+    _option(
+        "csv.escape", "What precedes a quote inside a value; when not given, another quote.", "csv_escape"
+    ),
+    _option("csv.nullvalue", "The text of nulls.", "csv_null", default=""),
+    _flag("csv.header", "Whether the first line of a CSV file names the columns.", "csv_header"),
+    _flag("csv.multiline", "Whether values may contain line ends.", "csv_multi_line"),
+    _flag(
+        "source.json.skip.invalid.records",
+        "Whether lines that are no JSON objects are left out, with a warning; else they are an error.",
+        "skips_invalid_json",
+    ),
+    _option(
+        "schemaprovider.source.schema.file",
+        "File with the Avro schema of the records as they are read; found out when not given.",
+        "source_schema",
+    ),
+    _option(
+        "schemaprovider.target.schema.file",
+        "File with the Avro schema of the records as they are written, if transformers change them.",
+        "target_schema",
+    ),
+    _option(
+        "transformer.class",
+        "What changes the rows, one after the other: `SqlQueryBasedTransformer`, `SqlFileBasedTransformer`"
+        " or `FlatteningTransformer`, with Hudi's package or without, or a Python function as"
+        " `module:function`. A name before it, as in `a:SqlQueryBasedTransformer`, gives it a key of its own:"
+        " `hoodie.streamer.transformer.sql.a`.",
+        "transformers",
+        Kind.LIST,
+        (),
+    ),
+    _option(
+        "transformer.sql",
+        "Query of a SQL transformer, in Spark's dialect, run by DuckDB; `<SRC>` stands for the rows.",
+        "sql",
+    ),
+    _option("transformer.sql.file", "File with the query of a `SqlFileBasedTransformer`.", "sql_file"),
+)

@@ -1,0 +1,182 @@
+"""Ingest rows of a source into a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from drawstring.base.clock import Clock, SystemClock
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.config.options.write_options import OPERATION_KEY
+from drawstring.engine.protocol import Engine
+from drawstring.ingestion.job import Beginning, IngestJob, Pace
+from drawstring.ingestion.progress import IngestProgress, IngestResult
+from drawstring.ingestion.rows import Shape
+from drawstring.ingestion.settings import parse_ingest_options, write_options
+from drawstring.ingestion.sources.named import SourceContext, named_source
+from drawstring.ingestion.sources.protocol import Source
+from drawstring.ingestion.target import Target
+from drawstring.ingestion.transformers.chain import chain
+
+_IDLE_SECONDS: Final = 10.0
+_EMPTY: Final = "hoodie.allow.empty.commit"
+_NULLS: Final = "hoodie.write.set.null.for.missing.columns"
+_INLINE: Final = "hoodie.compact.inline"
+_COMPACTING: Final = (
+    _INLINE,
+    "hoodie.datasource.compaction.async.enable",
+    "hoodie.compact.schedule.inline",
+    "hoodie.datasource.write.streaming.disable.compaction",
+)
+
+
+def ingest(
+    uri: str | os.PathLike[str],
+    source: str | Source,
+    *,
+    options: Mapping[str, Any] | None = None,
+    operation: str | None = None,
+    transformers: Sequence[str | Callable[..., Any]] = (),
+    continuous: bool = False,
+    interval_seconds: float | None = None,
+    source_limit: int | None = None,
+    min_batch: int = 1,
+    max_wait_seconds: float = 60.0,
+    max_batches: int | None = None,
+    retries: int = 3,
+    checkpoint: str | None = None,
+    ignore_checkpoint: str | None = None,
+    on_progress: Callable[[IngestProgress], None] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    engine: Engine | None = None,
+    clock: Clock | None = None,
+) -> IngestResult:
+    """Ingest the rows of a source into a table, each of them once, as HoodieStreamer does.
+
+    The checkpoint behind a batch is stored in its commit, by the keys of HoodieStreamer: either of the two
+    goes on where the other stopped. A missing table is created with the columns of the first rows.
+
+    Args:
+        uri: path or address of the table's root.
+        source: `parquet`, `orc`, `csv`, `json` or `avro`, which read files that arrive in a folder; a class
+            of HoodieStreamer with the same meaning, such as `JsonDFSSource`; or an object of your own with
+            the methods of `drawstring.ingestion.sources.protocol.Source`.
+        options: options by Hudi's keys: of the source (`hoodie.streamer.source.dfs.root`), of a new table
+            (`hoodie.datasource.write.recordkey.field`) and of writes.
+        operation: `upsert` (default), `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite` or
+            `insert_overwrite_table`.
+        transformers: what changes the rows, one after the other: SQL queries in Spark's dialect, in which
+            `<SRC>` stands for the rows and which DuckDB runs; functions, or `module:function`, from a
+            `pyarrow.RecordBatchReader` to rows; before those of `hoodie.streamer.transformer.class`.
+        continuous: whether to wait for more when the source has nothing new.
+        interval_seconds: least time between two batches if continuous: by default none, and ten seconds
+            between looks at a source that has nothing.
+        source_limit: largest size of a batch: bytes of files. By default a gigabyte, of JSON a quarter.
+        min_batch: size up to which a continuous ingestion waits for more.
+        max_wait_seconds: how long it waits.
+        max_batches: number of batches after which to end; by default no bound.
+        retries: how often a batch is tried again after an error that may pass.
+        checkpoint: where to start instead of the checkpoint in the table. The wish is stored with the commit:
+            a restart with the same arguments goes on.
+        ignore_checkpoint: any text, with a new one the checkpoint in the table does not count.
+        on_progress: called after each batch.
+        storage_options: options of the object store, of table and files.
+        engine: runs the writes; the embedded one by default.
+        clock: tells the time and sleeps; the machine's by default.
+
+    Returns:
+        Numbers of batches and rows, and the checkpoint.
+
+    Raises:
+        InvalidError: an option makes no sense, or a record does not fit.
+        OvertakenError: another process ingests into the table.
+        DrawstringError: a batch was not written. It is read again by the next call.
+
+    Example:
+        >>> import os, tempfile, pyarrow.parquet as pq
+        >>> folder = tempfile.mkdtemp()
+        >>> os.mkdir(f"{folder}/arriving")
+        >>> pq.write_table(pa.table({"id": [1, 2], "fare": [9.5, 20.0]}), f"{folder}/arriving/a.parquet")
+        >>> options = {
+        ...     "hoodie.streamer.source.dfs.root": f"{folder}/arriving",
+        ...     "hoodie.datasource.write.recordkey.field": "id",
+        ... }
+        >>> drawstring.ingest(f"{folder}/rides", "parquet", options=options).rows
+        2
+        >>> drawstring.ingest(f"{folder}/rides", "parquet", options=options).rows
+        0
+    """
+    root = os.fspath(uri)
+    given = dict(options or {})
+    job = _job(
+        Target(root, _of_writes(given, operation, continuous), storage_options or {}, engine),
+        source,
+        given,
+        transformers,
+        clock or SystemClock(),
+    )
+    job.pace = Pace(
+        continuous,
+        interval_seconds or 0.0,
+        _IDLE_SECONDS if interval_seconds is None else interval_seconds,
+        _checked_count("source_limit", source_limit),
+        min_batch,
+        max_wait_seconds,
+        _checked_count("max_batches", max_batches),
+        retries,
+    )
+    job.beginning = Beginning(checkpoint, ignore_checkpoint)
+    job.report = on_progress
+    try:
+        return job.run()
+    except DrawstringError as error:
+        raise error.at(table=root) from error.__cause__
+    finally:
+        job.source.close()
+
+
+def _job(
+    target: Target,
+    source: str | Source,
+    given: Mapping[str, Any],
+    transformers: Sequence[str | Callable[..., Any]],
+    clock: Clock,
+) -> IngestJob:
+    """Return a job that ends when there is nothing new.
+
+    Args:
+        given: all options.
+    """
+    parsed = parse_ingest_options(given)
+    shape = Shape.of_files(parsed.source_schema, parsed.target_schema)
+    context = SourceContext(parsed, target.storage_options, shape.source, clock)
+    return IngestJob(
+        target,
+        named_source(source, context) if isinstance(source, str) else source,
+        shape,
+        chain(transformers, parsed, given),
+        clock,
+        skips_rejected=parsed.skips_invalid_json,
+    )
+
+
+def _checked_count(name: str, count: int | None) -> int | None:
+    """Return a count of the user, which is at least 1 if there is one."""
+    if count is not None and count < 1:
+        raise InvalidError(f"{name} is {count}. Give a number of at least 1.")
+    return count
+
+
+def _of_writes(given: Mapping[str, Any], operation: str | None, is_continuous: bool) -> dict[str, Any]:
+    """Return the options of the writes.
+
+    A batch in which nothing is left after the transformers makes a commit, so that the next one is read from
+    behind it. Records may lack columns. A job that ends compacts in its commits, as HoodieStreamer does.
+    """
+    options = {_EMPTY: "true", _NULLS: "true", **write_options(given)}
+    if operation is not None:
+        options[OPERATION_KEY] = operation
+    if not is_continuous and not {key.lower() for key in options} & set(_COMPACTING):
+        options[_INLINE] = "true"
+    return options

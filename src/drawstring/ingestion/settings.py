@@ -1,0 +1,87 @@
+"""The options of an ingestion as typed fields, and those that go on to the writes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS, IngestOptions
+from drawstring.config.options.option import Option, Value, text_of
+from drawstring.config.options.registry import OPTION_OF_KEY, fields_of
+
+_OPTION_OF_KEY: Final[Mapping[str, Option]] = {
+    key: option for option in INGEST_OPTIONS for key in option.keys
+}
+_PREFIXES: Final = ("hoodie.streamer.", "hoodie.deltastreamer.", "drawstring.ingest.")
+_log: Final = logging.getLogger("drawstring")
+
+
+def parse_ingest_options(given: Mapping[str, Any]) -> IngestOptions:
+    """Parse the options of an ingestion.
+
+    Args:
+        given: options by Hudi's keys; those of writes are passed over.
+
+    Raises:
+        InvalidError: an option has no valid value, or two contradict each other.
+    """
+    parsed: dict[Option, tuple[str, Value]] = {}
+    unknown: list[str] = []
+    for name, value in given.items():
+        key, text = name.lower(), text_of(value)
+        option = _OPTION_OF_KEY.get(key)
+        if option is not None and text is not None:
+            _add(parsed, option, key, text)
+        elif _is_of_ingestion(key) and not key.startswith("hoodie.streamer.transformer.sql."):
+            unknown.append(name)
+    if unknown:
+        _log.warning("Options of HoodieStreamer that have no effect here: %s.", ", ".join(sorted(unknown)))
+    return IngestOptions(**fields_of(INGEST_OPTIONS, parsed))
+
+
+def write_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that go on to writes."""
+    return {key: value for key, value in given.items() if not _is_of_ingestion(key.lower())}
+
+
+def properties_of(lines: Iterable[str]) -> dict[str, str]:
+    """Return the options in a file of Java properties, as HoodieStreamer's `--props` names one.
+
+    Args:
+        lines: of the file: `key=value`; comments begin with `#` or `!`, and a backslash at the end of a line
+            joins the next one.
+
+    Raises:
+        InvalidError: a line has no `=` and no `:`.
+    """
+    found: dict[str, str] = {}
+    held = ""
+    for each in lines:
+        line = held + each.strip()
+        held = ""
+        if not line or line.startswith(("#", "!")):
+            continue
+        if line.endswith("\\"):
+            held = line[:-1]
+            continue
+        at = min((at for at in (line.find("="), line.find(":")) if at > 0), default=-1)
+        if at < 0:
+            raise InvalidError(f"{line!r} in a file of properties has no value. Write it as key=value.")
+        found[line[:at].strip()] = line[at + 1 :].strip()
+    return found
+
+
+def _is_of_ingestion(key: str) -> bool:
+    return key in _OPTION_OF_KEY or (key.startswith(_PREFIXES) and key not in OPTION_OF_KEY)
+
+
+def _add(parsed: dict[Option, tuple[str, Value]], option: Option, key: str, text: str) -> None:
+    value = option.parse(key, text)
+    earlier = parsed.setdefault(option, (key, value))
+    if earlier[1] != value:
+        raise InvalidError(
+            f"{earlier[0]} and {key} are the same option but differ ({text_of(earlier[1])!r} and {text!r})."
+            " Drop one of them."
+        )

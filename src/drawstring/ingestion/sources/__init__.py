@@ -1,0 +1,1 @@
+"""Where ingested rows come from."""

@@ -1,0 +1,114 @@
+"""Sources by name: short ones, and the classes of HoodieStreamer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import InvalidError
+from drawstring.config.keys.pipelines.ingest import IngestOptions
+from drawstring.ingestion.sources.avro_files import read_avro_files
+from drawstring.ingestion.sources.csv_files import CsvFiles
+from drawstring.ingestion.sources.files import FileSource, ReadFiles
+from drawstring.ingestion.sources.json_files import JSON_LIMIT_BYTES, read_json_files
+from drawstring.ingestion.sources.parquet_files import read_columnar_files
+from drawstring.ingestion.sources.protocol import Source
+from drawstring.storage import open_storage
+
+_PACKAGE: Final = "org.apache.hudi.utilities.sources."
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What sources are made of.
+
+    Attributes:
+        options: of the ingestion.
+        storage_options: of object stores.
+        schema: columns of the source, if the user gave them.
+        clock: tells the time.
+    """
+
+    options: IngestOptions
+    storage_options: Mapping[str, str]
+    schema: pa.Schema | None
+    clock: Clock
+
+
+def named_source(name: str, context: SourceContext) -> Source:
+    """Return a source.
+
+    Args:
+        name: a short name, or a class of HoodieStreamer with its package or without.
+        context: what it is made of.
+
+    Raises:
+        InvalidError: there is no such source, or it lacks an option.
+    """
+    plain = name.removeprefix(_PACKAGE)
+    make = _SOURCES.get(plain.lower()) or _SOURCES.get(_CLASSES.get(plain, ""))
+    if make is None:
+        raise InvalidError(
+            f"There is no source {name!r}. Use one of {', '.join(_SOURCES)}, or one of Hudi's classes"
+            f" {', '.join(_CLASSES)}."
+        )
+    return make(context)
+
+
+def _columnar(context: SourceContext) -> Source:
+    return _files(context, read_columnar_files)
+
+
+def _avro(context: SourceContext) -> Source:
+    return _files(context, read_avro_files)
+
+
+def _json(context: SourceContext) -> Source:
+    return _files(context, read_json_files, JSON_LIMIT_BYTES)
+
+
+def _csv(context: SourceContext) -> Source:
+    options = context.options
+    names = context.schema.names if context.schema is not None else ()
+    read = CsvFiles(
+        options.csv_separator,
+        options.csv_quote,
+        options.csv_escape,
+        options.csv_null,
+        options.csv_header,
+        options.csv_multi_line,
+        names,
+    )
+    return _files(context, read)
+
+
+def _files(context: SourceContext, read: ReadFiles, limit_bytes: int | None = None) -> Source:
+    root = context.options.files_root
+    if not root:
+        raise InvalidError(
+            "The source has no folder. Set hoodie.streamer.source.dfs.root to the folder of the files."
+        )
+    source = FileSource(
+        open_storage(root, context.storage_options), read, context.clock, context.options.files_age_ms
+    )
+    return source if limit_bytes is None else source.limited(limit_bytes)
+
+
+_SOURCES: Final[Mapping[str, Callable[[SourceContext], Source]]] = {
+    "parquet": _columnar,
+    "orc": _columnar,
+    "csv": _csv,
+    "json": _json,
+    "avro": _avro,
+}
+_CLASSES: Final[Mapping[str, str]] = {
+    "ParquetDFSSource": "parquet",
+    "ORCDFSSource": "orc",
+    "CsvDFSSource": "csv",
+    "JsonDFSSource": "json",
+    "AvroDFSSource": "avro",
+}

@@ -1,0 +1,1 @@
+"""What changes rows between their source and the table."""

@@ -1,0 +1,110 @@
+"""Transformers, one after the other, as a user names them.
+
+a SQL query                   "SELECT id, upper(city) AS city FROM <SRC>"
+a Python function             an object, or "module:function"; takes and returns rows as Arrow has them
+a class of Hudi's             SqlQueryBasedTransformer, SqlFileBasedTransformer, FlatteningTransformer
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.keys.pipelines.ingest import IngestOptions
+from drawstring.ingestion.transformers.flatten import flattened
+from drawstring.ingestion.transformers.sql import run_sql
+from drawstring.storage import open_storage
+from drawstring.write.write_source import batches_of
+
+Transform: TypeAlias = Callable[[pa.RecordBatchReader], pa.RecordBatchReader]
+_CLASS: Final = re.compile(r"(?:(?P<name>\w+):)?(?:org\.apache\.hudi\.utilities\.transform\.)?(?P<kind>\w+)")
+_SQL: Final = "hoodie.streamer.transformer.sql"
+
+
+def chain(
+    given: Sequence[str | Callable[..., Any]], options: IngestOptions, keys: Mapping[str, Any]
+) -> Transform:
+    """Return what the transformers do together.
+
+    Args:
+        given: the transformers of the call, before those of the options.
+        options: of the ingestion.
+        keys: all options as given, for those of named transformers.
+
+    Raises:
+        InvalidError: a transformer is unknown, or lacks its query.
+    """
+    steps = [_step(each, options, keys) for each in (*given, *options.transformers)]
+    if options.sql and not options.transformers:
+        steps.append(partial(run_sql, options.sql))
+
+    def transform(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        for step in steps:
+            rows = step(rows)
+        return rows
+
+    return transform
+
+
+def _step(given: str | Callable[..., Any], options: IngestOptions, keys: Mapping[str, Any]) -> Transform:
+    if callable(given):
+        return partial(_call, given)
+    if any(each.isspace() for each in given.strip()):
+        return partial(run_sql, given)
+    match = _CLASS.fullmatch(given.strip())
+    kind = match["kind"] if match else ""
+    own = f".{match['name']}" if match and match["name"] else ""
+    if kind == "SqlQueryBasedTransformer":
+        return partial(run_sql, _needed(keys.get(f"{_SQL}{own}") or options.sql, f"{_SQL}{own}"))
+    if kind == "SqlFileBasedTransformer":
+        file = _needed(keys.get(f"{_SQL}.file{own}") or options.sql_file, f"{_SQL}.file{own}")
+        return partial(run_sql, read_text(file))
+    if kind == "FlatteningTransformer":
+        return flattened
+    return partial(_call, _function(given))
+
+
+def _needed(value: Any, key: str) -> str:
+    if not value:
+        raise InvalidError(f"A SQL transformer has no query. Set {key}.")
+    return str(value)
+
+
+def read_text(address: str) -> str:
+    """Return a file of the user as text.
+
+    Raises:
+        InvalidError: there is no such file.
+    """
+    folder, _, name = address.rpartition("/")
+    try:
+        return open_storage(folder or ("/" if address.startswith("/") else ".")).read(name).decode()
+    except FileNotFoundError as error:
+        raise InvalidError(f"There is no file {address}. Give the path of a file that exists.") from error
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module, _, function = name.partition(":")
+    try:
+        found: Callable[..., Any] | None = getattr(import_module(module), function, None)
+    except ImportError as error:
+        raise InvalidError(
+            f"The transformer {name!r} cannot be imported ({error}). Give module:function, or a query."
+        ) from error
+    if found is None or not callable(found):
+        raise InvalidError(
+            f"There is no transformer {name!r}. Give a SQL query, a Python function as module:function, or"
+            " SqlQueryBasedTransformer, SqlFileBasedTransformer or FlatteningTransformer."
+        )
+    return found
+
+
+def _call(function: Callable[..., Any], rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    schema, batches = batches_of(function(rows))
+    return pa.RecordBatchReader.from_batches(schema, batches)

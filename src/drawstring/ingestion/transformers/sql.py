@@ -1,0 +1,64 @@
+"""SQL over the rows of a batch: Spark's dialect, run by DuckDB."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+import sqlglot
+
+from drawstring.base.errors import InvalidError
+
+_SOURCE: Final = re.compile(r"<SRC>", re.IGNORECASE)
+_NAME: Final = "drawstring_source"
+
+
+def run_sql(query: str, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return the result of a query.
+
+    Args:
+        query: a query in Spark's dialect, in which `<SRC>` stands for the rows.
+        rows: the rows.
+
+    Raises:
+        InvalidError: DuckDB is not installed, or the query is wrong.
+    """
+    try:
+        import duckdb
+    except ImportError as error:
+        raise InvalidError("SQL transformers need DuckDB: pip install 'drawstring[duckdb]'.") from error
+    connection = duckdb.connect()
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register(_NAME, rows)
+        reader = pa.RecordBatchReader.from_stream(connection.sql(_translated(query)))
+    except duckdb.Error as error:
+        raise _wrong(query, error) from error
+    return pa.RecordBatchReader.from_batches(reader.schema, _batches(query, reader, connection))
+
+
+def _batches(query: str, reader: pa.RecordBatchReader, connection: Any) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from reader
+    except pa.ArrowException as error:
+        raise _wrong(query, error) from error
+    finally:
+        connection.close()
+
+
+def _translated(query: str) -> str:
+    named = _SOURCE.sub(_NAME, query)
+    try:
+        statements = sqlglot.transpile(named, read="spark", write="duckdb")
+    except sqlglot.errors.SqlglotError as error:
+        raise _wrong(query, error) from error
+    if len(statements) != 1:
+        raise InvalidError(f"A SQL transformer is one query, not {len(statements)}: {query!r}.")
+    return statements[0]
+
+
+def _wrong(query: str, error: Exception) -> InvalidError:
+    told = " ".join(str(error).split())
+    return InvalidError(f"The SQL transformer {query!r} failed: {told}. Correct it.")

@@ -1,0 +1,112 @@
+"""Rows are changed on their way into the table, by SQL, by Python and by chains of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import drawstring
+from drawstring.base.errors import InvalidError
+from drawstring.ingestion.settings import properties_of
+from tests.support.transformers import shouted
+
+ROWS = pa.table(
+    {
+        "id": [1, 2, 3],
+        "city": ["oslo", "rome", None],
+        "at": [{"x": 1.0, "in": {"y": 2}}, {"x": 3.0, "in": {"y": 4}}, None],
+    }
+)
+CLASS = "hoodie.streamer.transformer.class"
+SQL = "hoodie.streamer.transformer.sql"
+PACKAGE = "org.apache.hudi.utilities.transform."
+
+
+def ingested(
+    folder: Path, options: Mapping[str, Any] = {}, transformers: Any = (), rows: pa.Table = ROWS
+) -> list[dict[str, Any]]:
+    (folder / "in").mkdir()
+    pq.write_table(rows, folder / "in/a.parquet")
+    given = {
+        "hoodie.streamer.source.dfs.root": str(folder / "in"),
+        "hoodie.datasource.write.recordkey.field": "id",
+    }
+    drawstring.ingest(folder / "t", "parquet", options=given | dict(options), transformers=transformers)
+    table = drawstring.open(folder / "t")
+    names = [name for name in table.schema.names if not name.startswith("_hoodie")]
+    found: list[dict[str, Any]] = table.scan(columns=names).to_arrow().sort_by("id").to_pylist()
+    return found
+
+
+def test_a_query_in_sparks_dialect_makes_the_rows(tmp_path: Path) -> None:
+    query = "SELECT id, nvl(city, 'none') AS city, CAST(id AS STRING) AS text FROM <SRC> WHERE id > 1"
+    assert ingested(tmp_path, {SQL: query}) == [
+        {"id": 2, "city": "rome", "text": "2"},
+        {"id": 3, "city": "none", "text": "3"},
+    ]
+
+
+def test_a_chain_runs_in_the_order_in_which_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "q.sql").write_text("SELECT id, city FROM <SRC> WHERE city = 'OSLO'")
+    options = {
+        CLASS: f"first:{PACKAGE}SqlQueryBasedTransformer,tests.support.transformers:shouted,"
+        "last:SqlFileBasedTransformer",
+        f"{SQL}.first": "SELECT id, city FROM <SRC>",
+        f"{SQL}.file.last": str(tmp_path / "q.sql"),
+    }
+    assert ingested(tmp_path, options) == [{"id": 1, "city": "OSLO"}]
+
+
+def test_functions_and_queries_are_given_in_python(tmp_path: Path) -> None:
+    steps = [shouted, "SELECT id, city || '!' AS city FROM <SRC>"]
+    assert [each["city"] for each in ingested(tmp_path, transformers=steps)] == ["OSLO!", "ROME!", None]
+
+
+def test_structs_are_flattened_as_hudi_does(tmp_path: Path) -> None:
+    rows = ingested(tmp_path, {CLASS: f"{PACKAGE}FlatteningTransformer"})
+    assert rows[0] == {"id": 1, "city": "oslo", "at_x": 1.0, "at_in_y": 2}
+    assert rows[2] == {"id": 3, "city": None, "at_x": None, "at_in_y": None}
+
+
+def test_the_result_gets_the_columns_of_the_target(tmp_path: Path) -> None:
+    (tmp_path / "s.avsc").write_text(
+        '{"type": "record", "name": "r", "fields": [{"name": "id", "type": "long"},'
+        ' {"name": "city", "type": ["null", "string"]}, {"name": "n", "type": ["null", "double"]}]}'
+    )
+    options = {
+        SQL: "SELECT *, 1 AS n FROM <SRC>",
+        "hoodie.streamer.schemaprovider.target.schema.file": str(tmp_path / "s.avsc"),
+    }
+    assert ingested(tmp_path, options)[0] == {"id": 1, "city": "oslo", "n": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({CLASS: "SqlQueryBasedTransformer"}, "has no query. Set hoodie.streamer.transformer.sql"),
+        ({SQL: "SELECT nothing FROM <SRC>"}, "failed: Binder Error"),
+        ({SQL: "SELECT ("}, "failed: "),
+        ({SQL: "SELECT 1 AS id; SELECT 2 AS id"}, "is one query, not 2"),
+        ({CLASS: "com.acme.Mine"}, "There is no transformer|cannot be imported"),
+        ({CLASS: "no.such:thing"}, "cannot be imported"),
+        ({CLASS: "json:nothing"}, "There is no transformer 'json:nothing'"),
+    ],
+)
+def test_a_transformer_that_cannot_work_is_told(
+    tmp_path: Path, options: Mapping[str, str], says: str
+) -> None:
+    with pytest.raises(InvalidError, match=says):
+        ingested(tmp_path, options)
+    assert not (tmp_path / "t").exists()
+
+
+def test_properties_are_read_as_java_reads_them() -> None:
+    lines = ["# note", "", "a.b=1", "c : x=y ", "d=1,\\", "  2", "! more"]
+    assert properties_of(lines) == {"a.b": "1", "c": "x=y", "d": "1,2"}
+    with pytest.raises(InvalidError, match="has no value"):
+        properties_of(["nothing"])
