@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from drawstring.services.savepoints import restore, savepoint
     from drawstring.services.streams import StreamWriter, stream_options
     from drawstring.services.table_locks import table_locks
+    from drawstring.services.table_summary import table_summary
     from drawstring.services.validation import repair
     from drawstring.services.validation import run as validate
     from drawstring.services.versions import run as change_version
@@ -150,6 +151,7 @@ else:
         repair="drawstring.services.validation.repair",
         validate="drawstring.services.validation.run",
         table_locks="drawstring.services.table_locks:table_locks",
+        table_summary="drawstring.services.table_summary:table_summary",
         change_version="drawstring.services.versions.run",
         set_storage_layout="drawstring.services.versions.storage_layout:set_storage_layout",
         TimelineStore="drawstring.timeline.store:TimelineStore",
@@ -204,6 +206,18 @@ class Table:
     def __repr__(self) -> str:
         config = self.config
         return f"<Table {config.name} {config.table_type} version {config.version} at {self.uri}>"
+
+    def __str__(self) -> str:
+        with self._errors():
+            return table_summary(self._context).text()
+
+    def _repr_html_(self) -> str:
+        with self._errors():
+            return table_summary(self._context).html()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the text in IPython's terminal."""
+        printer.text(str(self))
 
     # -------------------- properties
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from drawstring.base.display import Grid, ShowsGrid
 from drawstring.model.commit import WriteStat
 from drawstring.model.instant import Instant
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What a call that may change a table returns; false when there was nothing to do."""
+class Result(ShowsGrid):
+    """What a call that may change a table returns; false when there was nothing to do.
+
+    It shows itself as a table of what there was to do.
+    """
 
     @property
     def changed(self) -> bool:
@@ -20,6 +24,13 @@ class Result:
 
     def __bool__(self) -> bool:
         return self.changed
+
+    def _grid(self) -> Grid:
+        values = ((each.name.replace("_", " "), getattr(self, each.name)) for each in fields(self))
+        rows = [
+            (name, ", ".join(value) if isinstance(value, tuple) else value) for name, value in values if value
+        ]
+        return Grid(type(self).__name__, (), rows, "" if self.changed else "There was nothing to do.")
 
 
 @dataclass(frozen=True, slots=True)

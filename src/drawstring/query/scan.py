@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import accumulate, repeat
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
 from drawstring.base.bounds import LITTLE_BYTES, worker_threads
+from drawstring.base.display import Grid
 from drawstring.base.errors import DrawstringError, FilesCleanedError, InvalidError
 from drawstring.engine.streams import stream
 from drawstring.filegroups.read.slice_reader import read_task
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
     import polars
 
 T = TypeVar("T")
+_ROWS_SHOWN: Final = 10
 
 
 class Scan:
-    """The rows of a query, read on demand.
+    """The rows of a query, read on demand. A notebook shows the first ones, a terminal the columns.
 
     Args:
         schema: the columns of the result.
@@ -59,6 +61,27 @@ class Scan:
         self._again = again
         self._explained = explained
         self._tasks: Sequence[Task] | None = None
+
+    def __repr__(self) -> str:
+        rows = [(field.name, str(field.type)) for field in self._schema]
+        return Grid(f"Scan of {self._table or 'rows'}, read when asked for", ("column", "type"), rows).text()
+
+    def _repr_html_(self) -> str:
+        first = self._first(_ROWS_SHOWN + 1)
+        rows = first.slice(0, _ROWS_SHOWN)
+        cells = list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+        note = f"the first {_ROWS_SHOWN} rows" if first.num_rows > _ROWS_SHOWN else ""
+        return Grid(f"Scan of {self._table or 'rows'}", self._schema.names, cells, note).html()
+
+    def _first(self, count: int) -> pa.Table:
+        """Return the first rows, and read little more than these."""
+        found: list[pa.RecordBatch] = []
+        for batch in self.to_batches():
+            found.append(batch.slice(0, count))
+            count -= found[-1].num_rows
+            if count == 0:
+                break
+        return pa.Table.from_batches(found, self._schema)
 
     @property
     def schema(self) -> pa.Schema:

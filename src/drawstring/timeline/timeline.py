@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from drawstring.base.display import Grid, ShowsGrid
 from drawstring.model.instant import FILE_ACTIONS, WRITE_ACTIONS, Action, Instant, State, time_of
 from drawstring.model.table_version import TimelineLayout
 from drawstring.timeline.instants import noted_in, parse_instant
@@ -14,10 +15,13 @@ from drawstring.timeline.instants import noted_in, parse_instant
 _CACHED: Final = 16
 """Number of timelines that are kept parsed."""
 
+_SHOWN: Final = 20
+"""Number of instants that a timeline shows itself by."""
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """The instants of the active timeline, each once, in its furthest state.
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Timeline(ShowsGrid):
+    """The instants of the active timeline, each once, in its furthest state. Shows itself as a table.
 
     Attributes:
         instants: sorted by requested time, then action.
@@ -46,6 +50,16 @@ class Timeline:
         object.__setattr__(self, "_writes", writes)
         uncommitted = (pending | self.rolled_back).difference(writes)
         object.__setattr__(self, "_uncommitted", uncommitted)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _grid(self) -> Grid:
+        shown, count = self.instants[-_SHOWN:], len(self.instants)
+        rows = [(each.requested, str(each.action), str(each.state), each.completed) for each in shown]
+        earlier = f"and {count - len(shown):,} earlier ones" if count > len(shown) else ""
+        title = f"Timeline of {count:,} {'instant' if count == 1 else 'instants'}"
+        return Grid(title, ("requested", "action", "state", "completed"), rows, earlier)
 
     @staticmethod
     def of(files: Iterable[Instant], rolled_back: Collection[str] = ()) -> Timeline:
