@@ -29,7 +29,7 @@ from drawstring.cli.commands.loading.bootstrap import bootstrap
 from drawstring.cli.commands.loading.ingest import ingest
 from drawstring.cli.commands.locks import locks
 from drawstring.cli.commands.metadata import metadata
-from drawstring.cli.commands.report import report
+from drawstring.cli.commands.report import report, serve
 from drawstring.cli.commands.rollback import rollback
 from drawstring.cli.commands.savepoints import restore, savepoint
 from drawstring.cli.commands.services import run_services
@@ -46,6 +46,7 @@ EXIT_INTERRUPTED = 130
 COMMANDS: tuple[Callable[..., None], ...] = (
     show,
     report,
+    serve,
     timeline,
     files,
     metadata,

@@ -1,4 +1,4 @@
-"""`drawstring report`: a page about a table: its timeline, files, partitions, and services that are due."""
+"""`drawstring report` and `serve`: pages about tables: timeline, files, partitions, services that are due."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -17,6 +18,7 @@ from drawstring.cli.arguments import (
     named_values,
     open_table,
 )
+from drawstring.services.report.serving import ReportPages, ReportServer, ServedTable
 
 OutputFile = Annotated[
     Path | None, Parameter(name=("--output", "-o"), help="The HTML file to write; it stands alone.")
@@ -44,3 +46,31 @@ def report(
         output.print_line("Give --output report.html for the whole report, or --json for its facts.")
         return
     output.print_line(f"The report is in {file}.")
+
+
+def serve(
+    path: TablePath,
+    /,
+    *more: str,
+    host: Annotated[str, Parameter(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, Parameter(help="Port to listen at; 0 for a free one.")] = 8450,
+    refresh: Annotated[int, Parameter(help="Seconds after which a page loads again.")] = 30,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Serve the reports of several tables to a browser, until it is interrupted; the pages refresh."""
+    if refresh < 1 or not 0 <= port <= 65535:
+        raise InvalidError("Give --refresh as seconds of at least 1, and --port as a number from 0 to 65535.")
+    given = named_values(option)
+
+    def served(root: str) -> ServedTable:
+        table = open_table(root, storage_option)
+        return ServedTable(table.uri, lambda: table.report(options=given).facts)
+
+    pages = ReportPages([served(root) for root in (path, *more)], refresh)
+    with ReportServer(pages, host, port) as server:
+        output.print_line(f"The tables are at {server.address}. Ctrl-C ends it.")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            output.print_line("The server has ended.")

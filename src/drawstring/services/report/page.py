@@ -48,11 +48,17 @@ class Report:
         return f'<iframe srcdoc="{escape(self.to_html())}" width="100%" height="800"></iframe>'
 
 
-def page(report: TableReport) -> str:
-    """Return the HTML page of a report."""
+def page(report: TableReport, *, top: str = "", refresh_seconds: int | None = None) -> str:
+    """Return the HTML page of a report.
+
+    Args:
+        report: the facts.
+        top: HTML above it.
+        refresh_seconds: see `document`.
+    """
     body = "\n".join(
         (
-            f"<h1>{escape(report.name)}</h1><p>{escape(report.uri)}</p>",
+            f"{top}<h1>{escape(report.name)}</h1><p>{escape(report.uri)}</p>",
             _facts(report),
             "<h2>Services</h2>",
             _due(report),
@@ -69,10 +75,22 @@ def page(report: TableReport) -> str:
             _partitions(report),
         )
     )
-    title = escape(f"{report.name}: report of {_moment(report.made_at)}")
+    title = f"{report.name}: report of {moment(report.made_at)}"
+    return document(title, body, refresh_seconds=refresh_seconds)
+
+
+def document(title: str, body: str, *, refresh_seconds: int | None = None) -> str:
+    """Return a whole HTML page.
+
+    Args:
+        title: its title, as text.
+        body: its HTML.
+        refresh_seconds: after how many seconds a browser loads it again; None for never.
+    """
+    refresh = "" if refresh_seconds is None else f'<meta http-equiv="refresh" content="{refresh_seconds}">'
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{title}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{refresh}'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
     )
 
 
@@ -89,7 +107,7 @@ def _facts(report: TableReport) -> str:
         ("bytes written for each byte of a write", _decimal(report.write_amplification)),
         ("rows written for each row changed", _decimal(report.rows_rewritten)),
         ("bytes read for each byte of base files", _decimal(report.read_amplification)),
-        ("report of", _moment(report.made_at)),
+        ("report of", moment(report.made_at)),
     )
     return _grid((), rows)
 
@@ -111,7 +129,7 @@ def _partitions(report: TableReport) -> str:
             size_text(each.size_bytes),
             f"{each.file_groups}",
             f"{each.small_files}",
-            _moment(each.last_write),
+            moment(each.last_write),
             _decimal(each.age_days),
         )
         for each in shown
@@ -147,7 +165,7 @@ def _commit_title(commit: CommitFacts) -> str:
     seconds = "" if commit.seconds is None else f", {commit.seconds:.1f} s"
     size = size_text(commit.bytes_written)
     return (
-        f"{commit.operation} {_moment(commit.requested)}: {commit.inserts} inserted, {commit.updates}"
+        f"{commit.operation} {moment(commit.requested)}: {commit.inserts} inserted, {commit.updates}"
         f" updated, {commit.deletes} deleted; {commit.rows_written} rows and {size} written in"
         f" {commit.files} files{seconds}"
     )
@@ -186,7 +204,8 @@ def _decimal(value: float | None) -> str:
     return "not known" if value is None else f"{value:,.2f}"
 
 
-def _moment(instant: str) -> str:
+def moment(instant: str) -> str:
+    """Return an instant time as a date and a time of day; other texts unchanged."""
     if len(instant) < 14 or not instant.isdigit():
         return instant
     day = f"{instant[:4]}-{instant[4:6]}-{instant[6:8]}"
