@@ -13,6 +13,7 @@ import drawstring
 from drawstring import creation, table
 from drawstring.base.later import Later
 from drawstring.txn import table_context
+from drawstring.write import validation
 
 
 def loaded_by(program: str) -> set[str]:
@@ -51,7 +52,7 @@ def test_opening_a_table_loads_neither_pandas_nor_what_reads_writes_and_maintain
 
 
 def test_what_a_verb_loads_later_is_what_type_checkers_see() -> None:
-    for module in (creation, table, table_context):
+    for module in (creation, table, table_context, validation):
         defined = module.__dict__.copy()
         seen = {name: value for name, value in imports_for_checkers(module).items() if name in defined}
         assert seen

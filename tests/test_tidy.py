@@ -60,6 +60,7 @@ PUBLIC_NAMES = [
     "open",
     "register_key_generator",
     "register_merger",
+    "register_validator",
     "remove_listener",
     "use_allocator",
 ]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from drawstring.bootstrapping import bootstrap
     from drawstring.catalogs import TableCatalog, catalog
+    from drawstring.config.keys.pipelines.validators import register_validator
     from drawstring.config.table.key_generators import register_key_generator
     from drawstring.config.table.mergers import register_merger
     from drawstring.creation import create
@@ -62,6 +63,7 @@ __all__ = [
     "open",
     "register_key_generator",
     "register_merger",
+    "register_validator",
     "remove_listener",
     "use_allocator",
 ]
@@ -90,6 +92,7 @@ _ROOMS = {
     "open": "entry",
     "register_key_generator": "config.table.key_generators",
     "register_merger": "config.table.mergers",
+    "register_validator": "config.keys.pipelines.validators",
     "remove_listener": "txn.events",
     "use_allocator": "base.allocator",
 }

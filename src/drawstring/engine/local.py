@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TypeVar
@@ -23,9 +23,10 @@ from drawstring.engine.counting import Tally
 from drawstring.engine.grouping import GroupKey, split_by
 from drawstring.engine.key_sets import KeySet, KeySets
 from drawstring.engine.matching import WantedKeys, left_pairs, with_null_left
-from drawstring.engine.protocol import BatchFunction, TaskFunction
+from drawstring.engine.protocol import BatchFunction, Relation, TaskFunction
 from drawstring.engine.ranges import SortedRanges
 from drawstring.engine.spill import SpillingGroups
+from drawstring.engine.sql import run_in_duckdb
 from drawstring.engine.streams import stream
 from drawstring.model.files import TaskContext
 
@@ -66,6 +67,10 @@ class LocalEngine:
     ) -> LocalRows:
         """Return, lazily, the rows that `read(source)` yields for every source, with columns `schema`."""
         return LocalRows(self, schema, lambda: stream(sources, read, self.threads))
+
+    def sql(self, query: str, relations: Mapping[str, Relation]) -> pa.Table:
+        """Return the result of a query in DuckDB."""
+        return run_in_duckdb(query, relations, self.threads)
 
 
 class LocalRows:

@@ -7,8 +7,8 @@ batches of bounded size.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -120,6 +120,23 @@ class Rows(Protocol):
         ...
 
 
+class Relation(Protocol):
+    """A table that SQL queries; it may be read several times."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        ...
+
+    def tasks(self) -> Sequence[Any]:
+        """Return the tasks that read its file slices."""
+        ...
+
+    def dataset(self) -> Any:
+        """Return it as a dataset of Arrow, which columns and conditions are pushed into."""
+        ...
+
+
 class Engine(Protocol):
     """Runs tasks."""
 
@@ -136,4 +153,16 @@ class Engine(Protocol):
         self, sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], schema: pa.Schema
     ) -> Rows:
         """Return, lazily, the rows that `read(source)` yields for every source, with columns `schema`."""
+        ...
+
+    def sql(self, query: str, relations: Mapping[str, Relation]) -> pa.Table:
+        """Return the result of a SQL query, which has to be small.
+
+        Args:
+            query: in the dialect of the engine: Spark's, or DuckDB's.
+            relations: the tables that it may name.
+
+        Raises:
+            InvalidError: the query is wrong, or what runs it is not installed.
+        """
         ...

@@ -35,6 +35,7 @@ from drawstring.write.attempts import attempted
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import plan_write
 from drawstring.write.replaced import replaced_groups
+from drawstring.write.validation import validate_commit
 from drawstring.write.verbs import VERBS
 from drawstring.write.write_outcome import WriteOutcome
 
@@ -129,6 +130,8 @@ def drop_listed(
             extra={**(extra or {}), **({"schema": schema} if schema else {})},
             replaced=replaced,
         )
+        if options.validators.names:
+            validate_commit(transaction, timeline, metadata, options.validators)
         cancel_conflicting_clusterings(locked, timeline, options, metadata)
         change = IndexCommit(locked.context.storage, timeline, time, tuple(replaced))
         with completing(STORED_INDEX, change):

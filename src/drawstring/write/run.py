@@ -57,6 +57,7 @@ from drawstring.write.placement.sizing import Sizer
 from drawstring.write.plan import WritePlan, plan_write, setting_only
 from drawstring.write.replaced import replaced_by
 from drawstring.write.stream_positions import StreamStep
+from drawstring.write.validation import validate_commit
 from drawstring.write.verbs import Verb, verb_of
 from drawstring.write.write_outcome import WriteOutcome
 from drawstring.write.write_source import BoundSource, InputRows, WriteSource
@@ -224,6 +225,8 @@ class _Write:
                 transaction.abandon()
                 empty = CommitResult.nothing(self.requested.name, watch.seconds())
                 return WriteOutcome(context, locked.config, options, empty, timeline)
+            if options.validators.names:
+                validate_commit(transaction, timeline, metadata, options.validators)
             cancel_conflicting_clusterings(locked, timeline, options, metadata)
             locked.guard.want(partitions_to_build(plan.index, options, locked.config))
             change = IndexCommit(context.storage, timeline, facts.time, _overwritten(verb, metadata))

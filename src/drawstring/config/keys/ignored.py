@@ -87,7 +87,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.orc.": _TUNING,
     "hoodie.parquet.": _TUNING,
     "hoodie.partition.ttl.": "it configures other strategies",
-    "hoodie.precommit.validators.": "validators are refused",
+    "hoodie.precommit.validators.": "it is for validators of Hudi's ingestion application",
     "hoodie.record.index.": _METADATA,
     "hoodie.record.size.": _TUNING,
     "hoodie.rollback.": _TUNING,

@@ -71,7 +71,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _never("hoodie.table.partial.update.mode", "How partial updates are merged."),
     _never("hoodie.write.schema", "Schema of the incoming rows."),
     _never("hoodie.avro.schema", "Schema of the incoming rows."),
-    _never("hoodie.precommit.validators", "Classes that check a commit."),
     _never("hoodie.prewrite.validators", "Classes that check a write."),
     *CHECKED_BOOTSTRAP_OPTIONS,
     _only("PAYLOAD_COMBINE", "hoodie.datasource.merge.type", "Whether logs are merged.", scope=Scope.READ),

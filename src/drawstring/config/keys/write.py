@@ -19,6 +19,7 @@ from drawstring.config.keys.log_index import LOG_INDEX_OPTIONS
 from drawstring.config.keys.metadata import METADATA_OPTIONS
 from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS
 from drawstring.config.keys.pipelines.sync import SYNC_OPTIONS
+from drawstring.config.keys.pipelines.validators import VALIDATOR_OPTIONS
 from drawstring.config.keys.sizing import SIZING_OPTIONS
 from drawstring.config.keys.ttl import TTL_OPTIONS
 from drawstring.config.options.option import Kind, Option
@@ -297,6 +298,7 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *ARCHIVE_OPTIONS,
     *STREAMING_OPTIONS,
     *SYNC_OPTIONS,
+    *VALIDATOR_OPTIONS,
     *TTL_OPTIONS,
     *METADATA_OPTIONS,
     *LOCK_OPTIONS,

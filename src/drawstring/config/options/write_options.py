@@ -22,6 +22,7 @@ from drawstring.config.keys.locks import LOCK_OPTIONS, LockSettings
 from drawstring.config.keys.metadata import METADATA_OPTIONS, MetadataPartitions
 from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS, Streaming
 from drawstring.config.keys.pipelines.sync import SYNC_OPTIONS, CatalogSync
+from drawstring.config.keys.pipelines.validators import VALIDATOR_OPTIONS, PreCommitValidators
 from drawstring.config.keys.read import METADATA_ENABLE
 from drawstring.config.keys.sizing import SIZING_OPTIONS, Sizing
 from drawstring.config.keys.ttl import TTL_OPTIONS, PartitionTtl
@@ -58,6 +59,7 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "sync": (CatalogSync, SYNC_OPTIONS),
     "ttl": (PartitionTtl, TTL_OPTIONS),
     "metadata": (MetadataPartitions, METADATA_OPTIONS),
+    "validators": (PreCommitValidators, VALIDATOR_OPTIONS),
 }
 """Groups of options that form one field of `WriteOptions`, with the type of the field."""
 
@@ -98,6 +100,7 @@ class WriteOptions:
         cleaning, archiving, ttl: settings of cleaning, of archiving and of the partition TTL.
         sync: settings of the sync with catalogs.
         streaming: settings of the stream of which the rows are a batch.
+        validators: settings of the validators that are asked before the commit.
         concurrency, failed_writes: settings of concurrency control, and of the rollback of failed writes.
         partial_update, partial_merges: whether upsert, and updates and merges, write only some columns.
         null_for_missing: whether incoming rows may lack columns, which become null.
@@ -157,6 +160,7 @@ class WriteOptions:
     streaming: Streaming
     sync: CatalogSync
     ttl: PartitionTtl
+    validators: PreCommitValidators
     partial_update: bool
     null_for_missing: bool
     partial_merges: bool

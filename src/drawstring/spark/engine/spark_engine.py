@@ -10,7 +10,7 @@ adaptive execution may coalesce small partitions and never splits one. The funct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from drawstring.base.errors import UnsupportedError
 from drawstring.engine.counting import Tally
 from drawstring.engine.key_sets import KeySets, together, told_bytes
-from drawstring.engine.protocol import BatchFunction, TaskFunction
+from drawstring.engine.protocol import BatchFunction, Relation, TaskFunction
 from drawstring.spark.engine.failures import surfaced
 from drawstring.spark.engine.packing import (
     PACKED_SCHEMA,
@@ -34,6 +34,7 @@ from drawstring.spark.engine.packing import (
     empty,
     plain,
 )
+from drawstring.spark.engine.sql import run_in_spark
 from drawstring.spark.engine.tasks import (
     AsTypes,
     Count,
@@ -110,6 +111,10 @@ class SparkEngine:
         slices = max(1, min(len(pickled), _TASKS_PER_CORE * self.parallelism))
         numbers = self.spark.range(0, len(pickled), 1, slices)
         return SparkRows(numbers, schema, (ReadSources(pickled, read),))
+
+    def sql(self, query: str, relations: Mapping[str, Relation]) -> pa.Table:
+        """Return the result of a query in Spark's SQL."""
+        return run_in_spark(self.spark, query, relations)
 
     def rows(self, df: DataFrame) -> SparkRows:
         """Return the rows of a DataFrame; lazy.
