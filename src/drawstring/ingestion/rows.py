@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.ingestion.sources.columns import with_times
+from drawstring.ingestion.sources.columns import as_known
 from drawstring.ingestion.sources.protocol import Reading, SourceBatch
 from drawstring.ingestion.transformers.chain import read_text
 from drawstring.schema.avro import avro_to_arrow
@@ -52,7 +52,7 @@ def _with_columns(rows: pa.RecordBatchReader, schema: pa.Schema | None) -> pa.Re
         (
             conform(each, schema)
             for batch in rows
-            for each in with_times(pa.Table.from_batches([batch]), schema).to_batches()
+            for each in as_known(pa.Table.from_batches([batch]), schema).to_batches()
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -81,18 +81,47 @@ def source_file(name: str) -> Iterator[None]:
         ) from error
 
 
-def with_times(table: pa.Table, known: pa.Schema) -> pa.Table:
-    """Return rows whose times are no longer text, where the type of the column is known.
+def as_known(table: pa.Table, known: pa.Schema) -> pa.Table:
+    """Return rows with the known types of columns, where these hold what was found.
+
+    Text becomes times, numbers become dates, times and narrower numbers. A time zone that text lacks is UTC.
+    Columns whose values do not fit stay as they are.
 
     Args:
         table: the rows.
-        known: columns whose types are known. A time zone that the text lacks is UTC.
+        known: columns whose types are known.
     """
+    kinds = {field.name: field.type for field in known}
     for at, field in enumerate(table.schema):
-        kind = known.field(field.name).type if field.name in known.names else None
-        if kind is not None and pt.is_timestamp(kind) and pt.is_string(field.type):
-            table = table.set_column(at, field.name, _times(table.column(at), kind))
+        wanted = _wanted(field.type, kinds.get(field.name, field.type))
+        if wanted != field.type:
+            with suppress(InvalidError, pa.ArrowInvalid):
+                table = table.set_column(at, field.name, _cast(table.column(at), wanted))
     return table
+
+
+def _wanted(found: pa.DataType, known: pa.DataType) -> pa.DataType:
+    """Return the known type, with the fields that were found besides."""
+    if pt.is_struct(found) and pt.is_struct(known):
+        kinds = {field.name: field.type for field in known.fields}
+        return pa.struct(
+            [each.with_type(_wanted(each.type, kinds.get(each.name, each.type))) for each in found.fields]
+        )
+    if pt.is_list(found) and pt.is_list(known):
+        return pa.list_(_wanted(found.value_type, known.value_type))
+    if pt.is_nested(found) or pt.is_nested(known):
+        return found
+    return known
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pt.is_timestamp(kind) and pt.is_string(column.type):
+        return _times(column, kind)
+    if pt.is_date32(kind) and pt.is_integer(column.type):
+        return column.cast(pa.int32()).cast(kind)
+    schema = pa.schema([("", kind)])
+    batches = pa.Table.from_arrays([column], [""]).to_batches()
+    return pa.Table.from_batches([conform(batch, schema) for batch in batches], schema).column(0)
 
 
 def _times(texts: pa.ChunkedArray, kind: pa.TimestampType) -> pa.ChunkedArray:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.types as pt
 
-from drawstring.ingestion.sources.columns import merged, reader_of, source_file, with_times
+from drawstring.ingestion.sources.columns import as_known, merged, reader_of, source_file
 from drawstring.ingestion.sources.opened import opened
 from drawstring.ingestion.sources.protocol import Reading
 from drawstring.storage.protocol import Storage
@@ -60,7 +60,7 @@ class CsvFiles:
         with opened(storage, path) as file:
             for batch in self._open(file, schema):
                 rows = pa.Table.from_arrays(batch.columns, schema=self._renamed(batch.schema))
-                yield from with_times(rows, schema).to_batches()
+                yield from as_known(rows, schema).to_batches()
 
     def _open(self, file: pa.NativeFile, types: pa.Schema) -> pc.CSVStreamingReader:
         names = [] if self.has_header else list(self.names)

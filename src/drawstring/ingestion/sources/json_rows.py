@@ -16,7 +16,7 @@ import pyarrow.json as pj
 import pyarrow.types as pt
 
 from drawstring.base.errors import InvalidError
-from drawstring.ingestion.sources.columns import with_times
+from drawstring.ingestion.sources.columns import as_known
 from drawstring.ingestion.sources.protocol import Reading, Rejected
 
 _EMPTY: Final = pa.schema([])
@@ -54,7 +54,7 @@ def parse_records(records: Sequence[bytes], reading: Reading, place: Place) -> P
         [each.with_type(kind) for each in reading.known if (kind := _told(each.type)) is not None]
     )
     try:
-        return ParsedRecords(with_times(_parse(records, explicit), reading.known), None)
+        return ParsedRecords(as_known(_parse(records, explicit), reading.known), None)
     except pa.ArrowInvalid:
         return _parse_some(records, explicit, reading, place)
 
@@ -67,7 +67,7 @@ def _parse_some(
 
     def look(first: int, stop: int) -> None:
         try:
-            parts.append(with_times(_parse(records[first:stop], explicit), reading.known))
+            parts.append(as_known(_parse(records[first:stop], explicit), reading.known))
             kept.extend(range(first, stop))
         except pa.ArrowInvalid as error:
             if stop - first > 1:

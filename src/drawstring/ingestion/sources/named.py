@@ -11,9 +11,11 @@ import pyarrow as pa
 from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.pipelines.ingest import IngestOptions
+from drawstring.entry import open as open_table
 from drawstring.ingestion.sources.avro_files import read_avro_files
 from drawstring.ingestion.sources.csv_files import CsvFiles
 from drawstring.ingestion.sources.files import FileSource, ReadFiles
+from drawstring.ingestion.sources.hudi_table import HudiSource
 from drawstring.ingestion.sources.json_files import JSON_LIMIT_BYTES, read_json_files
 from drawstring.ingestion.sources.parquet_files import read_columnar_files
 from drawstring.ingestion.sources.protocol import Source
@@ -98,12 +100,28 @@ def _files(context: SourceContext, read: ReadFiles, limit_bytes: int | None = No
     return source if limit_bytes is None else source.limited(limit_bytes)
 
 
+def _hudi(context: SourceContext, *, has_changes: bool = False) -> Source:
+    options = context.options
+    if not options.hudi_path:
+        raise InvalidError(
+            "The source has no table. Set hoodie.streamer.source.hoodieincr.path to the root of one."
+        )
+    table = open_table(options.hudi_path, storage_options=context.storage_options or None)
+    return HudiSource(table, options.hudi_commits, options.hudi_begins == "READ_LATEST", has_changes)
+
+
+def _hudi_changes(context: SourceContext) -> Source:
+    return _hudi(context, has_changes=True)
+
+
 _SOURCES: Final[Mapping[str, Callable[[SourceContext], Source]]] = {
     "parquet": _columnar,
     "orc": _columnar,
     "csv": _csv,
     "json": _json,
     "avro": _avro,
+    "hudi": _hudi,
+    "hudi-changes": _hudi_changes,
 }
 _CLASSES: Final[Mapping[str, str]] = {
     "ParquetDFSSource": "parquet",
@@ -111,4 +129,5 @@ _CLASSES: Final[Mapping[str, str]] = {
     "CsvDFSSource": "csv",
     "JsonDFSSource": "json",
     "AvroDFSSource": "avro",
+    "HoodieIncrSource": "hudi",
 }

@@ -28,7 +28,8 @@ from drawstring.ingestion.settings import properties_of
 from drawstring.model.explanation import size_text
 
 SourceName = Annotated[
-    str, Parameter(help="parquet, orc, csv, json, avro, or a source class of HoodieStreamer.")
+    str,
+    Parameter(help="parquet, orc, csv, json, avro, hudi, hudi-changes, or a class of HoodieStreamer."),
 ]
 Props = Annotated[
     tuple[str, ...], Parameter(negative="", help="File of options, one KEY=VALUE a line; may be repeated.")
@@ -49,7 +50,8 @@ Interval = Annotated[
     float | None, Parameter(validator=Number(gte=0), help="Least seconds between two batches.")
 ]
 Limit = Annotated[
-    int | None, Parameter(validator=Number(gte=1), help="Largest size of a batch: bytes of files.")
+    int | None,
+    Parameter(validator=Number(gte=1), help="Largest size of a batch: bytes of files, commits."),
 ]
 MinBatch = Annotated[
     int, Parameter(validator=Number(gte=1), help="Size up to which --continuous waits for more.")

@@ -23,6 +23,9 @@ class IngestOptions:
         csv_header: whether their first line names the columns.
         csv_multi_line: whether values may contain line ends.
         skips_invalid_json: whether lines that are no JSON objects are left out.
+        hudi_path: root of the Hudi table that is ingested.
+        hudi_commits: largest number of its commits in a batch.
+        hudi_begins: `READ_LATEST` for the newest commit first, else everything there is.
         source_schema, target_schema: files with Avro schemas of the records as read and as written.
         transformers: what changes the rows between source and table: Hudi's classes, or `module:function`.
         sql, sql_file: the query of the SQL transformers, or the file that it is in.
@@ -37,6 +40,9 @@ class IngestOptions:
     csv_header: bool
     csv_multi_line: bool
     skips_invalid_json: bool
+    hudi_path: str | None
+    hudi_commits: int
+    hudi_begins: str
     source_schema: str | None
     target_schema: str | None
     transformers: tuple[str, ...]
@@ -87,6 +93,22 @@ INGEST_OPTIONS: Final[tuple[Option, ...]] = (
         "source.json.skip.invalid.records",
         "Whether lines that are no JSON objects are left out, with a warning; else they are an error.",
         "skips_invalid_json",
+    ),
+    _option("source.hoodieincr.path", "Root of the Hudi table that is ingested.", "hudi_path"),
+    _option(
+        "source.hoodieincr.num_instants",
+        "Largest number of its commits in a batch after the first one.",
+        "hudi_commits",
+        Kind.NUMBER,
+        5,
+    ),
+    Option(
+        f"{_STREAMER}source.hoodieincr.missing.checkpoint.strategy",
+        "What the first batch has: everything there is, or only the newest commit (`READ_LATEST`).",
+        default="READ_UPTO_LATEST_COMMIT",
+        alternatives=(f"{_OLD}source.hoodieincr.missing.checkpoint.strategy",),
+        choices=("READ_UPTO_LATEST_COMMIT", "READ_LATEST"),
+        field="hudi_begins",
     ),
     _option(
         "schemaprovider.source.schema.file",

@@ -1,0 +1,110 @@
+"""Another Hudi table as a source: the rows that its commits wrote, or all its changes, deletes included.
+
+checkpoint    the completion time of the last commit, as `HoodieIncrSource` has it; in version 6
+              the requested time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.ingestion.checkpoints import Checkpoint
+from drawstring.ingestion.sources.json_rows import parse_records
+from drawstring.ingestion.sources.protocol import Reading, SourceBatch
+from drawstring.model.instant import Instant, time_of
+from drawstring.schema.meta import IS_DELETED_COLUMN, without_meta
+from drawstring.table import Table
+
+_EARLIEST: Final = "earliest"
+
+
+@dataclass(frozen=True, slots=True)
+class HudiSource:
+    """Commits of a table.
+
+    Attributes:
+        table: the table.
+        limit: default number of commits in a batch. The first batch has everything there is.
+        begins_late: whether the first batch has the newest commit only.
+        has_changes: whether records that were deleted come as well, marked by `_hoodie_is_deleted`.
+    """
+
+    table: Table
+    limit: int
+    begins_late: bool = False
+    has_changes: bool = False
+
+    @property
+    def unit(self) -> str:
+        return "commits"
+
+    def after(self, checkpoint: Checkpoint | None, limit: int | None) -> SourceBatch | None:
+        start = checkpoint.key if checkpoint is not None else None
+        commits = self._commits(start)
+        if not commits:
+            return None
+        if start is None and self.begins_late:
+            start = time_of(commits[-2]) if len(commits) > 1 else None
+            commits = commits[-1:]
+        taken = commits if start is None else commits[: self.limit if limit is None else limit]
+        end = time_of(taken[-1])
+        read = self._changes if self.has_changes else self._rows
+        left = sum(time_of(each) > end for each in commits)
+        return SourceBatch(Checkpoint(end), len(commits) - left, left, partial(read, start or _EARLIEST, end))
+
+    def committed(self, checkpoint: Checkpoint) -> None:
+        """Do nothing: the table keeps its commits as its cleaning says."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _commits(self, start: str | None) -> Sequence[Instant]:
+        """Return the commits after a time, oldest first, up to a write that may still come before others."""
+        if start is not None and not start.isdigit():
+            raise InvalidError(
+                f"The checkpoint {start!r} is no time of a commit: the rows came from another kind of source."
+                " Give checkpoint, or ignore_checkpoint to begin with the whole table."
+            )
+        timeline = self.table.timeline
+        commits = sorted(timeline.writes(), key=time_of)
+        if not self.table.config.rules.layout.has_completion_times and timeline.pending_writes():
+            first = min(each.requested for each in timeline.pending_writes())
+            commits = [each for each in commits if each.requested < first]
+        return [each for each in commits if start is None or time_of(each) > start]
+
+    def _rows(self, start: str, end: str, reading: Reading) -> pa.RecordBatchReader:
+        columns = without_meta(self.table.schema).names
+        return self.table.incremental(start, end, columns=columns).to_reader()
+
+    def _changes(self, start: str, end: str, reading: Reading) -> pa.RecordBatchReader:
+        schema = without_meta(self.table.schema)
+        _check(schema)
+        changes = self.table.changes(start, end).to_arrow().combine_chunks()
+        images = pc.coalesce(changes["after"], changes["before"]).cast(pa.binary()).to_pylist()
+        parsed = parse_records(images, Reading(schema, reading.reject), lambda at: f"change {at} up to {end}")
+        is_deleted = pc.equal(changes["op"], "d")
+        if parsed.kept is not None:
+            is_deleted = is_deleted.take(pa.array(parsed.kept, pa.int64()))
+        return parsed.rows.append_column(IS_DELETED_COLUMN, is_deleted).to_reader()
+
+
+def _check(schema: pa.Schema) -> None:
+    """Check that images, which are JSON, can be read back exactly.
+
+    Raises:
+        UnsupportedError: a column has a type of which they keep too little.
+    """
+    for field in schema:
+        if pt.is_binary(field.type) or pt.is_map(field.type) or pt.is_time(field.type):
+            raise UnsupportedError(
+                f"Changes of column {field.name} ({field.type}) cannot be ingested by this release. Use the"
+                " source hudi, which has the rows without deletes."
+            )
