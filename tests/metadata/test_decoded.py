@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata import contents
+from drawstring.metadata import listed as listed_files
 from drawstring.metadata.contents import records
-from drawstring.metadata.metadata_table import open_metadata_table
+from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
 from drawstring.metadata.partitions import FILES, Kind
 from drawstring.metadata.stored import rows
 from drawstring.metadata.stored.decoded import DecodedRecords
-from drawstring.model.files import FileStatus
+from drawstring.model.files import FileSlice, FileStatus
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.metadata_tables import listed
@@ -77,22 +77,24 @@ def test_what_was_written_is_remembered_as_what_is_read(monkeypatch: pytest.Monk
     ]
 
 
-def test_the_list_is_merged_once_between_two_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_between_two_commits_only_the_log_file_of_the_last_one_is_merged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     merged: list[int] = []
-    merge = contents.listed_files
+    read = listed_files.read_rows
 
-    def counted(versions: pa.Table) -> pa.Table:
-        merged.append(versions.num_rows)
-        return merge(versions)
+    def counted(table: MetadataTable, file_slice: FileSlice, kind: Kind) -> pa.Table:
+        merged.append(len(file_slice.logs))
+        return read(table, file_slice, kind)
 
-    monkeypatch.setattr(contents, "listed_files", counted)
+    monkeypatch.setattr(listed_files, "read_rows", counted)
     table = made()
-    for number in range(3):
+    for number in range(4):
         table.upsert(rides((f"more{number}", "rome", number, 1.0)))
         merged.clear()
         for _ in range(2):
             assert set(listed(table)) == set(data_files(table._context.storage))
-        assert len(merged) <= 1
+        assert merged == [1]
 
 
 def test_what_is_remembered_is_looked_up_as_what_is_read() -> None:

@@ -26,7 +26,7 @@ from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError
 from drawstring.merge.versions import flat
 from drawstring.metadata.keys import NAME_HASH_CHARS, decode_secondary_key, file_hash, partition_hash
-from drawstring.metadata.listed import listed_in
+from drawstring.metadata.listed import all_files
 from drawstring.metadata.locations import file_ids, instants
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.merging import listed_files, newest
@@ -48,9 +48,7 @@ from drawstring.metadata.partitions import (
     kind_of,
 )
 from drawstring.metadata.statistics import MAX, MIN, bounds_as_text, combined, type_names
-from drawstring.metadata.stored.decoded import FILE_LISTS
 from drawstring.metadata.stored.rows import no_rows, read_rows
-from drawstring.model.files import FileSlice
 
 _MERGE: Final[Mapping[Kind, Callable[[pa.Table], pa.Table]]] = {
     Kind.FILES: listed_files,
@@ -122,19 +120,10 @@ def looked_up(table: MetadataTable, partition: str, lookup: Lookup | None) -> pa
     merge = _MERGE.get(kind, newest)
     with about_metadata(table.storage):
         if lookup is None and kind is Kind.FILES:
-            return _all_files(table, slices)
+            return all_files(table)
         chosen = ((each, None) for each in slices) if lookup is None else lookup.by_group(slices)
         groups = [merge(read_rows(table, each, kind, wanted)) for each, wanted in chosen]
         return pa.concat_tables([_nothing(kind), *groups])
-
-
-def _all_files(table: MetadataTable, slices: Sequence[FileSlice]) -> pa.Table:
-    def merged() -> Sequence[pa.RecordBatch]:
-        groups = [listed_in(table, each) for each in slices]
-        return pa.concat_tables(groups).combine_chunks().to_batches() if groups else []
-
-    found = FILE_LISTS.get((table.storage.spec.uri, tuple(slices), table.instants), merged)
-    return pa.Table.from_batches(found, _nothing(Kind.FILES).schema)
 
 
 @cache

@@ -27,6 +27,7 @@ from drawstring.filegroups.view.file_groups import listing_of
 from drawstring.filegroups.view.listing import Listing
 from drawstring.merge.versions import flat
 from drawstring.metadata.contents import path_of, records
+from drawstring.metadata.listed import all_files
 from drawstring.metadata.metadata_table import MetadataTable, lacking, missing_instants, open_metadata_table
 from drawstring.metadata.partitions import ALL_PARTITIONS, FILES, KEY, NAME, ROOT_PARTITION, SIZE
 from drawstring.model.files import FileStatus, join_path
@@ -159,7 +160,7 @@ class MetadataListing:
     def _loaded(self) -> Listing:
         # Not a cached property: in Python 3.11 its lock lets the queries of all tables wait for each other.
         if self._source is None:
-            self._source = self._try(lambda table: NamedFiles(records(table, FILES))) or self._fallback
+            self._source = self._try(lambda table: NamedFiles(all_files(table))) or self._fallback
         return self._source
 
     def _try(self, read: Callable[[MetadataTable], T]) -> T | None:
@@ -211,7 +212,7 @@ def named_files(storage: Storage, config: TableConfig, timeline: Timeline, clock
     Raises:
         MetadataTableError: the metadata table is damaged, or lacks a completed write.
     """
-    return NamedFiles(records(usable_table(storage, config, timeline, clock), FILES))
+    return NamedFiles(all_files(usable_table(storage, config, timeline, clock)))
 
 
 def usable_table(storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock) -> MetadataTable:

@@ -228,6 +228,8 @@ def _counted(own: Timeline, timeline: Timeline) -> Timeline:
     A savepoint has the requested time of the completed write that it keeps.
     """
     pending = {each.requested for each in timeline.pending() if each.action is not Action.SAVEPOINT}
+    if not any(own.write_at(requested) for requested in pending):
+        return own
     return own.with_instants(
         tuple(
             _reopened(instant) if instant.is_write and instant.requested in pending else instant

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Final
 
 from drawstring.base.display import Grid, ShowsGrid
@@ -17,6 +19,12 @@ _CACHED: Final = 16
 
 _SHOWN: Final = 20
 """Number of instants that a timeline shows itself by."""
+
+_SECONDS_CACHED: Final = 4096
+"""Number of seconds whose instants are kept parsed."""
+
+_SECOND: Final = itemgetter(slice(14))
+"""The part of a file name that tells the second of the requested time."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,22 +77,7 @@ class Timeline(ShowsGrid):
             files: the instant and state of each file.
             rolled_back: requested times of instants that were rolled back.
         """
-        furthest: dict[tuple[str, Action], Instant] = {}
-        begun: set[str] = set()
-        requested: set[str] = set()
-        for instant in files:
-            key = (instant.requested, instant.action.completed_action)
-            known = furthest.get(key)
-            furthest[key] = instant if known is None else _further_state(known, instant)
-            if instant.state is not State.COMPLETED:
-                begun.add(instant.requested)
-                if instant.state is State.REQUESTED:
-                    requested.add(instant.requested)
-        instants = _in_order(furthest.values())
-        start = _start(instants, begun)
-        stray = tuple(instant for instant in instants if _is_stray(instant, requested, start))
-        counted = tuple(instant for instant in instants if instant not in stray) if stray else instants
-        return Timeline(counted, start, frozenset(rolled_back), stray)
+        return _joined((_Begun.of(files),), rolled_back)
 
     @property
     def uncommitted(self) -> frozenset[str]:
@@ -229,8 +222,57 @@ def timeline_of(names: tuple[str, ...], layout: TimelineLayout) -> Timeline:
         names: of all files; those that are not instants are ignored.
         layout: of the timeline.
     """
+    return _joined([_of_second(tuple(some), layout) for _, some in groupby(names, _SECOND)], noted_in(names))
+
+
+@lru_cache(maxsize=_SECONDS_CACHED)
+def _of_second(names: tuple[str, ...], layout: TimelineLayout) -> _Begun:
+    """Return the instants of one second: between two loads of a timeline those of few seconds change."""
     parsed = (parse_instant(name, layout) for name in names)
-    return Timeline.of((each for each in parsed if each is not None), noted_in(names))
+    return _Begun.of(each for each in parsed if each is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Instants, none of which has files among others.
+
+    Attributes:
+        instants: in their furthest states, sorted.
+        begun: requested times of those with a requested or inflight file.
+        requested: requested times of those with a requested file.
+    """
+
+    instants: tuple[Instant, ...]
+    begun: frozenset[str]
+    requested: frozenset[str]
+
+    @staticmethod
+    def of(files: Iterable[Instant]) -> _Begun:
+        furthest: dict[tuple[str, Action], Instant] = {}
+        begun: set[str] = set()
+        requested: set[str] = set()
+        for instant in files:
+            key = (instant.requested, instant.action.completed_action)
+            known = furthest.get(key)
+            furthest[key] = instant if known is None else _further_state(known, instant)
+            if instant.state is not State.COMPLETED:
+                begun.add(instant.requested)
+                if instant.state is State.REQUESTED:
+                    requested.add(instant.requested)
+        return _Begun(_in_order(furthest.values()), frozenset(begun), frozenset(requested))
+
+
+def _joined(parts: Sequence[_Begun], rolled_back: Collection[str]) -> Timeline:
+    """Return the timeline of instants that are sorted, part after part."""
+    instants = tuple(chain.from_iterable(each.instants for each in parts))
+    begun, requested = (
+        frozenset().union(*(part.begun for part in parts)),
+        frozenset().union(*(part.requested for part in parts)),
+    )
+    start = _start(instants, begun)
+    stray = tuple(instant for instant in instants if _is_stray(instant, requested, start))
+    counted = tuple(instant for instant in instants if instant not in stray) if stray else instants
+    return Timeline(counted, start, frozenset(rolled_back), stray)
 
 
 def _in_order(instants: Iterable[Instant]) -> tuple[Instant, ...]:

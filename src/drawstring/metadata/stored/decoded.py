@@ -23,8 +23,8 @@ _JUST_WRITTEN: Final = -1
 FileKey = tuple[str, FileStatus]
 """Address of the metadata table, and a file of it."""
 
-Key = FileKey | tuple[str, tuple[FileSlice, ...], InstantRange]
-"""A file; or of merged records their metadata table, their slices and the instants that count."""
+Key = FileKey | tuple[str, FileSlice] | tuple[str, tuple[FileSlice, ...], InstantRange]
+"""A file; or of merged records their metadata table and slice, or slices and the instants that count."""
 
 
 class Sized(Protocol):
@@ -67,6 +67,14 @@ class DecodedRecords:
         found = decode()
         self._keep(key, found)
         return found
+
+    def known(self, key: Key) -> Sequence[Any] | None:
+        """Return records that are known, None for others."""
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+            return found
 
     def remember(self, key: FileKey, records: Sequence[Sized]) -> None:
         """Remember the records of a file that this process wrote; its modification time is not known."""
