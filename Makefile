@@ -24,6 +24,7 @@ help: ## list the targets
 setup: ## create .venv from the lock file; quick when nothing changed
 	@scripts/venv.sh .venv requirements/dev.lock --project
 	@$(PY) scripts/azurite.py install
+	@$(PY) scripts/kafka_broker.py install
 
 .PHONY: test
 test: setup ## run the tests in four processes, one of them with Spark (ARGS="-k name" goes to pytest; WORKERS=0: in one)
@@ -108,6 +109,7 @@ interop-short: setup-interop ## the part of interop that takes some minutes, Hud
 test-spark-oldest: ## the tests on the lowest versions that pyproject.toml allows, PySpark 4.0 among them
 	@scripts/venv.sh .venv-oldest requirements/oldest.lock --project
 	@.venv-oldest/bin/python scripts/azurite.py install
+	@.venv-oldest/bin/python scripts/kafka_broker.py install
 	@home="$$(.venv-oldest/bin/python scripts/jdk.py --newest 21)"; [ -n "$$home" ] && export JAVA_HOME="$$home"; \
 	    .venv-oldest/bin/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not long" -o filterwarnings=default $(ARGS)
 

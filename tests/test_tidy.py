@@ -74,6 +74,7 @@ ONLY_IN = {
     "obstore": ("storage",),
     "cyclopts": ("cli",),
     "rich": ("cli",),
+    "confluent_kafka": ("ingestion",),
     "kazoo": ("txn",),
     "boto3": ("txn", "services"),
     "botocore": ("txn", "services"),

@@ -59,10 +59,10 @@ def ingest(
 
     Args:
         uri: path or address of the table's root.
-        source: `parquet`, `orc`, `csv`, `json` or `avro`, which read files that arrive in a folder; `hudi`
-            or `hudi-changes`, which follow another table; a class of HoodieStreamer with the same meaning,
-            such as `JsonDFSSource`; or an object of your own with the methods of
-            `drawstring.ingestion.sources.protocol.Source`.
+        source: `parquet`, `orc`, `csv`, `json` or `avro`, which read files that arrive in a folder;
+            `kafka-json` for a topic; `hudi` or `hudi-changes`, which follow another table; a class of
+            HoodieStreamer with the same meaning, such as `JsonDFSSource`; or an object of your own with the
+            methods of `drawstring.ingestion.sources.protocol.Source`.
         options: options by Hudi's keys: of the source (`hoodie.streamer.source.dfs.root`), of a new table
             (`hoodie.datasource.write.recordkey.field`) and of writes.
         operation: `upsert` (default), `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite` or
@@ -73,8 +73,8 @@ def ingest(
         continuous: whether to wait for more when the source has nothing new.
         interval_seconds: least time between two batches if continuous: by default none, and ten seconds
             between looks at a source that has nothing.
-        source_limit: largest size of a batch: bytes of files, by default a gigabyte, of JSON a quarter; or
-            commits of a Hudi table, by default five.
+        source_limit: largest size of a batch: bytes of files, by default a gigabyte, of JSON a quarter;
+            records of Kafka, by default five million; or commits of a Hudi table, by default five.
         min_batch: size up to which a continuous ingestion waits for more.
         max_wait_seconds: how long it waits.
         max_batches: number of batches after which to end; by default no bound.
@@ -152,7 +152,7 @@ def _job(
     """
     parsed = parse_ingest_options(given)
     shape = Shape.of_files(parsed.source_schema, parsed.target_schema)
-    context = SourceContext(parsed, target.storage_options, shape.source, clock)
+    context = SourceContext(parsed, target.storage_options, shape.source, clock, given)
     return IngestJob(
         target,
         named_source(source, context) if isinstance(source, str) else source,

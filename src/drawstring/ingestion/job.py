@@ -166,7 +166,7 @@ class IngestJob:
     def _round(self) -> bool:
         """Write the next batch; return whether there was one."""
         batch = self.source.after(self._position, self.pace.limit)
-        if batch is None or self._is_to_grow(batch):
+        if batch is None or self._is_to_grow(batch) or not (batch.size or self._table):
             return False
         self._waiting_since_ms = None
         rejected: list[Rejected] = []
@@ -200,7 +200,7 @@ class IngestJob:
 
     def _is_to_grow(self, batch: SourceBatch) -> bool:
         """Tell whether a continuous job waits for a batch to become larger."""
-        if not self.pace.is_continuous or batch.left or batch.size >= self.pace.min_batch:
+        if not self.pace.is_continuous or batch.left or not 0 < batch.size < self.pace.min_batch:
             return False
         now_ms = self.clock.now_ms()
         if self._waiting_since_ms is None:

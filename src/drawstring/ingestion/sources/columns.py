@@ -32,8 +32,20 @@ def merged(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
 
 
 def optional(schema: pa.Schema) -> pa.Schema:
-    """Return a schema whose columns may all be null, without those that are nothing but null."""
-    return pa.schema([field.with_nullable(True) for field in schema if not pt.is_null(field.type)])
+    """Return a schema whose columns may be null, without columns and fields of which nothing is known."""
+    kinds = ((field.name, _without_nulls(field.type)) for field in schema)
+    return pa.schema([(name, kind) for name, kind in kinds if kind is not None])
+
+
+def _without_nulls(kind: pa.DataType) -> pa.DataType | None:
+    if pt.is_struct(kind):
+        kinds = ((each, _without_nulls(each.type)) for each in kind.fields)
+        fields = [each.with_type(inner) for each, inner in kinds if inner is not None]
+        return pa.struct(fields) if fields else None
+    if pt.is_list(kind):
+        item = _without_nulls(kind.value_type)
+        return None if item is None else pa.list_(kind.value_field.with_type(item))
+    return None if pt.is_null(kind) else kind
 
 
 def reader_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from drawstring.ingestion.sources.csv_files import CsvFiles
 from drawstring.ingestion.sources.files import FileSource, ReadFiles
 from drawstring.ingestion.sources.hudi_table import HudiSource
 from drawstring.ingestion.sources.json_files import JSON_LIMIT_BYTES, read_json_files
+from drawstring.ingestion.sources.json_rows import parse_records
+from drawstring.ingestion.sources.kafka import Decode, KafkaSource, Reset
+from drawstring.ingestion.sources.kafka_client import KafkaTopic, client_settings
 from drawstring.ingestion.sources.parquet_files import read_columnar_files
 from drawstring.ingestion.sources.protocol import Source
 from drawstring.storage import open_storage
@@ -33,12 +36,14 @@ class SourceContext:
         storage_options: of object stores.
         schema: columns of the source, if the user gave them.
         clock: tells the time.
+        given: all options, among them those of clients.
     """
 
     options: IngestOptions
     storage_options: Mapping[str, str]
     schema: pa.Schema | None
     clock: Clock
+    given: Mapping[str, Any]
 
 
 def named_source(name: str, context: SourceContext) -> Source:
@@ -100,6 +105,28 @@ def _files(context: SourceContext, read: ReadFiles, limit_bytes: int | None = No
     return source if limit_bytes is None else source.limited(limit_bytes)
 
 
+def _kafka(context: SourceContext, decode: Decode) -> Source:
+    options = context.options
+    if not options.kafka_topic:
+        raise InvalidError("The source has no topic. Set hoodie.streamer.source.kafka.topic.")
+    reset = str(context.given.get("auto.offset.reset", Reset.LATEST)).lower()
+    if reset not in list(Reset):
+        raise InvalidError(f"auto.offset.reset is {reset!r}. Choose one of {', '.join(Reset)}.")
+    return KafkaSource(
+        KafkaTopic(options.kafka_topic, client_settings(context.given)),
+        decode,
+        options.kafka_max_events,
+        Reset(reset),
+        options.kafka_fails_on_loss,
+        options.kafka_commits,
+        options.kafka_appends_offsets,
+    )
+
+
+def _kafka_json(context: SourceContext) -> Source:
+    return _kafka(context, parse_records)
+
+
 def _hudi(context: SourceContext, *, has_changes: bool = False) -> Source:
     options = context.options
     if not options.hudi_path:
@@ -120,6 +147,7 @@ _SOURCES: Final[Mapping[str, Callable[[SourceContext], Source]]] = {
     "csv": _csv,
     "json": _json,
     "avro": _avro,
+    "kafka-json": _kafka_json,
     "hudi": _hudi,
     "hudi-changes": _hudi_changes,
 }
@@ -129,5 +157,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "CsvDFSSource": "csv",
     "JsonDFSSource": "json",
     "AvroDFSSource": "avro",
+    "JsonKafkaSource": "kafka-json",
     "HoodieIncrSource": "hudi",
 }

@@ -29,7 +29,9 @@ from drawstring.model.explanation import size_text
 
 SourceName = Annotated[
     str,
-    Parameter(help="parquet, orc, csv, json, avro, hudi, hudi-changes, or a class of HoodieStreamer."),
+    Parameter(
+        help="parquet, orc, csv, json, avro, kafka-json, hudi, hudi-changes, or a class of HoodieStreamer."
+    ),
 ]
 Props = Annotated[
     tuple[str, ...], Parameter(negative="", help="File of options, one KEY=VALUE a line; may be repeated.")
@@ -51,7 +53,7 @@ Interval = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    Parameter(validator=Number(gte=1), help="Largest size of a batch: bytes of files, commits."),
+    Parameter(validator=Number(gte=1), help="Largest size of a batch: bytes of files, records, commits."),
 ]
 MinBatch = Annotated[
     int, Parameter(validator=Number(gte=1), help="Size up to which --continuous waits for more.")

@@ -23,6 +23,12 @@ class IngestOptions:
         csv_header: whether their first line names the columns.
         csv_multi_line: whether values may contain line ends.
         skips_invalid_json: whether lines that are no JSON objects are left out.
+        kafka_topic: the topic that is ingested.
+        kafka_max_events: largest number of its records in a batch.
+        kafka_fails_on_loss: whether records that the broker deleted before they were read are an error.
+        kafka_commits: whether the broker is told what was read, for its consumer group.
+        kafka_appends_offsets: whether rows get columns that say where each record was.
+        registry: address of a subject in a schema registry, or of the registry.
         hudi_path: root of the Hudi table that is ingested.
         hudi_commits: largest number of its commits in a batch.
         hudi_begins: `READ_LATEST` for the newest commit first, else everything there is.
@@ -40,6 +46,12 @@ class IngestOptions:
     csv_header: bool
     csv_multi_line: bool
     skips_invalid_json: bool
+    kafka_topic: str | None
+    kafka_max_events: int
+    kafka_fails_on_loss: bool
+    kafka_commits: bool
+    kafka_appends_offsets: bool
+    registry: str | None
     hudi_path: str | None
     hudi_commits: int
     hudi_begins: str
@@ -93,6 +105,36 @@ INGEST_OPTIONS: Final[tuple[Option, ...]] = (
         "source.json.skip.invalid.records",
         "Whether lines that are no JSON objects are left out, with a warning; else they are an error.",
         "skips_invalid_json",
+    ),
+    _option("source.kafka.topic", "The topic that is ingested.", "kafka_topic"),
+    _option(
+        "kafka.source.maxevents",
+        "Largest number of records in a batch.",
+        "kafka_max_events",
+        Kind.NUMBER,
+        5_000_000,
+    ),
+    _flag(
+        "source.kafka.enable.failondataloss",
+        "Whether records that the broker deleted before they were read are an error; else a warning.",
+        "kafka_fails_on_loss",
+    ),
+    _flag(
+        "source.kafka.enable.commit.offset",
+        "Whether the offsets of a commit go to the broker as well, for the consumer group `group.id`.",
+        "kafka_commits",
+    ),
+    _flag(
+        "source.kafka.append.offsets",
+        "Whether rows get the columns `_hoodie_kafka_source_offset`, `_hoodie_kafka_source_partition`,"
+        " `_hoodie_kafka_source_timestamp` and `_hoodie_kafka_source_key`.",
+        "kafka_appends_offsets",
+    ),
+    _option(
+        "schemaprovider.registry.url",
+        "Address of a subject's version in a schema registry with Confluent's interface, as in"
+        " `http://host:8081/subjects/rides-value/versions/latest`: the schema of the records as read.",
+        "registry",
     ),
     _option("source.hoodieincr.path", "Root of the Hudi table that is ingested.", "hudi_path"),
     _option(
