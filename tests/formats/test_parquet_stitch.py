@@ -12,7 +12,8 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
 from drawstring.formats.parquet import parquet_footer
-from drawstring.formats.parquet.row_group_copy import StitchSource, can_stitch, stitch, stitch_source
+from drawstring.formats.parquet.column_chunks import ChunkSource, chunk_source
+from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
 from drawstring.formats.parquet.thrift import decode_struct, encode_struct
 from drawstring.schema.meta import FILE_NAME
 from drawstring.storage import open_storage
@@ -48,8 +49,8 @@ def memory() -> Storage:
     return open_storage(new_address())
 
 
-def sources_of(storage: Storage, *paths: str) -> list[StitchSource]:
-    found = [stitch_source(storage, path) for path in paths]
+def sources_of(storage: Storage, *paths: str) -> list[ChunkSource]:
+    found = [chunk_source(storage, path) for path in paths]
     assert all(found)
     return [each for each in found if each]
 
@@ -125,7 +126,7 @@ def test_a_file_that_ends_too_early_is_called_damaged(cut: int) -> None:
     data = storage.read("a.parquet")
     storage.put("b.parquet", data[:cut] if cut < 10 else data[:-cut])
     with pytest.raises(CorruptTableError):
-        stitch_source(storage, "b.parquet")
+        chunk_source(storage, "b.parquet")
 
 
 def test_a_damaged_footer_is_told_or_read_but_never_a_crash() -> None:
@@ -137,7 +138,7 @@ def test_a_damaged_footer_is_told_or_read_but_never_a_crash() -> None:
         broken = bytes(data[:at]) + bytes([data[at] ^ 0xA5]) + bytes(data[at + 1 :])
         storage.put("b.parquet", broken)
         try:
-            source = stitch_source(storage, "b.parquet")
+            source = chunk_source(storage, "b.parquet")
             if source is not None:
                 stitch(storage, [source], "c.parquet", "c", bloom=False)
         except CorruptTableError:

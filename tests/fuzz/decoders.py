@@ -27,7 +27,8 @@ from drawstring.formats.metadata.commit import (
     decode_rollback,
     decode_rollback_plan,
 )
-from drawstring.formats.parquet.row_group_copy import can_stitch, stitch, stitch_source
+from drawstring.formats.parquet.column_chunks import chunk_source
+from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
 from drawstring.storage.memory import MemoryStorage
 from tests.support.hfiles import NONE, Form, hfile
 
@@ -79,7 +80,7 @@ def read_stitched(data: bytes) -> None:
     """Copy the row groups of a Parquet file."""
     storage = MemoryStorage("memory://fuzz-stitch")
     storage.put("a.parquet", data)
-    source = stitch_source(storage, "a.parquet")
+    source = chunk_source(storage, "a.parquet")
     if source is not None and can_stitch([source]):
         stitch(storage, [source], "b.parquet", "b.parquet", bloom=False)
 

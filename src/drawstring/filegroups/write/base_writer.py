@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_footer import BaseFooter
 from drawstring.formats.parquet import ParquetSink
+from drawstring.formats.parquet.patched import PatchedSink
 from drawstring.model.commit import Held, WriteStat
 from drawstring.model.files import (
     PARTITION_METADATA,
@@ -71,9 +72,15 @@ class BaseFileWriter:
         self._markers = Markers(storage, settings.instant)
         self._io_type = "MERGE" if previous is not None and previous.base else "CREATE"
         self._markers.create(self.path, self._io_type)
+        self._sink = self._opened(settings, storage, former)
+
+    def _opened(
+        self, settings: FileSettings, storage: Storage, former: BaseFooter | None
+    ) -> ParquetSink | PatchedSink:
+        """Create the file."""
         bloom = settings.bloom and settings.config.populate_meta_fields
         inherited = former.reusable_filter() if former is not None and bloom else None
-        self._sink = ParquetSink(
+        sink = ParquetSink(
             storage,
             self.path,
             settings.full_schema,
@@ -82,12 +89,13 @@ class BaseFileWriter:
             bloom=inherited or bloom,
             row_group_rows=settings.row_group_rows,
         )
-        self._sink.summarize(settings.summarized)
+        sink.summarize(settings.summarized)
+        return sink
 
     @property
     def bytes_written(self) -> int:
         """Approximate number of bytes written so far."""
-        return self._sink.bytes_written
+        return cast("ParquetSink", self._sink).bytes_written
 
     def write(self, batch: pa.RecordBatch, *, is_known: bool = False) -> None:
         """Append rows that have their meta columns.
@@ -98,15 +106,15 @@ class BaseFileWriter:
         """
         if self._order is not None:
             self._order.check(batch)
-        self._sink.write(batch, is_known=is_known)
+        cast("ParquetSink", self._sink).write(batch, is_known=is_known)
         self.rows += batch.num_rows
-        if not is_known:
-            self._note(batch)
+        if not is_known and self._new_keys is not None:
+            self._note(batch.column(RECORD_KEY).cast(pa.string()))
 
-    def _note(self, batch: pa.RecordBatch) -> None:
+    def _note(self, keys: pa.Array) -> None:
         """Note the keys of new records, if these are few."""
         if self._new_keys is not None:
-            self._new_keys.append(batch.column(RECORD_KEY).cast(pa.string()))
+            self._new_keys.append(keys)
             if sum(map(len, self._new_keys)) > CHANGED_KEYS_MAX:
                 self._new_keys = None
 

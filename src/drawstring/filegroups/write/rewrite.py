@@ -4,6 +4,8 @@ r"""Copy-on-write merge: streams a base file into its successor and applies the 
                \-- a change wins over it --------------> dropped (the change follows at the end)
                 \- its ordering value is the greater --> kept, the change is dropped
 
+A large base file of which all columns are as they will be stored is patched instead (`patch`).
+
 The base file is streamed batch by batch; only the changes are held in memory. For a table with sorted files
 all rows are sorted before they are written, beyond a bound on disk. If every change is dropped
 (late records, or deletes of keys that the file lacks), no new file is written:
@@ -20,7 +22,6 @@ from functools import partial
 from itertools import chain, islice
 from typing import Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,27 +30,30 @@ from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.write.base_writer import BaseFileWriter
-from drawstring.filegroups.write.change_log import ChangeLog, taken
-from drawstring.filegroups.write.changes import Changes, ordering_columns
-from drawstring.filegroups.write.field_merge_handle import FieldMergeHandle, Numbers, matches
+from drawstring.filegroups.write.change_log import ChangeLog
+from drawstring.filegroups.write.changes import Changes
+from drawstring.filegroups.write.field_merge_handle import FieldMergeHandle
+from drawstring.filegroups.write.merge_handle import MergeHandle
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
+from drawstring.filegroups.write.patch import Patch, patch_source_of
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored, keyed
 from drawstring.formats.base_files import Selection
 from drawstring.formats.base_footer import BaseFooter, base_footer
 from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
-from drawstring.merge.order import wins_over
 from drawstring.merge.record_mergers import merger_of
-from drawstring.merge.versions import comparable, ordering_fields, ordering_of
+from drawstring.merge.versions import ordering_fields
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, TaskContext
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import FILE_NAME, RECORD_KEY
 from drawstring.storage.protocol import Storage
 
-Flags: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
 _Rows: TypeAlias = tuple[pa.RecordBatch, bool]
 """Rows of a new file, and whether the previous file has their keys."""
+
+PATCHED_ROWS_MIN: Final = 8_192
+"""Rows of a base file from which it is patched; a smaller one is written anew in less time."""
 
 _BATCHES_HELD: Final = 2
 """Base batches to buffer while no change takes effect; in most rewrites the first one suffices."""
@@ -81,6 +85,9 @@ def rewrite_slice(
     """
     footer = _footer(storage, target)
     handle = _merge_handle(changes, settings)
+    patch = _patch(settings, storage, target, footer, handle, meta_columns)
+    if patch is not None:
+        return patch.write(context)
     log = handle.change_log if isinstance(handle, MergeHandle) else None
     kept = handle.merge_base(_base_rows(storage, target, settings, footer))
     looks_late = isinstance(handle, MergeHandle) and _looks_late(footer, changes, settings.config)
@@ -101,13 +108,33 @@ def rewrite_slice(
         writer.abort()
         raise
     cdc_files = log.write(storage, target, context) if log else {}
-    stat = writer.close(
+    return replace(_closed(writer, handle, survivors), cdc_files=cdc_files)
+
+
+def _patch(
+    settings: FileSettings,
+    storage: Storage,
+    target: FileSlice,
+    footer: BaseFooter,
+    handle: MergeHandle | FieldMergeHandle,
+    meta_columns: MetaColumnWriter,
+) -> Patch | None:
+    """Return the merge as a patch of the base file; None if it has to be written as a whole."""
+    if not isinstance(handle, MergeHandle) or footer.metadata.num_rows < PATCHED_ROWS_MIN:
+        return None
+    source = patch_source_of(settings, storage, target)
+    return Patch(settings, storage, target, source, footer, handle, meta_columns) if source else None
+
+
+def _closed(
+    writer: BaseFileWriter, handle: MergeHandle | FieldMergeHandle, survivors: _Survivors
+) -> WriteStat:
+    return writer.close(
         inserts=survivors.count - handle.updates,
         updates=handle.updates,
         deletes=handle.deletes,
         deleted_keys=handle.deleted_keys if isinstance(handle, MergeHandle) else None,
     )
-    return replace(stat, cdc_files=cdc_files)
 
 
 class _Survivors:
@@ -300,95 +327,3 @@ def _has_new_for_sure(footer: BaseFooter, target: FileSlice, changes: Changes) -
         return False
     bloom = footer.bloom_filter()
     return bloom is not None and not bloom.contains(keys).all()
-
-
-class MergeHandle:
-    """Changes of one file group, applied to its base rows as they are streamed; the winner stays whole.
-
-    Args:
-        changes: one record or delete per key.
-        config: merge mode and ordering of the table.
-        change_log: collects the changes for CDC; None if the table has no CDC.
-    """
-
-    def __init__(self, changes: Changes, config: TableConfig, change_log: ChangeLog | None) -> None:
-        self._changes = changes
-        self._config = config
-        self._record_keys = changes.records.column(RECORD_KEY).combine_chunks()
-        self._lost = np.zeros(changes.records.num_rows, dtype=bool)
-        self._met = np.zeros(changes.records.num_rows, dtype=bool)
-        self._ordering = comparable(ordering_columns(changes.records, config) or (), config)
-        self._delete_ordering = comparable(changes.delete_ordering or (), config)
-        self._always_delete = changes.always_delete
-        self.change_log = change_log
-        self.updates = 0
-        self.deletes = 0
-        self.deleted_keys: list[pa.Array] = []
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether a change replaced or deleted a base row."""
-        return self.updates + self.deletes > 0
-
-    @property
-    def has_new(self) -> bool:
-        """Whether the changes have records that the base file lacks; valid after all base rows passed."""
-        return not self._met.all()
-
-    def merge_base(self, base: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the base rows that no change replaces or deletes."""
-        for batch in base:
-            keep = ~(self._updated(batch) | self._deleted(batch))
-            yield batch if keep.all() else batch.filter(pa.array(keep))
-
-    def surviving_records(self) -> Iterator[tuple[pa.Table, bool]]:
-        """Yield the records that won over the base rows, and whether the base file has their keys.
-
-        Call it after the iterator of `merge_base` is exhausted.
-        """
-        for is_known, chosen in ((True, self._met & ~self._lost), (False, ~self._met)):
-            if chosen.any():
-                records = self._changes.records
-                yield records if chosen.all() else records.filter(pa.array(chosen)), is_known
-
-    def _updated(self, batch: pa.RecordBatch) -> Flags:
-        rows, positions = matches(batch, self._record_keys)
-        won = self._wins(batch, rows, self._ordering, positions)
-        self._met[positions] = True
-        self._lost[positions[~won]] = True
-        self.updates += int(won.sum())
-        if self.change_log and won.any():
-            after = taken(self._changes.records, positions[won])
-            self.change_log.updated(taken(batch, rows[won]), after)
-        return _flags(batch.num_rows, rows[won])
-
-    def _deleted(self, batch: pa.RecordBatch) -> Flags:
-        rows, positions = matches(batch, self._changes.delete_keys)
-        won = self._wins(batch, rows, self._delete_ordering, positions)
-        won = won | self._always_delete[positions]
-        self.deletes += int(won.sum())
-        if won.any():
-            self.deleted_keys.append(self._changes.delete_keys.take(pa.array(positions[won])))
-        if self.change_log and won.any():
-            self.change_log.deleted(taken(batch, rows[won]))
-        return _flags(batch.num_rows, rows[won])
-
-    def _wins(
-        self,
-        batch: pa.RecordBatch,
-        rows: Numbers,
-        ordering: tuple[pa.Array, ...],
-        positions: Numbers,
-    ) -> Flags:
-        """Return for each match whether the change wins over the base row."""
-        if not ordering or len(rows) == 0:
-            return np.ones(len(rows), dtype=bool)
-        newer = [column.take(pa.array(positions)) for column in ordering]
-        older = ordering_of(batch, self._config, rows)
-        return np.asarray(wins_over(newer, older))
-
-
-def _flags(count: int, rows: Numbers) -> Flags:
-    flags = np.zeros(count, dtype=bool)
-    flags[rows] = True
-    return flags

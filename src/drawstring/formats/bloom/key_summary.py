@@ -26,6 +26,9 @@ LARGEST_KEY: Final = "hoodie_max_record_key"
 STALE_SHARE: Final = 1 / 4
 """Ratio of stale keys in a filter to rows of its file from which the filter is rebuilt."""
 
+OVERFULL_SHARE: Final = 1 / 8
+"""Share of a filter's capacity by which new keys may exceed it: the rate of false positives grows to 1e-8."""
+
 CAPACITY_SHARE: Final = 2
 """Ratio of a filter's capacity to the rows of its file above which it is rebuilt with a smaller one."""
 
@@ -136,9 +139,36 @@ class KeySummary:
 
     def _of_own_size(self) -> BloomFilter:
         former = self._former
-        if former is not None and former.keys + sum(map(len, self._new)) <= former.capacity:
+        if former is not None and has_room(former, sum(map(len, self._new))):
             return _filled(former, self._new)
         return _filled(BloomFilter.empty(max(1, self._waiting_rows)), self._waiting)
+
+
+def has_room(former: BloomFilter, new: int) -> bool:
+    """Return whether a filter can take a number of new keys."""
+    is_growing = former.capacity == BloomFilter.DEFAULT_CAPACITY
+    return is_growing or former.keys + new <= former.capacity * (1 + OVERFULL_SHARE)
+
+
+def extended_footer(footer: Mapping[str, str], rows: int, new: pa.Array) -> dict[str, str] | None:
+    """Return the entries of a file that has the keys of another one and new ones.
+
+    Args:
+        footer: entries of the other file's footer.
+        rows: number of its rows.
+        new: the new keys (string), without nulls.
+
+    Returns:
+        The entries; None if they have to be made of all keys.
+    """
+    former = reusable_filter(footer, rows)
+    ends = [footer.get(SMALLEST_KEY), footer.get(LARGEST_KEY)]
+    if former is None or None in ends or not has_room(former, len(new)):
+        return None
+    former.add(new)
+    smallest, largest = java_min_max(pa.array([*ends, *java_min_max(new)], pa.string()))
+    entries = {FILTER: former.encode(), FILTER_TYPE: former.type_code}
+    return entries | {SMALLEST_KEY: smallest or "", LARGEST_KEY: largest or ""}
 
 
 def reusable_filter(footer: Mapping[str, str], rows: int) -> BloomFilter | None:

@@ -26,6 +26,7 @@ LIST: Final = 9
 SET: Final = 10
 STRUCT: Final = 12
 
+_INTEGERS: Final = frozenset((INT16, INT32, INT64))
 _DEPTH_MAX: Final = 32
 _LONG: Final = 15
 
@@ -36,9 +37,8 @@ def decode_struct(data: bytes) -> Struct:
     Raises:
         ValueError: the bytes are not a struct.
     """
-    reader = _Reader(data)
     try:
-        return reader.struct(0)
+        return _struct(data, 0, 0)[0]
     except IndexError:
         raise ValueError("the bytes end within a value") from None
 
@@ -50,79 +50,88 @@ def encode_struct(struct: Struct) -> bytes:
     return bytes(out)
 
 
-class _Reader:
-    """Reads values from bytes."""
+def _struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
+    """Return the struct at a place, and the one behind it; numbers of one byte are decoded here, faster."""
+    if depth > _DEPTH_MAX:
+        raise ValueError("structs are nested too deeply")
+    fields: Struct = {}
+    number = 0
+    while (head := data[at]) != 0:
+        at += 1
+        kind = head & 15
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, at = _zigzag(data, at)
+        if kind in _INTEGERS and (first := data[at]) < 128:
+            fields[number] = (kind, first >> 1 ^ -(first & 1))
+            at += 1
+        else:
+            value, at = _value(data, at, kind, depth)
+            fields[number] = (kind, value)
+    return fields, at + 1
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
 
-    def struct(self, depth: int) -> Struct:
-        if depth > _DEPTH_MAX:
-            raise ValueError("structs are nested too deeply")
-        fields: Struct = {}
-        number = 0
-        while (head := self._byte()) != 0:
-            kind = head & 15
-            number = number + (head >> 4) if head >> 4 else self._zigzag()
-            fields[number] = (kind, self._value(kind, depth))
-        return fields
+def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind in _INTEGERS:
+        return _zigzag(data, at)
+    if kind == BINARY:
+        size, at = _varint(data, at)
+        return _take(data, at, size)
+    if kind == STRUCT:
+        return _struct(data, at, depth + 1)
+    if kind in (TRUE, FALSE):
+        return kind == TRUE, at
+    if kind in (LIST, SET):
+        return _list(data, at, depth)
+    if kind == DOUBLE:
+        return _take(data, at, 8)
+    if kind == BYTE:
+        return data[at], at + 1
+    raise ValueError(f"there is no type {kind} in a footer")
 
-    def _value(self, kind: int, depth: int) -> Any:
-        if kind in (TRUE, FALSE):
-            return kind == TRUE
-        if kind == BYTE:
-            return self._byte()
-        if kind in (INT16, INT32, INT64):
-            return self._zigzag()
-        if kind == DOUBLE:
-            return self._take(8)
-        if kind == BINARY:
-            return self._take(self._varint())
-        if kind in (LIST, SET):
-            return self._list(depth)
-        if kind == STRUCT:
-            return self.struct(depth + 1)
-        raise ValueError(f"there is no type {kind} in a footer")
 
-    def _list(self, depth: int) -> tuple[int, list[Any]]:
-        head = self._byte()
-        kind, size = head & 15, head >> 4
-        if size == _LONG:
-            size = self._varint()
-        if size > len(self._data) - self._at:
-            raise ValueError("a list is longer than the bytes")
-        if kind in (TRUE, FALSE):
-            return kind, [self._byte() == TRUE for _ in range(size)]
-        return kind, [self._value(kind, depth) for _ in range(size)]
+def _list(data: bytes, at: int, depth: int) -> tuple[tuple[int, list[Any]], int]:
+    head = data[at]
+    kind, size = head & 15, head >> 4
+    at += 1
+    if size == _LONG:
+        size, at = _varint(data, at)
+    if size > len(data) - at:
+        raise ValueError("a list is longer than the bytes")
+    if kind in (TRUE, FALSE):
+        return (kind, [byte == TRUE for byte in data[at : at + size]]), at + size
+    values = []
+    for _ in range(size):
+        value, at = _value(data, at, kind, depth)
+        values.append(value)
+    return (kind, values), at
 
-    def _byte(self) -> int:
-        value = self._data[self._at]
-        self._at += 1
-        return value
 
-    def _take(self, size: int) -> bytes:
-        end = self._at + size
-        if end > len(self._data):
-            raise ValueError("the bytes end within a text")
-        value = self._data[self._at : end]
-        self._at = end
-        return value
+def _take(data: bytes, at: int, size: int) -> tuple[bytes, int]:
+    end = at + size
+    if end > len(data):
+        raise ValueError("the bytes end within a text")
+    return data[at:end], end
 
-    def _varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 127) << shift
-            if byte < 128:
-                return value
-            shift += 7
-            if shift > 63:
-                raise ValueError("a number is too long")
 
-    def _zigzag(self) -> int:
-        value = self._varint()
-        return value >> 1 ^ -(value & 1)
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    value = byte & 127
+    shift = 7
+    while byte > 127:
+        if shift > 63:
+            raise ValueError("a number is too long")
+        at += 1
+        byte = data[at]
+        value |= (byte & 127) << shift
+        shift += 7
+    return value, at + 1
+
+
+def _zigzag(data: bytes, at: int) -> tuple[int, int]:
+    value, at = _varint(data, at)
+    return value >> 1 ^ -(value & 1), at
 
 
 def _put_struct(out: bytearray, struct: Struct) -> None:
@@ -136,7 +145,9 @@ def _put_struct(out: bytearray, struct: Struct) -> None:
             out.append(kind)
             _put_zigzag(out, number)
         before = number
-        if kind not in (TRUE, FALSE):
+        if kind in _INTEGERS and 0 <= value < 64:
+            out.append(value << 1)
+        elif kind not in (TRUE, FALSE):
             _put(out, kind, value)
     out.append(0)
 
@@ -144,7 +155,7 @@ def _put_struct(out: bytearray, struct: Struct) -> None:
 def _put(out: bytearray, kind: int, value: Any) -> None:
     if kind == BYTE:
         out.append(value)
-    elif kind in (INT16, INT32, INT64):
+    elif kind in _INTEGERS:
         _put_zigzag(out, value)
     elif kind == DOUBLE:
         out += value

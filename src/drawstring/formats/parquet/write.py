@@ -28,7 +28,7 @@ from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.base.errors import InternalError, InvalidError
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import KeySummary
-from drawstring.formats.parquet.encoding import encodings_of, physical, statistics_leaves
+from drawstring.formats.parquet.encoding import Encodings, encodings_of, physical, statistics_leaves
 from drawstring.formats.parquet.summaries import WrittenSummaries
 from drawstring.model.column_summary import ColumnSummary
 from drawstring.schema.meta import RECORD_KEY, with_meta_fields
@@ -162,7 +162,7 @@ class ParquetSink:
             rows -= rows % self._rows_max
         if rows == 0:
             return
-        table = _table(self._pending, self._schema)
+        table = table_of(self._pending, self._schema)
         if self._writer is None:
             self._writer = self._open(table)
         _write_rows(self._writer, table.slice(0, rows), self._rows_max)
@@ -196,7 +196,7 @@ def encode_parquet_block(
         entries: additional entries of the footer.
     """
     target = pa.BufferOutputStream()
-    rows = _table(list(batches), physical(schema))
+    rows = table_of(list(batches), physical(schema))
     writer = _writer(target, rows, compression)
     if rows.num_rows:
         _write_rows(writer, rows, ROW_GROUP_ROWS)
@@ -209,8 +209,13 @@ def _key_summary(bloom: bool | BloomFilter) -> KeySummary:
     return KeySummary(bloom if isinstance(bloom, BloomFilter) else None)
 
 
+def entries_of(avro_schema_json: str) -> dict[str, str]:
+    """Return the entries of a footer that Hudi's readers of records need."""
+    return {"parquet.avro.schema": with_meta_fields(avro_schema_json), "writer.model.name": "avro"}
+
+
 def _footer(avro_schema_json: str, keys: KeySummary | None) -> dict[str, str]:
-    footer = {"parquet.avro.schema": with_meta_fields(avro_schema_json), "writer.model.name": "avro"}
+    footer = entries_of(avro_schema_json)
     return footer | keys.footer() if keys is not None else footer
 
 
@@ -218,19 +223,46 @@ def _writer(
     target: pa.NativeFile, first: pa.Table, compression: str, footers: list[pq.FileMetaData] | None = None
 ) -> pq.ParquetWriter:
     """Open a file with the columns and encodings of its first rows; its footer joins `footers` at its end."""
+    return writer_of(target, first.schema, encodings_of(first, arrow_codec(compression)), footers)
+
+
+def arrow_codec(compression: str) -> str:
+    """Return Arrow's name of a codec."""
     codec = compression.lower()
-    encodings = encodings_of(first, _CODECS.get(codec, codec))
+    return _CODECS.get(codec, codec)
+
+
+def writer_of(
+    target: pa.NativeFile,
+    schema: pa.Schema,
+    encodings: Encodings,
+    footers: list[pq.FileMetaData] | None = None,
+    *,
+    page_index: bool = True,
+) -> pq.ParquetWriter:
+    """Open a file.
+
+    Args:
+        target: the file.
+        schema: its columns, as `physical` has them.
+        encodings: their encodings.
+        footers: is given the footer when the file is closed.
+        page_index: whether the file has page indexes.
+
+    Raises:
+        InvalidError: there is no such codec.
+    """
     levels = {name: _LEVELS[each] for name, each in encodings.codecs.items() if each in _LEVELS}
     try:
         return pq.ParquetWriter(
             target,
-            first.schema,
+            schema,
             version="2.6",
             compression=encodings.codecs,
             compression_level=levels,
             use_dictionary=encodings.dictionaries,
-            write_statistics=statistics_leaves(first.schema),
-            write_page_index=True,
+            write_statistics=statistics_leaves(schema),
+            write_page_index=page_index,
             data_page_size=PAGE_BYTES,
             store_schema=False,
             metadata_collector=footers,
@@ -239,8 +271,9 @@ def _writer(
         # Arrow also reports unknown codecs as OSError, but without an error number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
+        codecs = ", ".join(sorted({*encodings.codecs.values()} - {"none"}))
         raise InvalidError(
-            f"Parquet files cannot be written with the codec {compression!r} ({error}). Choose another codec."
+            f"Parquet files cannot be written with the codec {codecs!r} ({error}). Choose another codec."
         ) from error
 
 
@@ -252,7 +285,8 @@ def _write_rows(writer: pq.ParquetWriter, rows: pa.Table, rows_max: int) -> None
         raise InvalidError(f"The rows do not fit the file's schema ({error}). Correct the rows.") from error
 
 
-def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+def table_of(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Return rows with the columns of a file, in its order and types."""
     return pa.Table.from_arrays([_column(batches, field) for field in schema], schema=schema)
 
 

@@ -9,7 +9,8 @@ from drawstring.base.clock import Ids, Stopwatch
 from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.formats.parquet.row_group_copy import StitchSource, can_stitch, stitch, stitch_source
+from drawstring.formats.parquet.column_chunks import ChunkSource, chunk_source
+from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, file_extension, join_path, random_file_id
 from drawstring.storage.protocol import Storage
@@ -42,7 +43,7 @@ def stitched(
     files = _base_files(slices)
     if files is None:
         return None
-    candidates = [stitch_source(storage, each.status.path) for each in files]
+    candidates = [chunk_source(storage, each.status.path) for each in files]
     sources = [each for each in candidates if each is not None]
     row_groups = sum(len(each.row_groups) for each in sources)
     size_bytes = sum(each.status.size_bytes for each in files)
@@ -71,9 +72,9 @@ def _has_own_rows(base: BaseFile) -> bool:
     return base.source is None and file_extension(base.status.name) == ".parquet"
 
 
-def _files_of(sources: Sequence[tuple[StitchSource, int]], bytes_max: int) -> Iterator[list[StitchSource]]:
+def _files_of(sources: Sequence[tuple[ChunkSource, int]], bytes_max: int) -> Iterator[list[ChunkSource]]:
     """Divide the sources into new files, in order."""
-    group: list[StitchSource] = []
+    group: list[ChunkSource] = []
     group_bytes = 0
     for source, size_bytes in sources:
         if group and group_bytes + size_bytes > bytes_max:
@@ -84,7 +85,7 @@ def _files_of(sources: Sequence[tuple[StitchSource, int]], bytes_max: int) -> It
     yield group
 
 
-def _write(settings: FileSettings, storage: Storage, sources: Sequence[StitchSource], name: str) -> WriteStat:
+def _write(settings: FileSettings, storage: Storage, sources: Sequence[ChunkSource], name: str) -> WriteStat:
     watch = Stopwatch()
     partition = sources[0].path.rpartition("/")[0]
     path = join_path(partition, name)
