@@ -19,6 +19,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as pt
 
 from drawstring.base.counted import counted
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
@@ -106,10 +107,11 @@ class KeyGenerator:
             return batch.column(RECORD_KEY).fill_null("") if has_keys else pa.repeat("", batch.num_rows)
         if not self.is_prefixed():
             return _plain_key(column_texts(batch, fields[0]), fields[0])
-        columns = [column_texts(batch, field) for field in fields]
+        columns = [column_of(batch, field) for field in fields]
+        texts = [java_text(column, field) for column, field in zip(columns, fields, strict=True)]
         if self._is_writing:
-            _check_unambiguous(columns, fields)
-        return _compound_key(columns, fields)
+            _check_unambiguous(columns, texts, fields)
+        return _compound_key(texts, fields)
 
     def partition_paths(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the partition path of each row, text.
@@ -249,14 +251,16 @@ def _plain_key(texts: pa.Array, field: str) -> pa.Array:
     return texts
 
 
-def _check_unambiguous(columns: Sequence[pa.Array], fields: Sequence[str]) -> None:
+def _check_unambiguous(
+    columns: Sequence[pa.Array], key_texts: Sequence[pa.Array], fields: Sequence[str]
+) -> None:
     """Refuse values that look like the start of another key column.
 
     `k1:a,k2:b,k2:c` is the key of ('a,k2:b', 'c') and of ('a', 'b,k2:c'): the first is refused, so that
-    each record key has one meaning.
+    each record key has one meaning. Texts of numbers and dates do not.
     """
-    for number, (texts, field) in enumerate(zip(columns, fields, strict=True), start=1):
-        for further in fields[number:]:
+    for number, (column, texts, field) in enumerate(zip(columns, key_texts, fields, strict=True), start=1):
+        for further in fields[number:] if _is_text(column.type) else ():
             mark = f",{further}:"
             marked = pc.match_substring(texts, mark)
             count = pc.sum(marked).as_py()
@@ -269,20 +273,41 @@ def _check_unambiguous(columns: Sequence[pa.Array], fields: Sequence[str]) -> No
                 )
 
 
-def _compound_key(columns: list[pa.Array], fields: tuple[str, ...]) -> pa.Array:
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pt.is_dictionary(kind) else kind
+    return not (pt.is_integer(kind) or pt.is_boolean(kind) or pt.is_date(kind) or pt.is_timestamp(kind))
+
+
+def _compound_key(columns: Sequence[pa.Array], fields: Sequence[str]) -> pa.Array:
+    if all(texts.null_count or _has_empty(texts) for texts in columns):
+        _check_not_missing(columns, fields)
+    pieces: list[str | pa.Array] = []
+    for number, (texts, field) in enumerate(zip(columns, fields, strict=True)):
+        pieces += [f"{',' if number else ''}{field}:", _named(texts)]
+    return pc.binary_join_element_wise(*pieces, "")
+
+
+def _named(texts: pa.Array) -> pa.Array:
+    """Return texts with words in place of those that are missing."""
+    if _has_empty(texts):
+        texts = pc.if_else(pc.equal(texts, ""), EMPTY_KEY, texts)
+    return texts.fill_null(NULL_KEY) if texts.null_count else texts
+
+
+def _check_not_missing(columns: Sequence[pa.Array], fields: Sequence[str]) -> None:
     no_key = pa.scalar(True)
-    parts = []
-    for texts, field in zip(columns, fields, strict=True):
+    for texts in columns:
         no_key = pc.and_(no_key, _is_missing(texts))
-        named = pc.if_else(pc.equal(texts, ""), EMPTY_KEY, texts).fill_null(NULL_KEY)
-        parts.append(pc.binary_join_element_wise(f"{field}:", named, ""))
     missing = pc.sum(no_key).as_py() or 0
     if missing:
         raise InvalidError(
             f"The record key columns {', '.join(fields)} are all null or empty in {counted(missing, 'row')}."
             " Give every record a key."
         )
-    return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, ",")
+
+
+def _has_empty(texts: pa.Array) -> bool:
+    return bool(pc.min(pc.binary_length(texts)).as_py() == 0)
 
 
 def _is_missing(texts: pa.Array) -> pa.Array:
