@@ -11,6 +11,7 @@ from bench.results import Results
 from bench.tables import markdown
 
 SPARK_PEERS = ("delta-dv", "iceberg-mor", "paimon")
+METADATA_PEERS = ("metadata-hudi", "metadata-delta", "metadata-iceberg")
 SERVICES_PEERS = ("delta", "iceberg", "paimon")
 
 
@@ -52,6 +53,9 @@ def aims() -> Iterator[Aim]:
     for index, kind in peers.HUDI_INDEXES:
         for step in ("bulk_insert", "upsert", "new_rows", "delete"):
             yield Aim(peers.on_spark(index, kind), step, (peers.of_hudi(index, kind),), 5.0)
+    for step in ("find_indexes", "load_files", "change_files", "keys_simple", "narrow_clustered"):
+        yield Aim(peers.METADATA_SPARK, step, METADATA_PEERS, 1.0)
+        yield Aim(peers.METADATA, step, ("metadata-delta-rs",), 1.0)
     for step, peak in (("compact", 4.0), ("cluster", 1.0)):
         yield Aim(peers.SERVICES, step, ("services-hudi",), 5.0)
         yield Aim(peers.SERVICES, f"peak memory of {step}", ("services-hudi",), peak)

@@ -165,6 +165,12 @@ def _totals(rows: pa.Table) -> list[float]:
     return [rows.num_rows, round(pc.sum(rows["fare"]).as_py(), 2), pc.max(rows["ts"]).as_py(), drivers]
 
 
+def tell_keys(folder: Path, keys: int) -> None:
+    """Tell how many keys the large record index shall have."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "keys.json").write_text(json.dumps({"keys": keys}))
+
+
 def make_small_batches(folder: Path) -> None:
     """Write what the scaling suite reads, unless it is there: see `bench/scripts/scaling.py`.
 

@@ -62,7 +62,8 @@ HUDI_INDEXES = (("bucket", "mor"), ("bloom", "mor"), ("bucket", "cow"), ("bloom"
 """Each index and kind of table that Hudi takes part with."""
 INDEXES_SCRIPT = "indexes_drawstring.py"
 MEMORY, MEMORY_SPARK = "memory", "memory-spark"
-SOAK, TIMELINE, METADATA = "soak", "timeline", "metadata"
+SOAK, TIMELINE = "soak", "timeline"
+METADATA, METADATA_SPARK, METADATA_KEYS = "metadata", "metadata-spark", "metadata-keys"
 WRITERS_COW, WRITERS_MOR, WRITERS_NBCC = "writers-cow", "writers-mor", "writers-nbcc"
 WRITERS_DELTA, WRITERS_ICEBERG = "writers-delta-rs", "writers-pyiceberg"
 SERVICES, FILES, LARGE_GROUP = "services", "small-files", "large-group"
@@ -140,6 +141,12 @@ PEERS = (
     Peer(SOAK, "soak", "mor", "soak.py", ("bucket",)),
     Peer(TIMELINE, "timeline", "mor", "timeline.py"),
     Peer(METADATA, "metadata", "cow", "metadata.py"),
+    Peer("metadata-delta-rs", "metadata", "cow", "metadata_delta_rs.py", module="deltalake"),
+    Peer(METADATA_SPARK, "metadata-spark", "cow", "metadata_spark.py", ("drawstring",), module="pyspark"),
+    Peer("metadata-hudi", "metadata-spark", "cow", "metadata_spark.py", ("hudi",), jars=HUDI),
+    Peer("metadata-delta", "metadata-spark", "cow", "metadata_spark.py", ("delta",), jars=DELTA),
+    Peer("metadata-iceberg", "metadata-spark", "cow", "metadata_spark.py", ("iceberg",), jars=ICEBERG),
+    Peer(METADATA_KEYS, "metadata-keys", "cow", "metadata_index.py"),
     Peer(WRITERS_COW, "writers", "cow", "writers_drawstring.py", ("cow", "simple")),
     Peer(WRITERS_MOR, "writers", "mor", "writers_drawstring.py", ("mor", "bucket")),
     Peer(WRITERS_NBCC, "writers", "mor", "writers_drawstring.py", ("mor", "bucket", "non_blocking")),
@@ -168,6 +175,8 @@ _SUITE_OF = {
     "soak": "soak",
     "timeline": "timeline",
     "metadata": "metadata",
+    "metadata-spark": "metadata",
+    "metadata-keys": "metadata",
     "writers": "writers",
     "lsm": "lsm",
     "tpch": "tpch",

@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench import curves, lives, peers, writers
-from bench.results import LARGE_WRITES, Results
+from bench.results import LARGE_WRITES, Measured, Results
 from bench.tables import markdown
 
 TIMELINE_STEPS = ("open", "plan", "recent", "upsert", "plan_clean", "schedule")
 METADATA_STEPS = (
-    "plan_listed", "plan_first", "plan_named", "tasks_named", "point_named", "load_plain", "load_files",
+    "plan_listed", "plan_first", "plan_named", "tasks_named", "point_named", "s3_named", "s3_point",
+    "s3_listed", "load_plain", "load_files",
     "load_indexes", "change_plain", "change_files", "change_indexes", "find_plain", "find_indexes",
     "keys_simple", "keys_bloom", "keys_record_index", "keys_bucket", "narrow_unsorted", "narrow_clustered",
-    "calls_plain", "calls_files", "points_plain", "points_files",
+    "calls_plain", "calls_files", "points_plain", "points_files", "make_keys", "build_index", "look_keys_up",
+    "change_index",
 )  # fmt: skip
+_FINDING = ("narrow_unsorted", "narrow_clustered", "s3_named", "s3_point", "s3_listed", "build_index")
 LINEITEM_STEPS = (
     "base_3_columns", "columns_3", "columns_all", "q1", "q6", "key", "compacted_3_columns", "compacted_q6",
 )  # fmt: skip
@@ -44,6 +47,8 @@ OURS = {
     ("indexes-spark", "cow"): peers.INDEXES_SPARK,
     ("timeline", "mor"): peers.TIMELINE,
     ("metadata", "cow"): peers.METADATA,
+    ("metadata-spark", "cow"): peers.METADATA_SPARK,
+    ("metadata-keys", "cow"): peers.METADATA_KEYS,
     ("services", "mor"): peers.SERVICES,
     ("tpch", "mor"): peers.TPCH_MOR,
     ("tpch", "cow"): peers.TPCH_COW,
@@ -61,7 +66,9 @@ HEADS = {
     "indexes-hudi": "Apache Hudi, on Spark",
     "memory": "Large writes",
     "timeline": "10,000 instants",
-    "metadata": "Metadata table",
+    "metadata": "Metadata table, embedded",
+    "metadata-spark": "Metadata table, on Spark",
+    "metadata-keys": "A large record index",
     "tpch": "Lineitem, embedded",
     "services": "Services, on Spark",
     "files": "Small files, embedded",
@@ -81,6 +88,10 @@ _SERVICES_NOTE = (
     "Seconds, in parentheses those of the processor, and how many times drawstring's; the peak is that of the"
     " steps in the table, of each by itself."
 )
+_METADATA_NOTE = (
+    "Seconds, in parentheses those of the processor, and how many times drawstring's; medians of what is done"
+    " several times."
+)
 NOTES = {
     "scaling": "Seconds of one upsert, in parentheses those of the processor; medians of three.",
     "indexes": _INDEXES_NOTE,
@@ -97,7 +108,9 @@ NOTES = {
         "Each process upserts batches into one table; seconds are those of a commit. `run again`: attempts"
         " that lost against\nanother writer, `errors`: commits that the caller had to ask for once more."
     ),
-    "metadata": "Seconds, in parentheses those of the processor; medians of what is done several times.",
+    "metadata": _METADATA_NOTE,
+    "metadata-spark": _METADATA_NOTE,
+    "metadata-keys": _METADATA_NOTE,
     "timeline": "Seconds, in parentheses those of the processor; medians of three, `archive` once.",
     "tpch": (
         "Seconds, in parentheses those of the processor, and how many times drawstring's for the same kind of"
@@ -115,7 +128,7 @@ def text(results: Results) -> str:
     """Return the tables, with what to know to read them."""
     parts = [table(results, engine) for engine in HEADS]
     if skipped := _skipped(results):
-        parts.append(markdown(("condition on a column", "read"), skipped))
+        parts.append(markdown(("step", "peer", "found"), skipped))
     if soak := results.soak():
         parts.append(markdown(curves.head(soak), curves.rows(soak)))
     if told := results.lives():
@@ -183,7 +196,16 @@ def _size(results: Results, peer: str, what: str) -> str:
     return f"{size[what]:,.0f}" if size else ""
 
 
-def _skipped(results: Results) -> list[tuple[str, str]]:
-    """Return what the steps `narrow_*` of the metadata table read; empty if they were not run."""
-    read = {one.step: one.result for one in results.steps if one.peer == peers.METADATA}
-    return [(step, str(found)) for step, found in read.items() if step.startswith("narrow_")]
+def _skipped(results: Results) -> list[tuple[str, str, str]]:
+    """Return what steps of the suite of the metadata table read or made; empty if they were not run."""
+    found = {(one.step, one.peer): one for one in results.steps if one.step in _FINDING}
+    return [
+        (step, peer, _found(one) if isinstance(one.result, dict) else str(one.result))
+        for (step, peer), one in found.items()
+        if isinstance(one.result, dict | str)
+    ]
+
+
+def _found(one: Measured) -> str:
+    """Return the size of an index, and the memory that building it took."""
+    return f"{one.result['keys']:,} keys, {one.result['bytes_a_key']} bytes a key, peak {one.peak_mb:,} MB"

@@ -27,6 +27,10 @@ from bench.watch import Watch
 LINES_OF_A_FAILURE = 15
 WIDE_ROWS = 2
 """Wide rows for every ride: of a million rides 2 GB."""
+KEYS_OF_A_ROW = 10
+"""Keys in a large record index for every ride."""
+WITHOUT_RIDES = {"scaling", "memory", "soak", "timeline", "files", "group", "lsm", "tpch", "metadata-keys"}
+"""Engines whose peers need no rides."""
 WRITERS_COMMITS = int(os.environ.get("BENCH_WRITERS_COMMITS", "10"))
 """Commits of each process in the suite of writers."""
 
@@ -79,7 +83,9 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
         lineitem = {"lineitem": tpch.make(folder, size.rows)}
     else:
         lineitem = {}
-    if engines <= {"scaling", "memory", "soak", "timeline", "files", "group", "lsm", "tpch"}:
+    if "metadata-keys" in engines:
+        data.tell_keys(folder, KEYS_OF_A_ROW * size.rows)
+    if engines <= WITHOUT_RIDES:
         return lineitem
     _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
     expected: dict[str, Any] = data.make(folder, size)["expected"]

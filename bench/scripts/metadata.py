@@ -8,6 +8,9 @@ in each partition, of a table with buckets. Each step is done three times, by a 
     plan_named        the same again
     tasks_named       the same, with each task taken once, as by a query of all rows
     point_named       one record by its key and its partition
+    s3_named          the tasks of a snapshot, where each request takes 30 milliseconds, and the requests
+    s3_point          one record there
+    s3_listed         the tasks there by listing, with up to 1,000 partitions
 
 The rides of the data, copy on write, in tables without a metadata table (`plain`), with the list of files
 (`files`), and with statistics of columns, bloom filters and the record index as well (`indexes`):
@@ -23,6 +26,8 @@ The same rides, merge on read with buckets, without metadata table and with the 
 
     calls_*           100 upserts of 100 rides of one partition each
     points_*          100 times one ride by its key and partition, by a table that was just opened
+
+`BENCH_METADATA_PARTS` chooses among these: many, cost, keys, narrow, calls.
 """
 
 from __future__ import annotations
@@ -41,13 +46,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from embedded import create_rides
 from hudi_options import INDEXES, KINDS
+from many_files import BUCKETS, GROUPS, WHERE, few_columns
 from ride import step
+from slow_store import BUCKET, slow_store
 
 import drawstring
 
 REPEATS = 3
-GROUPS = int(os.environ.get("BENCH_METADATA_GROUPS", "20000"))
-BUCKETS = 10
+PARTS = os.environ.get("BENCH_METADATA_PARTS", "many,cost,keys,narrow,calls").split(",")
+PARTITIONS_LISTED_MAX = 1_000
 CALLS = 100
 ROWS_OF_A_CALL = 100
 DRIVERS = 50_000
@@ -67,12 +74,7 @@ def opened(path: str, *, is_plain: bool = False) -> drawstring.Table:
 
 def many_files(path: str) -> None:
     """Take a table of many small file groups through the steps."""
-    count = 4 * GROUPS
-    ids = pa.array(np.arange(count)).cast(pa.string())
-    partitions = pc.binary_join_element_wise(
-        "p", pa.array(np.arange(count) % (GROUPS // BUCKETS)).cast(pa.string()), ""
-    )
-    rows = pa.table({"id": ids, "place": partitions, "ts": np.ones(count, np.int64)})
+    rows = few_columns()
     buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": str(BUCKETS)}
     drawstring.create(
         path,
@@ -88,9 +90,26 @@ def many_files(path: str) -> None:
     step("plan_first", lambda: len(opened(path).scan().tasks()))
     again("plan_named", lambda: len(opened(path).scan().tasks()))
     again("tasks_named", lambda: sum(1 for _ in opened(path).scan().tasks()))
-    where = "id = '12' and place = 'p12'"
-    again("point_named", lambda: opened(path).scan(["ts"], where=where).to_arrow().num_rows)
+    again("point_named", lambda: opened(path).scan(["ts"], where=WHERE).to_arrow().num_rows)
+    from_afar(Path(path))
     shutil.rmtree(path)
+
+
+def from_afar(path: Path) -> None:
+    """Plan and look up in an object store that answers late; tell how many requests that takes."""
+    with slow_store(path.parent) as store:
+
+        def asked(action: Callable[[drawstring.Table], int], is_plain: bool = False) -> str:
+            before = store.requests
+            uses = {"hoodie.metadata.enable": not is_plain}
+            address = f"s3://{BUCKET}/{path.name}"
+            found = action(drawstring.open(address, storage_options=store.options, options=uses))
+            return f"{found}, {store.requests - before} requests"
+
+        again("s3_named", asked, lambda table: len(table.scan().tasks()))
+        again("s3_point", asked, lambda table: table.scan(["ts"], where=WHERE).to_arrow().num_rows)
+        if GROUPS // BUCKETS <= PARTITIONS_LISTED_MAX:
+            step("s3_listed", asked, lambda table: len(table.scan().tasks()), True)
 
 
 def again(name: str, action: Callable[..., Any], *args: Any) -> None:
@@ -205,11 +224,12 @@ class Rides:
 def main(data: str, path: str) -> None:
     """Do all steps."""
     shutil.rmtree(path, ignore_errors=True)
-    many_files(path)
+    if "many" in PARTS:
+        many_files(path)
     rides = Rides(Path(data), path)
-    for part in (rides.cost, rides.keys, rides.narrow, rides.calls):
-        part()
-    shutil.rmtree(path)
+    for part in PARTS:
+        getattr(rides, part, bool)()
+    shutil.rmtree(path, ignore_errors=True)
 
 
 if __name__ == "__main__":
