@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError
 from drawstring.cli import app
 from drawstring.cli.commands import services
@@ -170,10 +172,14 @@ def test_the_loop_goes_round_until_it_is_interrupted(
 def test_partitions_whose_time_is_over_go_where_that_is_asked_for() -> None:
     table = create(table_type=COW)
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)))
-    over = {"hoodie.partition.ttl.strategy.days.retain": 0}
+    over = {"hoodie.partition.ttl.strategy.days.retain": 5}
     rome = {"hoodie.partition.ttl.strategy.partition.selected": "rome"}
-    assert did(table, **over) == [], "nobody asked for it"
-    assert did(table, **over, **rome, **{"hoodie.partition.ttl.inline": "true"}) == ["expiry"]
+    inline = {"hoodie.partition.ttl.inline": "true"}
+    later = SteppingClock(table._context.clock.now_ms() + 10 * 86_400_000)
+    aged = Table(replace(table._context, clock=later))
+    assert did(aged, **over) == [], "nobody asked for it"
+    assert did(aged, **{**over, "hoodie.partition.ttl.strategy.days.retain": 0}, **inline) == []
+    assert did(aged, **over, **rome, **inline) == ["expiry"]
     assert held(table) == [("b", "oslo", 1, 1.0)]
 
 

@@ -116,7 +116,12 @@ def merge_of_small_files_is_due(written: WriteOutcome) -> bool:
 
 def expiry_is_due(written: WriteOutcome) -> bool:
     """Tell whether partitions expire after writes (`hoodie.partition.ttl.inline`)."""
-    return written.options.ttl.inline
+    return _expires(written.options)
+
+
+def _expires(options: WriteOptions) -> bool:
+    """Return whether writes drop partitions by age; as in Hudi, not with an age of 0 days."""
+    return options.ttl.inline and options.ttl.days > 0
 
 
 def sync_is_due(written: WriteOutcome) -> bool:
@@ -323,7 +328,7 @@ def _cluster(service: ServiceContext) -> Result | None:
 
 def _expire(service: ServiceContext) -> Result | None:
     """Drop the expired partitions, with `hoodie.partition.ttl.inline`."""
-    dropped = expire_partitions(service.context, service.options) if service.options.ttl.inline else None
+    dropped = expire_partitions(service.context, service.options) if _expires(service.options) else None
     return dropped.result if dropped else None
 
 

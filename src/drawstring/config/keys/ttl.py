@@ -54,7 +54,8 @@ TTL_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.partition.ttl.strategy.days.retain",
-        "Days after which a partition expires; -1 for never.",
+        "Days after which a partition expires; -1 for never. With 0, writes and `CALL run_ttl` drop nothing,"
+        " as in Hudi; a call that asks for it drops all.",
         kind=Kind.NUMBER,
         default=-1,
         minimum=-1,

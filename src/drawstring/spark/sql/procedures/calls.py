@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from drawstring.base.errors import InvalidError
 from drawstring.spark.errors import analysed
-from drawstring.spark.sql.procedures import commits, services, states, tables
+from drawstring.spark.sql.procedures import commits, files, history, services, states, tables, upkeep
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows, texts
 
 _FILTER: Final = "filter"
@@ -31,9 +31,12 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     each.name: each
     for each in (
         *commits.PROCEDURES,
+        *files.PROCEDURES,
+        *history.PROCEDURES,
         *services.PROCEDURES,
         *states.PROCEDURES,
         *tables.PROCEDURES,
+        *upkeep.PROCEDURES,
         Procedure("help", "cmd STRING", "result STRING", _help),
     )
 }

@@ -121,8 +121,13 @@ class Call:
     @property
     def options(self) -> dict[str, str]:
         """Options of the table and the session, and those in the parameter `options` (`key=value,...`)."""
-        given = dict(part.split("=", 1) for part in self.names("options") if "=" in part)
-        return {**self._named.options, **{key.strip(): value.strip() for key, value in given.items()}}
+        return {**self._named.options, **self.given_options}
+
+    @property
+    def given_options(self) -> dict[str, str]:
+        """The options in the parameter `options`."""
+        pairs = (part.split("=", 1) for part in self.names("options") if "=" in part)
+        return {key.strip(): value.strip() for key, value in pairs}
 
     @cached_property
     def table(self) -> SparkTable:

@@ -208,6 +208,8 @@ def run_ttl(call: Call) -> Rows:
     options = dict(call.options)
     if policy := call.text("ttl_policy"):
         options["hoodie.partition.ttl.management.strategy.type"] = policy
+    if call.number("retain_days") == 0:
+        return []  # as in Hudi
     before = {each.partition for each in call.table.file_slices()}
     call.table.expire_partitions(retain_days=call.number("retain_days"), options=options)
     return [(path,) for path in sorted(before - {each.partition for each in call.table.file_slices()})]

@@ -1,0 +1,121 @@
+"""Procedures that tell what cleans, rollbacks and other tables' commits did, and what became of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from drawstring.base.errors import InvalidError
+from drawstring.formats.metadata.clean import decode_clean
+from drawstring.formats.metadata.rollback import decode_rollback
+from drawstring.model.files import join_path
+from drawstring.model.instant import Action, Instant
+from drawstring.query.facts import TableFacts
+from drawstring.spark.sql.named import named_table
+from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
+
+_EXISTS, _DELETED, _UNKNOWN = "exist", "deleted", "unknown"
+
+
+def _newest_first(facts: TableFacts, action: Action) -> list[Instant]:
+    return sorted(facts.timeline.completed_of(action), key=lambda each: each.requested, reverse=True)
+
+
+def show_cleans_metadata(call: Call) -> Rows:
+    """Return what the cleans of the active timeline deleted, by partition."""
+    facts = call.table._facts()
+
+    def rows() -> Iterator[Sequence[Any]]:
+        for instant in _newest_first(facts, Action.CLEAN):
+            clean = decode_clean(facts.store.read(instant))
+            files = sum(len(each.deleted) for each in clean.partitions.values())
+            begin = (instant.requested, instant.completed, str(instant.action), clean.started)
+            for path, each in sorted(clean.partitions.items()):
+                deleted, failed = len(each.deleted), len(each.failed)
+                counts = (deleted + failed, deleted, failed, each.is_gone, clean.millis, files)
+                yield (*begin, path, clean.policy, *counts)
+
+    return call.limited(rows())
+
+
+def show_rollback_detail(call: Call) -> Rows:
+    """Return the files that a rollback deleted, or could not delete.
+
+    Raises:
+        InvalidError: the active timeline has no such rollback.
+    """
+    facts, time = call.table._facts(), call.needed("instant_time")
+    instant = next((each for each in _newest_first(facts, Action.ROLLBACK) if each.requested == time), None)
+    if instant is None:
+        raise InvalidError(
+            f"There is no rollback {time}. CALL show_rollbacks shows those that there are (rollback_instant)."
+        )
+    done = decode_rollback(facts.store.read(instant), facts.storage.spec.uri)
+    return call.limited(
+        (done.instant, instant.requested, stat.partition, path, succeeded)
+        for stat in done.stats
+        for paths, succeeded in ((stat.deleted, True), (stat.failed, False))
+        for path in paths
+    )
+
+
+def commits_compare(call: Call) -> Rows:
+    """Tell by which commits one table is behind another."""
+    table, other = call.table, named_table(call.spark, None, call.needed("path")).table
+    mine, theirs = ([each.requested for each in one.timeline.writes()] for one in (table, other))
+    last, other_last = (max(times, default="") for times in (mine, theirs))
+    is_behind = last < other_last
+    behind, ahead = (table, other) if is_behind else (other, table)
+    since = last if is_behind else other_last
+    missing = [time for time in (theirs if is_behind else mine) if time > since]
+    return [
+        (
+            f"{behind.config.name} is behind {ahead.config.name} by {len(missing)} commits. Commits to catch"
+            f" up: {', '.join(missing) or 'none'}",
+        )
+    ]
+
+
+def show_file_status(call: Call) -> Rows:
+    """Tell whether a file is there, or which clean or rollback deleted it."""
+    facts, name = call.table._facts(), call.needed("file")
+    partition = (call.text("partition") or "").strip("/")
+    path = join_path(partition, name)
+    full = facts.storage.full_uri(path)
+    if facts.storage.exists(path):
+        return [(_EXISTS, None, None, None, full)]
+    for instant in _newest_first(facts, Action.CLEAN):
+        found = decode_clean(facts.store.read(instant)).partitions.get(partition)
+        if found is not None and name in found.deleted:
+            return [(_DELETED, str(instant.action), instant.requested, "active", full)]
+    for instant in _newest_first(facts, Action.ROLLBACK):
+        stats = decode_rollback(facts.store.read(instant), facts.storage.spec.uri).stats
+        if any(path in stat.deleted for stat in stats):
+            return [(_DELETED, str(instant.action), instant.requested, "active", full)]
+    return [(_UNKNOWN, None, None, None, full)]
+
+
+PROCEDURES: Final = (
+    Procedure(
+        "show_cleans_metadata",
+        "table STRING!, limit INT=10, showArchived BOOLEAN=false, filter STRING",
+        "clean_time STRING, state_transition_time STRING, action STRING, start_clean_time STRING,"
+        " partition_path STRING, policy STRING, delete_path_patterns INT, success_delete_files INT,"
+        " failed_delete_files INT, is_partition_deleted BOOLEAN, time_taken_in_millis BIGINT,"
+        " total_files_deleted INT",
+        show_cleans_metadata,
+    ),
+    Procedure(
+        "show_rollback_detail",
+        "table STRING!, limit INT=10, instant_time STRING!",
+        "instant STRING, rollback_instant STRING, partition STRING, deleted_file STRING, succeeded BOOLEAN",
+        show_rollback_detail,
+    ),
+    Procedure("commits_compare", "table STRING!, path STRING!", "compare_detail STRING", commits_compare),
+    Procedure(
+        "show_file_status",
+        "table STRING, path STRING, partition STRING, file STRING!, filter STRING",
+        "status STRING, action STRING, instant STRING, timeline STRING, full_path STRING",
+        show_file_status,
+    ),
+)

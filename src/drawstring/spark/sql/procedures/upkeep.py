@@ -1,0 +1,136 @@
+"""Procedures that make a table of files, tell a catalog about one, and take back what was left undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.bootstrapping import bootstrap
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.filegroups.write.markers import Markers
+from drawstring.services.catalogs.sync import sync
+from drawstring.spark.engine.spark_engine import SparkEngine
+from drawstring.spark.locations import storage_options
+from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
+from drawstring.spark.sql.table import path_of
+
+_HIVE: Final = "hoodie.datasource.hive_sync."
+_SYNC_OPTIONS: Final[Mapping[str, str]] = {
+    "metastore_uri": f"{_HIVE}metastore.uris",
+    "mode": f"{_HIVE}mode",
+    "partition_fields": f"{_HIVE}partition_fields",
+    "partition_extractor_class": f"{_HIVE}partition_extractor_class",
+    "strategy": f"{_HIVE}table.strategy",
+}
+_BOOTSTRAP_OPTIONS: Final[Mapping[str, str]] = {
+    "key_generator_class": "hoodie.datasource.write.keygenerator.class",
+    "payload_class": "hoodie.datasource.write.payload.class",
+}
+_FULL: Final = "FullRecordBootstrapModeSelector"
+
+
+def run_bootstrap(call: Call) -> Rows:
+    """Make a table of a folder of Parquet files; 0 stands for success.
+
+    Raises:
+        UnsupportedError: an existing table would be replaced, or settings are in a file.
+    """
+    if call.flag("bootstrap_overwrite") or call.text("props_file_path"):
+        raise UnsupportedError(
+            "A bootstrap replaces no table, and takes its settings from the call. Delete the table first, and"
+            " give options => 'key=value,...'."
+        )
+    root, source = path_of(call.needed("base_path")), path_of(call.needed("bootstrap_path"))
+    given = {key: text for name, key in _BOOTSTRAP_OPTIONS.items() if (text := call.text(name))}
+    if call.flag("enable_hive_sync"):
+        given[f"{_HIVE}enable"] = "true"
+    bootstrap(
+        root,
+        source,
+        name=call.needed("table"),
+        record_key=call.names("rowKey_field"),
+        mode="full" if (call.text("selector_class") or "").endswith(_FULL) else "metadata",
+        table_type=call.needed("table_type"),
+        partition_by=call.names("partition_path_field"),
+        options={**given, **call.given_options},
+        storage_options=storage_options(call.spark, root, {}),
+        engine=SparkEngine(call.spark),
+    )
+    return [(0,)]
+
+
+def hive_sync(call: Call) -> Rows:
+    """Tell a Hive metastore about the table."""
+    options = {**call.options, f"{_HIVE}enable": "true"}
+    options |= {key: text for name, key in _SYNC_OPTIONS.items() if (text := call.text(name))}
+    sync(call.table._context, WriteOptions.parse(options).sync)
+    return [("success",)]
+
+
+def delete_marker(call: Call) -> Rows:
+    """Delete the markers of an instant that is no longer pending.
+
+    Raises:
+        InvalidError: it is pending, and its rollback needs them.
+    """
+    time, table = call.needed("instant_time"), call.table
+    if any(each.requested == time for each in table.timeline.pending()):
+        raise InvalidError(
+            f"{time} is pending, and its rollback finds its files by the markers. Let the next write roll it"
+            " back, or CALL rollback_to_instant."
+        )
+    Markers(table._context.storage, time).remove()
+    return [(True,)]
+
+
+def run_rollback_inflight_tableservice(call: Call) -> Rows:
+    """Give up a pending compaction or clustering, its plan included.
+
+    Raises:
+        InvalidError: the plan is to stay: the next run takes back by itself what a dead one left.
+    """
+    if not call.flag("delete_request_instant_file"):
+        raise InvalidError(
+            "A table service whose run died needs no rollback: the next run takes back what it left. Give"
+            " delete_request_instant_file => true to give up the plan as well."
+        )
+    watch = Stopwatch()
+    done = call.table.rollback(call.needed("pending_instant"), options=call.options)
+    return [(done.instant, f"{watch.seconds():.3f} s")]
+
+
+PROCEDURES: Final = (
+    Procedure(
+        "run_bootstrap",
+        "table STRING!, table_type STRING!, bootstrap_path STRING!, base_path STRING!, rowKey_field STRING!,"
+        " base_file_format STRING='PARQUET', partition_path_field STRING, bootstrap_index_class STRING,"
+        " selector_class STRING, key_generator_class STRING, full_bootstrap_input_provider STRING,"
+        " schema_provider_class STRING, payload_class STRING, parallelism INT=1500,"
+        " enable_hive_sync BOOLEAN=false, props_file_path STRING, bootstrap_overwrite BOOLEAN=false,"
+        " options STRING",
+        "status INT",
+        run_bootstrap,
+    ),
+    Procedure(
+        "hive_sync",
+        "table STRING!, metastore_uri STRING, username STRING, password STRING, use_jdbc STRING,"
+        " mode STRING='hms', partition_fields STRING, partition_extractor_class STRING, strategy STRING,"
+        " sync_incremental STRING",
+        "result STRING",
+        hive_sync,
+    ),
+    Procedure(
+        "delete_marker",
+        "table STRING!, instant_time STRING!",
+        "delete_marker_result BOOLEAN",
+        delete_marker,
+    ),
+    Procedure(
+        "run_rollback_inflight_tableservice",
+        "table STRING, path STRING, pending_instant STRING!, delete_request_instant_file BOOLEAN=false",
+        "instant STRING, time_cost STRING",
+        run_rollback_inflight_tableservice,
+    ),
+)
