@@ -179,3 +179,60 @@ def test_files_without_partition_columns_need_a_path_that_tells() -> None:
     assert read(["a", "__HIVE_DEFAULT_PARTITION__"], table, "city = 'a'") == ["a"]
     with pytest.raises(UnsupportedError, match="lack partition column x"):
         partitions_to_read(["1.5"], config("x", drop_partition_columns=True), SCHEMA, None)
+
+
+DAYS = [datetime(2024, 1, day, 12, tzinfo=UTC) for day in range(1, 25)]
+DATED = pa.schema([("id", pa.int64()), ("at", pa.int64()), ("land", pa.string()), ("ts", pa.int64())])
+BY_DAY = {
+    "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+    "hoodie.keygen.timebased.output.dateformat": "yyyy-MM-dd",
+}
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(
+    ("generator", "columns", "path"),
+    [
+        ("TimestampBasedKeyGenerator", "at", "{}"),
+        ("CustomKeyGenerator", ["land:SIMPLE", "at:TIMESTAMP"], "chile/{}"),
+    ],
+)
+def test_conditions_on_the_path_prune_whatever_made_it(
+    table_type: str, generator: str, columns: Any, path: str
+) -> None:
+    properties = {
+        "hoodie.datasource.write.keygenerator.class": f"org.apache.hudi.keygen.{generator}",
+        **BY_DAY,
+    }
+    table = drawstring.create(
+        new_address(),
+        DATED,
+        record_key="id",
+        partition_by=columns,
+        ordering="ts",
+        table_type=table_type,
+        properties=properties,
+    )
+    times = [int(day.timestamp() * 1000) for day in DAYS]
+    for ts in (1, 2):
+        rows = {"id": list(range(24)), "at": times, "land": ["chile"] * 24, "ts": [ts] * 24}
+        table.upsert(pa.table(rows, DATED))
+    for condition, days in (
+        (f"= '{path.format('2024-01-05')}'", [4]),
+        (f">= '{path.format('2024-01-23')}'", [22, 23]),
+        (f"IN ('{path.format('2024-01-01')}', '{path.format('2023-01-01')}')", [0]),
+        ("= 'nowhere'", []),
+    ):
+        scan = table.scan(["id"], where=f"_hoodie_partition_path {condition}")
+        assert sorted(row["id"] for row in scan.to_arrow().to_pylist()) == days
+        assert scan.explain().file_slices == len(days)
+
+
+def test_a_condition_on_the_path_and_one_on_a_column_rule_out_more() -> None:
+    rows = {"id": [1, 2, 3], "at": [1, 1, 1], "land": ["chile", "peru", "peru"], "ts": [1, 1, 1]}
+    table = drawstring.create(new_address(), DATED, record_key="id", partition_by="land")
+    table.upsert(pa.table(rows, DATED))
+    scan = table.scan(where="_hoodie_partition_path <> 'chile' AND land <> 'peru'")
+    assert scan.explain().file_slices == scan.to_arrow().num_rows == 0
+    values = table.scan(where="_hoodie_partition_path = 'peru'").tasks()[0].partition_values
+    assert values == {"land": "peru"}

@@ -13,7 +13,7 @@ cannot be true between, below or above them. For tables of sorted files they yie
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from operator import and_
 from typing import Any, Final, TypeAlias
@@ -34,7 +34,7 @@ from drawstring.index.bucket.simple_bucket import BucketCounts, bucket_numbers, 
 from drawstring.index.existing_writes import bucket_of
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.path_values import path_parser
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -71,13 +71,18 @@ def partitions_to_read(
     partitions = [parsed(path) for path in paths]
     if config.drop_partition_columns:
         _check_values(partitions, config)
-    if where is None or not any(partition.values for partition in partitions):
+    if where is None:
         return partitions
-    left: Sequence[Partition] = partitions
-    if len(partitions) > _ASKED_MAX:
-        left = _in_regions(partitions, config.partition_fields, schema, where)
-    matches = partitions_that_match(where, schema, [partition.values for partition in left])
-    return [partition for partition, is_match in zip(left, matches, strict=True) if is_match]
+    asked: Sequence[Partition] = partitions
+    if PARTITION_PATH in schema.names and PARTITION_PATH in str(where):
+        # No file has rows of another path, whichever key generator made it.
+        asked = [replace(each, values={**each.values, PARTITION_PATH: each.path}) for each in partitions]
+    if not any(each.values for each in asked):
+        return partitions
+    if len(asked) > _ASKED_MAX:
+        asked = _in_regions(asked, (*config.partition_fields, PARTITION_PATH), schema, where)
+    matches = partitions_that_match(where, schema, [each.values for each in asked])
+    return [parsed(each.path) for each, is_match in zip(asked, matches, strict=True) if is_match]
 
 
 def _in_regions(
