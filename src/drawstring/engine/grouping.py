@@ -140,10 +140,21 @@ class _Runs:
 def _runs_of(batch: pa.RecordBatch, by: Sequence[str]) -> Iterator[tuple[GroupKey, pa.RecordBatch]]:
     if batch.num_rows == 0:
         return
+    if all(_has_one_value(batch.column(name)) for name in by):
+        yield tuple(batch.column(name)[0].as_py() for name in by), batch
+        return
     codes, keys = group_codes(batch, by)
     starts = np.concatenate(([0], np.flatnonzero(np.diff(codes)) + 1, [batch.num_rows]))
     for start, end in itertools.pairwise(starts):
         yield keys[int(codes[start])], batch.slice(int(start), int(end - start))
+
+
+def _has_one_value(column: pa.Array) -> bool:
+    """Return whether all rows have the same value, as those of a group after an exchange."""
+    if column.null_count or pa.types.is_dictionary(column.type):
+        return len(column) in (1, column.null_count)
+    first, last = column[0], column[-1]
+    return bool(first == last and pc.all(pc.equal(column, first)).as_py())
 
 
 def _unpack(code: int, values: list[list[Any]]) -> GroupKey:
@@ -173,12 +184,13 @@ def coalesced(
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        if pending and (rows + batch.num_rows > rows_max or size + batch.nbytes > bytes_max):
+        batch_bytes = batch.nbytes  # walks all columns
+        if pending and (rows + batch.num_rows > rows_max or size + batch_bytes > bytes_max):
             yield _concatenated(pending)
             pending, rows, size = [], 0, 0
         pending.append(batch)
         rows += batch.num_rows
-        size += batch.nbytes
+        size += batch_bytes
     if pending:
         yield _concatenated(pending)
 

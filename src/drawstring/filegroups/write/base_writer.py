@@ -11,7 +11,7 @@ import pyarrow as pa
 from drawstring.base.clock import Ids, Stopwatch
 from drawstring.filegroups.write.key_order import KeyOrder
 from drawstring.filegroups.write.markers import Markers
-from drawstring.filegroups.write.meta_columns import MetaColumnWriter
+from drawstring.filegroups.write.meta_columns import MetaColumnWriter, constant
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_footer import BaseFooter
 from drawstring.formats.parquet import ParquetSink
@@ -25,7 +25,7 @@ from drawstring.model.files import (
     join_path,
     random_file_id,
 )
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 CHANGED_KEYS_MAX: Final = 1_024
@@ -214,6 +214,8 @@ class NewGroups:
                 file_id or random_file_id(self._ids.uuid()),
                 self._context.write_token,
             )
+        place = batch.schema.get_field_index(PARTITION_PATH)
+        batch = batch.set_column(place, PARTITION_PATH, constant(self._partition, batch.num_rows))
         writer.write(self._meta_columns.apply(batch, writer.name))
         if file_id is None and writer.bytes_written >= self._settings.base_file_bytes_max:
             self._finish()

@@ -321,9 +321,9 @@ def _chained_hashes(texts: Array, hashes: int) -> Iterator[Array]:
     overwrites the yielded array.
     """
     length = np.uint32(texts.shape[1])
-    words = [_mixed_word(texts, start) for start in range(0, texts.shape[1] - 3, 4)]
+    words = [_once(_mixed_word(texts, start)) for start in range(0, texts.shape[1] - 3, 4)]
     if texts.shape[1] % 4:
-        words.append(_tail(texts))
+        words.append(_once(_tail(texts)))
     hashed = np.zeros(len(texts), np.uint32)
     shifted = np.empty_like(hashed)
     for _ in range(hashes):
@@ -340,8 +340,14 @@ def _chained_hashes(texts: Array, hashes: int) -> Iterator[Array]:
         yield hashed
 
 
+def _once(words: Array) -> Any:
+    """Return the word that all texts have, such as part of the name of a key column; else all words."""
+    return words[0] if (words == words[0]).all() else words
+
+
 def _mixed_word(texts: Array, start: int) -> Array:
-    word = np.ascontiguousarray(texts[:, start : start + 4]).view("<u4").ravel().astype(np.uint32)
+    width = texts.shape[1]
+    word = np.ndarray(len(texts), "<u4", np.ascontiguousarray(texts), start, (width,)).astype(np.uint32)
     word *= _M
     word ^= word >> 24
     word *= _M
