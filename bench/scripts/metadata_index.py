@@ -25,7 +25,8 @@ BATCH = 1 << 20
 CHANGES = 12
 KEYS = 1_000
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64())])
-WITH_INDEX = {"hoodie.index.type": "RECORD_INDEX"}
+WITH_INDEX = {"hoodie.index.type": "RECORD_INDEX", "hoodie.parquet.small.file.limit": "0"}
+"""New keys get files of their own, so that what is timed is the index."""
 
 
 def rows(start: int, count: int) -> pa.RecordBatch:

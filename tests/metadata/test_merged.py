@@ -151,6 +151,7 @@ def test_a_record_index_is_built_from_disk_where_its_keys_do_not_fit_into_memory
     storage = create()._context.storage
     table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
     table.upsert(rides(*((f"k{number}", f"city{number % 3}", 1, 1.0) for number in range(500))))
+    table.upsert(rides(("k0", "another", 1, 1.0)))  # the same key in two partitions
     facts = TableFacts(storage, table.config, SteppingClock())
     found: list[str] = []
     for group in RecordIndexMaintainer(is_partitioned=False, memory_bytes=0).initial(facts).changes:

@@ -14,10 +14,11 @@ import shutil
 import tempfile
 import weakref
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 
 import pyarrow as pa
 
+from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.disk_errors import disk_errors
 
 _IPC = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -29,10 +30,18 @@ class SpillingGroups:
     Args:
         schema: schema of every batch.
         limit_bytes: bytes of batches kept in memory.
+        arrange: puts the batches of a group that are in memory in order, before they are stored or become a
+            run; None to keep them as they came.
     """
 
-    def __init__(self, schema: pa.Schema, limit_bytes: int) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        limit_bytes: int,
+        arrange: Callable[[list[pa.RecordBatch]], pa.Table] | None = None,
+    ) -> None:
         self._schema = schema
+        self._arrange = arrange
         self._limit_bytes = limit_bytes
         self._held: dict[Hashable, list[pa.RecordBatch]] = defaultdict(list)
         self._held_bytes = 0
@@ -57,10 +66,7 @@ class SpillingGroups:
         """Yield the batches of a group in the order in which they were added."""
         for path, index in self._runs:
             if group in index:
-                with pa.memory_map(path) as source:
-                    reader = pa.ipc.open_file(source)
-                    for position in index[group]:
-                        yield reader.get_batch(position)
+                yield from _stored(path, index[group])
         held = self._held.get(group, [])
         if not self._drains:
             yield from held
@@ -68,6 +74,12 @@ class SpillingGroups:
         held.reverse()
         while held:
             yield held.pop()
+
+    def runs(self, group: Hashable) -> list[Iterator[pa.RecordBatch]]:
+        """Return the batches of a group as they are stored, file by file, and those in memory at last."""
+        stored = [_stored(path, index[group]) for path, index in self._runs if group in index]
+        held = self._held.get(group)
+        return [*stored, iter(self._arranged(held))] if held else stored
 
     def drain(self) -> None:
         """Free batches in memory as they are read: the next reading is the last one."""
@@ -99,10 +111,23 @@ class SpillingGroups:
         with pa.ipc.new_file(path, self._schema, options=_IPC) as sink:
             for group, batches in self._held.items():
                 index[group] = []
-                for batch in batches:
+                for batch in self._arranged(batches):
                     sink.write_batch(batch)
                     index[group].append(position)
                     position += 1
         self._runs.append((path, index))
         self._held.clear()
         self._held_bytes = 0
+
+    def _arranged(self, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        if self._arrange is None:
+            return batches
+        arranged: list[pa.RecordBatch] = self._arrange(batches).to_batches(max_chunksize=BATCH_ROWS)
+        return arranged
+
+
+def _stored(path: str, positions: list[int]) -> Iterator[pa.RecordBatch]:
+    with pa.memory_map(path) as source:
+        reader = pa.ipc.open_file(source)
+        for position in positions:
+            yield reader.get_batch(position)

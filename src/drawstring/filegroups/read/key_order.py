@@ -38,15 +38,12 @@ class AscendingKeys:
         return bool(pc.all(pc.less(keys[:-1], keys[1:]), min_count=0).as_py())
 
 
-def sorted_by_key(
-    batches: Iterable[pa.RecordBatch], bytes_max: int = SORT_BYTES, key: str = RECORD_KEY
-) -> Iterator[pa.RecordBatch]:
+def sorted_by_key(batches: Iterable[pa.RecordBatch], bytes_max: int = SORT_BYTES) -> Iterator[pa.RecordBatch]:
     """Yield rows sorted by record key; rows with equal keys keep their order.
 
     Args:
         batches: the rows, all with the same columns.
         bytes_max: bytes of rows up to which they are sorted in memory.
-        key: the column with the keys.
     """
     held: list[pa.RecordBatch] = []
     held_bytes = 0
@@ -55,18 +52,18 @@ def sorted_by_key(
         held.append(batch)
         held_bytes += batch.nbytes
         if held_bytes > bytes_max:
-            yield from _sorted_on_disk(chain(held, rows), batch.schema, bytes_max, key)
+            yield from _sorted_on_disk(chain(held, rows), batch.schema, bytes_max)
             return
     if held:
         table = pa.Table.from_batches(held)
         del held
-        yield from table.take(sorted_order(table, (key,))).to_batches(max_chunksize=BATCH_ROWS)
+        yield from table.take(sorted_order(table, (RECORD_KEY,))).to_batches(max_chunksize=BATCH_ROWS)
 
 
 def _sorted_on_disk(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, bytes_max: int, key: str
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, bytes_max: int
 ) -> Iterator[pa.RecordBatch]:
-    ranges = SortedRanges(schema, (key,), bytes_max, parts=1)
+    ranges = SortedRanges(schema, (RECORD_KEY,), bytes_max, parts=1)
     try:
         ranges.take(batches)
         for part in ranges.parts():

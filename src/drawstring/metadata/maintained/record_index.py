@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import methodcaller
 from typing import Final
 
 import numpy as np
@@ -23,7 +24,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.engine.grouping import split_by
 from drawstring.engine.spill import SpillingGroups
 from drawstring.engine.streams import stream
-from drawstring.filegroups.read.key_order import sorted_by_key
+from drawstring.filegroups.read.sorted_runs import SortedRun, fenced
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.merge.order import number_keys
 from drawstring.merge.versions import flat
@@ -146,14 +147,13 @@ class RecordIndexMaintainer:
     def _sorted_groups(
         self, groups: Sequence[GroupKeys], read: ReadKeyChanges, ids: GroupIds
     ) -> Iterator[SortedGroup]:
-        held = SpillingGroups(ENCODED, self.memory_bytes)
+        held = SpillingGroups(ENCODED, self.memory_bytes, _last_of_each_key)
         try:
             for batch in stream(groups, _ReadEncoded(read), worker_threads()):
                 for file_id, part in _divided(batch, ids):
                     held.add(file_id, part.select(ENCODED.names))
             for file_id in sorted(map(str, held.groups())):
-                ordered = sorted_by_key(held.batches(file_id), key=KEY)
-                yield SortedGroup(RECORD_INDEX, file_id, _last_of_each_key(ordered))
+                yield SortedGroup(RECORD_INDEX, file_id, _merged(held.runs(file_id)))
         finally:
             held.close()
 
@@ -171,16 +171,20 @@ class _ReadEncoded:
             yield pa.record_batch({KEY: batch.column(KEY), PARTITION: batch.column(PARTITION), VALUE: values})
 
 
-def _last_of_each_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield rows sorted by key, of equal keys the last one."""
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        rows = pa.Table.from_batches([*held, batch]).combine_chunks()
-        keys = flat(rows.column(KEY))
-        yield rows.slice(0, len(keys) - 1).filter(pc.not_equal(keys[:-1], keys[1:]))
-        held = rows.slice(len(keys) - 1).to_batches()
-    if held:
-        yield pa.Table.from_batches(held)
+def _last_of_each_key(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Return rows sorted by key, of equal keys the last one."""
+    rows = pa.Table.from_batches(batches).combine_chunks()
+    rows = rows.take(pc.sort_indices(rows.column(KEY)))  # a stable sort
+    keys = flat(rows.column(KEY))
+    differs = pc.not_equal(keys[:-1], keys[1:])
+    return rows.filter(pa.concat_arrays([differs, pa.array([True] * min(1, len(keys)))]))
+
+
+def _merged(runs: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.Table]:
+    """Yield the rows of sorted runs in the order of their keys, of equal keys those of the last run."""
+    windows = [SortedRun(run, methodcaller("column", KEY), "") for run in runs]
+    for parts in fenced(windows):
+        yield _last_of_each_key([batch for part in parts for batch in part])
 
 
 def _new_ids(facts: TableFacts, slices: Sequence[FileSlice], *, is_partitioned: bool) -> GroupIds:
