@@ -1,4 +1,6 @@
-"""Memory of compacting one large file group. usage: large_compaction.py DATA TABLE
+"""Memory of compacting one large file group. usage: large_compaction.py DATA TABLE LAYOUT
+
+LAYOUT is `default`, with inline log files, or `lsm`, with native ones and all files sorted by key.
 
 Half of the bytes are the base file, the other half log files that change all of its rows, five of them. Rows
 have 4,000 bytes that no codec shortens. Writing and compacting are processes of their own, so that the peak
@@ -27,6 +29,10 @@ PAYLOAD_BYTES = 4000
 ROWS = int(GIGABYTES / 2 * 1e9 / PAYLOAD_BYTES) // UPSERTS * UPSERTS
 ROWS_AT_ONCE = 10_000
 SCHEMA = pa.schema([("id", "string"), ("ts", "int64"), ("payload", "binary")])
+LAYOUTS: dict[str, tuple[int, dict[str, str]]] = {
+    "default": (9, {}),
+    "lsm": (10, {"hoodie.table.storage.layout": "lsm_tree"}),
+}
 UNTENDED = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", **UNCOMPACTED}
 
 
@@ -46,8 +52,9 @@ def _batches(ts: int, ids: np.ndarray) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch([keys, np.full(len(some), ts), payload], schema=SCHEMA)
 
 
-def write(path: str) -> None:
+def write(path: str, layout: str) -> None:
     """Write the base file and the log files."""
+    version, properties = LAYOUTS[layout]
     table = drawstring.create(
         path,
         SCHEMA,
@@ -55,17 +62,18 @@ def write(path: str) -> None:
         table_type="MERGE_ON_READ",
         record_key=["id"],
         ordering=["ts"],
-        properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
+        version=version,
+        properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1", **properties},
     )
     table.bulk_insert(rows(0), options=UNTENDED)
     for number in range(UPSERTS):
         table.upsert(rows(number + 1, number, UPSERTS), options=UNTENDED)
 
 
-def part(what: str, path: str) -> None:
+def part(what: str, path: str, layout: str) -> None:
     """Do one part in this process."""
     if what == "write":
-        write(path)
+        write(path, layout)
     else:
         done = drawstring.open(path).compact(options=UNTENDED)
         assert done
@@ -75,14 +83,14 @@ def part(what: str, path: str) -> None:
 def apart(what: str) -> int:
     """Do one part in a process of its own; return the megabytes that are there before it."""
     size = sum(file.stat().st_size for file in Path(sys.argv[2]).glob("*.*") if file.is_file())
-    subprocess.run([sys.executable, *sys.argv[:3], what], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, *sys.argv[:4], what], check=True, stdout=subprocess.DEVNULL)
     return size // 1_000_000
 
 
 def main() -> None:
     """Write a new table, compact it, and take it away."""
-    if len(sys.argv) > 3:
-        part(sys.argv[3], sys.argv[2])
+    if len(sys.argv) > 4:
+        part(sys.argv[4], sys.argv[2], sys.argv[3])
         return
     shutil.rmtree(sys.argv[2], ignore_errors=True)
     step("write_group", apart, "write")

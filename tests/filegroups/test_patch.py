@@ -15,7 +15,7 @@ from drawstring.filegroups.write.merge_handle import MergeHandle
 from drawstring.filegroups.write.patch import Patch
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
-from drawstring.formats.parquet import ParquetSink
+from drawstring.formats.parquet import ParquetSink, RowGroups
 from drawstring.formats.parquet.column_chunks import chunk_source, path_of, start_of
 from drawstring.schema.meta import COMMIT_SEQNO, COMMIT_TIME, FILE_NAME, IS_DELETED_COLUMN, RECORD_KEY
 from drawstring.table import Table
@@ -43,7 +43,7 @@ Row = dict[str, Any]
 @pytest.fixture(autouse=True)
 def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     def small(*args: Any, **how: Any) -> ParquetSink:
-        return ParquetSink(*args, **(how | {"row_group_rows": GROUP_ROWS}))
+        return ParquetSink(*args, **(how | {"row_groups": RowGroups(GROUP_ROWS)}))
 
     monkeypatch.setattr("drawstring.filegroups.write.base_writer.ParquetSink", small)
     monkeypatch.setattr(rewrite, "PATCHED_ROWS_MIN", 1)

@@ -11,7 +11,7 @@ import pytest
 
 from drawstring.base.errors import InvalidError
 from drawstring.filegroups.read import staged_merge
-from drawstring.formats.parquet import ParquetSink
+from drawstring.formats.parquet import ParquetSink, RowGroups
 from drawstring.formats.parquet.staged import StagedFile
 from drawstring.schema.meta import IS_DELETED_COLUMN
 from drawstring.table import Table
@@ -48,7 +48,7 @@ CONDITIONS: dict[str, Callable[[Row], bool]] = {
 @pytest.fixture(autouse=True)
 def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     def small(*args: Any, **how: Any) -> ParquetSink:
-        return ParquetSink(*args, **(how | {"row_group_rows": 50}))
+        return ParquetSink(*args, **(how | {"row_groups": RowGroups(50)}))
 
     monkeypatch.setattr("drawstring.filegroups.write.base_writer.ParquetSink", small)
     monkeypatch.setattr("drawstring.formats.parquet.read.READ_AHEAD_BYTES", 10_000)

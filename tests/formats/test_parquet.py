@@ -21,6 +21,7 @@ from drawstring.formats.conditions import where_columns
 from drawstring.formats.parquet import (
     ParquetQuery,
     ParquetSink,
+    RowGroups,
     encode_parquet_block,
     parquet_footer,
     parquet_schema,
@@ -94,12 +95,6 @@ def read(storage: LocalStorage, **options: Any) -> list[pa.RecordBatch]:
 
 def ids(batches: list[pa.RecordBatch]) -> list[int]:
     return [number for batch in batches for number in batch.column("id").to_pylist()]
-
-
-def group_rows(storage: LocalStorage) -> list[int]:
-    with storage.open("p1/f.parquet") as file:
-        metadata = pq.read_metadata(file)
-    return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
 
 def test_rows_of_all_types_come_back_as_written(storage: LocalStorage) -> None:
@@ -181,19 +176,6 @@ def test_file_without_rows_is_whole(storage: LocalStorage) -> None:
     assert "hoodie_min_record_key" not in parquet_footer(storage, "p1/f.parquet")
 
 
-def test_row_groups_are_cut_at_their_size_whatever_the_batches(storage: LocalStorage) -> None:
-    write(storage, rows(0, 7), rows(7, 30), rows(30, 31), row_group_rows=10)
-    assert group_rows(storage) == [10, 10, 10, 1]
-    assert ids(read(storage)) == list(range(31))
-
-
-def test_wide_rows_end_a_row_group_early(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drawstring.formats.parquet.write.ROW_GROUP_BYTES_MAX", 2000)
-    write(storage, *(rows(start, start + 10) for start in range(0, 40, 10)))
-    assert len(group_rows(storage)) > 1
-    assert ids(read(storage)) == list(range(40))
-
-
 def test_repeating_meta_columns_come_plain_or_dictionary_encoded(storage: LocalStorage) -> None:
     old, new = rows(0, 10), rows(10, 20)
     constant = pa.DictionaryArray.from_arrays(pa.array([0] * 10, pa.int8()), ["20250101000000000"])
@@ -210,7 +192,7 @@ def test_size_so_far_grows_to_the_size_in_the_end(storage: LocalStorage) -> None
         table_avro_schema=AVRO,
         compression="snappy",
         bloom=False,
-        row_group_rows=1000,
+        row_groups=RowGroups(1000),
     )
     seen = []
     for start in range(0, 3500, 500):
@@ -262,7 +244,7 @@ def test_no_columns_still_count_rows(storage: LocalStorage) -> None:
 
 
 def test_condition_keeps_matching_rows_and_its_own_columns_stay_out(storage: LocalStorage) -> None:
-    write(storage, rows(0, 50), row_group_rows=10)
+    write(storage, rows(0, 50), row_groups=RowGroups(10))
     where = (pc.field("id") >= 17) & (pc.field("place", "lat") < 12)
     batches = read(storage, columns=["name"], where=where)
     assert {name for batch in batches for name in batch.schema.names} == {"name"}
@@ -270,7 +252,7 @@ def test_condition_keeps_matching_rows_and_its_own_columns_stay_out(storage: Loc
 
 
 def test_row_groups_that_cannot_match_are_not_read(storage: LocalStorage) -> None:
-    write(storage, rows(0, 50), row_group_rows=10, compression="uncompressed", bloom=False)
+    write(storage, rows(0, 50), row_groups=RowGroups(10), compression="uncompressed", bloom=False)
     with storage.open("p1/f.parquet") as file:
         start = pq.read_metadata(file).row_group(3).column(5).data_page_offset
     data = bytearray(storage.read("p1/f.parquet"))
@@ -343,7 +325,7 @@ def test_cut_file_is_called_damaged(storage: LocalStorage, cut: int) -> None:
 
 
 def test_reader_that_stops_early_lets_go_of_the_file(storage: LocalStorage) -> None:
-    write(storage, rows(0, 50), row_group_rows=10)
+    write(storage, rows(0, 50), row_groups=RowGroups(10))
     stream: Iterator[pa.RecordBatch] = iter(read_parquet(storage, "p1/f.parquet"))
     assert next(stream).num_rows > 0
     stream.close()  # type: ignore[attr-defined]
@@ -352,7 +334,13 @@ def test_reader_that_stops_early_lets_go_of_the_file(storage: LocalStorage) -> N
 def test_memory_does_not_grow_with_the_file(storage: LocalStorage) -> None:
     schema = pa.schema([pa.field("id", pa.int64()), pa.field("text", pa.string())])
     sink = ParquetSink(
-        storage, "big", schema, table_avro_schema=AVRO, compression="zstd", bloom=False, row_group_rows=20_000
+        storage,
+        "big",
+        schema,
+        table_avro_schema=AVRO,
+        compression="zstd",
+        bloom=False,
+        row_groups=RowGroups(20_000),
     )
     texts = pa.array([f"{number:0200d}" for number in range(20_000)])
     for start in range(0, 400_000, 20_000):

@@ -18,7 +18,7 @@ import drawstring
 from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read import keys, slice_reader, sorted_merge
 from drawstring.filegroups.read.slice_merge import base_rows
-from drawstring.filegroups.read.sorted_runs import SortedRun, fenced
+from drawstring.filegroups.read.sorted_runs import SortedRun, fenced, in_runs
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.filegroups.write import log_compaction
 from drawstring.table import Table
@@ -180,7 +180,7 @@ def test_a_file_that_is_not_sorted_is_named(tmp_path: Path) -> None:
 
 def run_of(*windows: str) -> SortedRun[pa.RecordBatch]:
     batches = (pa.record_batch({"key": list(keys)}) for keys in windows)
-    return SortedRun(batches, lambda batch: batch.column(0), "x")
+    return SortedRun([("x", batches)], lambda batch: batch.column(0))
 
 
 def shown(part: list[list[pa.RecordBatch]]) -> list[str]:
@@ -216,7 +216,7 @@ def test_only_two_windows_of_a_run_are_read_ahead() -> None:
             read.append(name)
             yield pa.record_batch({"key": [f"{number:03}"]})
 
-    runs = [SortedRun(windows(name), lambda batch: batch.column(0), name) for name in "ab"]
+    runs = [SortedRun([(name, windows(name))], lambda batch: batch.column(0)) for name in "ab"]
     taken = 0
     for part in fenced(runs):
         taken += sum(each.num_rows for run in part for each in run)
@@ -232,7 +232,42 @@ def test_the_next_windows_are_read_once_a_part_was_merged() -> None:
             read.append(letters)
             yield pa.record_batch({"key": list(letters)})
 
-    base = SortedRun(windows(), lambda batch: batch.column(0), "base", windows_held=1)
+    base = SortedRun([("base", windows())], lambda batch: batch.column(0), windows_held=1)
     for number, part in enumerate(fenced([base, run_of("b", "ceg")])):
         assert len(part[0]) == 1, "the window of the run with most of the rows is used up with every fence"
         assert len(read) == number + 1
+
+
+@pytest.mark.parametrize(
+    ("bounds", "runs"),
+    [
+        ([], []),
+        (["ac", "df", "gz"], ["012"]),
+        (["gz", "ac", "df"], ["120"]),
+        (["ac", "cf", "gz"], ["0", "12"]),
+        (["az", "bc", "de", "cd"], ["0", "12", "3"]),
+        (["ac", None, "df", "gz"], ["0", "1", "23"]),
+        (["aa", "aa", "bb"], ["0", "12"]),
+        (["bd", "az", "ee"], ["0", "1", "2"]),
+    ],
+)
+def test_files_without_common_keys_are_one_run(bounds: list[str | None], runs: list[str]) -> None:
+    found = in_runs(range(len(bounds)), lambda at: (each[0], each[1]) if (each := bounds[at]) else None)
+    assert ["".join(map(str, run)) for run in found] == runs
+
+
+def test_log_files_of_other_keys_are_merged_as_one_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = sorted_table(path=tmp_path / "t", properties=BUCKET)
+    table.insert(rides(*((key, "rome", 1, 1.0) for key in "abcdefghi")), options=WITHOUT_SERVICES)
+    for keys_written in ("gh", "ab", "de", "ai"):
+        table.upsert(rides(*((key, "rome", 2, 2.0) for key in keys_written)), options=WITHOUT_SERVICES)
+    table.delete(rides(("c", "rome", 0, 0.0), ("d", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
+    runs: list[int] = []
+    monkeypatch.setattr(sorted_merge, "fenced", lambda parts: (runs.append(len(parts)), fenced(parts))[1])
+    expected = [(key, "rome", 2 if key in "ghabeai" else 1) for key in "abefghi"]
+    assert [row[:3] for row in held(table)] == expected
+    assert runs == [1 + 2 + 1], "the base file, two runs of records and one of deletes"
+    assert table.compact()
+    assert [row[:3] for row in held(table)] == expected

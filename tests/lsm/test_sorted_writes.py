@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import drawstring
 from drawstring.base.errors import InternalError, InvalidError, UnsupportedError
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.write.placement import place
+from drawstring.write.placement.key_ranges import in_key_ranges
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.sorted_tables import LSM, check_sorted, keys_of_files, sorted_table, unsorted_table
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, logs
@@ -79,7 +80,7 @@ def test_an_insert_that_fills_a_small_file_merges_with_the_records_in_it() -> No
 
 def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "sorted_by_key", partial(sorted_by_key, bytes_max=512))
-    monkeypatch.setattr(place, "in_pieces", partial(place.in_pieces, bytes_max=512))
+    monkeypatch.setattr(place, "in_key_ranges", lambda rows, _: in_key_ranges(rows, 512))
     table = sorted_table()
     rows = drawn(1, 300)
     table.upsert(rows, options=WITHOUT_SERVICES)
@@ -87,7 +88,7 @@ def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk(monkeypatch: pytest
     assert len(held(table)) == len(set(rows.column("id").to_pylist()))
 
 
-def test_a_large_write_to_a_file_group_becomes_several_sorted_log_files(
+def test_a_write_that_does_not_fit_into_memory_becomes_one_sorted_log_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     schema = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
@@ -97,17 +98,25 @@ def test_a_large_write_to_a_file_group_becomes_several_sorted_log_files(
         for number in range(97)
     ]
     table.insert(pa.Table.from_pylist(rows, schema), options=WITHOUT_SERVICES)
-    monkeypatch.setattr(place, "in_pieces", partial(place.in_pieces, bytes_max=512))
+    pieces: list[int] = []
+
+    def noted(batches: Iterator[pa.RecordBatch], _: int) -> Iterator[pa.Table]:
+        for piece in in_key_ranges(batches, 512):
+            pieces.append(piece.num_rows)
+            yield piece
+
+    monkeypatch.setattr(place, "in_key_ranges", noted)
     changed = [{**row, "ts": 2, "_hoodie_is_deleted": number % 3 == 0} for number, row in enumerate(rows)]
-    table.upsert(pa.Table.from_pylist(changed, schema), options=WITHOUT_SERVICES)
+    stale = [{**row, "ts": 0} for row in rows]  # rows of one key are in one piece
+    table.upsert(pa.Table.from_pylist([*changed, *stale], schema), options=WITHOUT_SERVICES)
+    assert len(pieces) > 4
+    assert sum(pieces) == len(changed) + len(stale)
     (file_slice,) = table.file_slices()
-    versions = [(log.version, log.status.name.split(".")[1]) for log in file_slice.logs]
-    assert len(versions) > 4
-    assert len(set(versions)) == len(versions)
-    assert check_sorted(table) == 1 + len(versions)
+    assert [log.status.name.split(".")[1] for log in file_slice.logs] == ["log", "deletes"]
+    assert check_sorted(table) == 3
     assert [row[0] for row in held(table)] == [f"{n:02}" for n in range(97) if n % 3]
     assert table.compact()
-    assert check_sorted(table) == 2 + len(versions)
+    assert check_sorted(table) == 4
 
 
 def test_a_clustering_keeps_records_that_two_file_groups_have() -> None:

@@ -8,14 +8,23 @@ from typing import Final
 BATCH_ROWS: Final = 65_536
 """Rows in a record batch that one step hands to the next."""
 
+BATCH_BYTES: Final = 16 << 20
+"""Bytes that the rows of a batch take when it is read, which holds fewer rows if they are wide."""
+
 ROW_GROUP_ROWS: Final = 250_000
 """Rows in a row group of a base file."""
+
+ROW_GROUP_BYTES_MAX: Final = 128 << 20
+"""Bytes in memory of a row group of a base file."""
 
 SORTED_ROW_GROUP_ROWS: Final = 32_768
 """Rows in a row group of a file that is sorted by record key: a look-up reads one."""
 
+SORTED_ROW_GROUP_BYTES: Final = 16 << 20
+"""Bytes in memory of a row group of such a base file."""
+
 SORTED_LOG_GROUP_BYTES: Final = 4 << 20
-"""Estimated bytes of a row group of a sorted log file: a merge holds some of each log file."""
+"""Bytes in memory of a row group of a sorted log file: a merge holds some of each log file."""
 
 VALUE_BYTES: Final = 16
 """Bytes in memory of a value, on an average, where nothing else tells."""

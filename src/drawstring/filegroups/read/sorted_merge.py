@@ -31,23 +31,24 @@ from drawstring.filegroups.read.log_records import (
     record_keys,
 )
 from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, log_reading
-from drawstring.filegroups.read.sorted_runs import SortedRun, fenced
+from drawstring.filegroups.read.sorted_runs import SortedRun, fenced, in_runs
 from drawstring.filegroups.read.tasks import LogReading, ReadTask
 from drawstring.formats.base_files import is_parquet
 from drawstring.formats.log_native import NativeBlock
 from drawstring.merge.versions import flat
 from drawstring.model.files import FileSlice, NativeLog, file_extension
+from drawstring.schema.meta import RECORD_KEY
 
-WINDOWS_BYTES: Final = 128 << 20
+WINDOWS_BYTES: Final = 64 << 20
 """Bytes that the windows of all log files of a slice may have together, as far as it can be estimated."""
 
-BASE_WINDOW_BYTES: Final = 24 << 20
+BASE_WINDOW_BYTES: Final = 16 << 20
 """Bytes of a window of the base file, from which on it ends."""
 
 _EXPANSION: Final = 8
 """Bytes in memory for a stored byte, where nothing tells."""
 
-_WINDOW_ROWS_MIN: Final = 1_024
+_WINDOW_ROWS_MIN: Final = 256
 _MERGED: Final = frozenset((NativeLog.DATA, NativeLog.DELETES))
 _Run: TypeAlias = SortedRun["LogPiece | pa.Table"]
 
@@ -88,14 +89,15 @@ def merged_parts(task: ReadTask) -> Iterator[MergedPart]:
         CorruptTableError: a file is missing, damaged or not sorted.
     """
     with open_logs(log_reading(task), task.file_slice) as opened:
-        logs = windowed(opened)
+        placed = opened.blocks_to_merge(opened.reading.instants)
+        runs = log_runs(placed)
+        logs = windowed(opened, runs)
         reading = logs.reading
-        placed = logs.blocks_to_merge(reading.instants)
         among = _outlines(reading, placed)
         path = task.file_slice.base.status.path if task.file_slice.base else ""
         keys = partial(_keys_of_rows, config=task.config)
-        base: _Run = SortedRun(_base_windows(task), keys, path, windows_held=1)
-        for parts in fenced([base, *(_run_of(logs, each) for each in placed)]):
+        base: _Run = SortedRun([(path, _base_windows(task))], keys, windows_held=1)
+        for parts in fenced([base, *(_run_of(logs, each) for each in runs)]):
             yield _merged(task, reading, parts, among)
 
 
@@ -139,7 +141,9 @@ def merged_log_records(
         placed: the blocks to merge.
     """
     among = _outlines(reading, placed)
-    for parts in fenced([_run_of(logs, each) for each in placed]):
+    runs = log_runs(placed)
+    windows = windowed(logs, runs)
+    for parts in fenced([_run_of(windows, each) for each in runs]):
         yield merged_records(reading, _pieces(parts), among)
 
 
@@ -149,14 +153,46 @@ def in_order(parts: Iterator[MergedPart]) -> Iterator[pa.RecordBatch]:
         yield from part.rows if part.is_sorted else sorted_by_key(part.rows)
 
 
-def windowed(logs: OpenLogs) -> OpenLogs:
+def log_runs(placed: Sequence[PlacedBlock]) -> list[list[PlacedBlock]]:
+    """Divide the log files of a slice into runs (`sorted_runs.in_runs`).
+
+    Args:
+        placed: the blocks to merge, in merge order.
+    """
+    return in_runs(placed, _key_bounds)
+
+
+def _key_bounds(placed: PlacedBlock) -> tuple[str, str] | None:
+    """Return the lowest and the highest record key of a log file, if its footer tells."""
+    footer = placed.block.footer if isinstance(placed.block, NativeBlock) else None
+    if footer is None or not footer.num_row_groups:
+        return None
+    column = next(
+        (at for at in range(footer.num_columns) if footer.schema.column(at).path == RECORD_KEY), None
+    )
+    if column is None:
+        return None
+    chunks = [footer.row_group(at).column(column).statistics for at in range(footer.num_row_groups)]
+    if not all(chunk is not None and chunk.has_min_max and isinstance(chunk.min, str) for chunk in chunks):
+        return None
+    return min(chunk.min for chunk in chunks), max(chunk.max for chunk in chunks)
+
+
+def windowed(logs: OpenLogs, runs: Sequence[Sequence[PlacedBlock]]) -> OpenLogs:
     """Return open log files whose windows all fit into memory: whole files if these do, or of a row group."""
-    if sum(map(_decoded_bytes, logs.placed)) <= WINDOWS_BYTES:
+    blocks = [placed for run in runs for placed in run]
+    if sum(map(_decoded_bytes, blocks)) <= WINDOWS_BYTES:
         return logs
-    row_bytes = VALUE_BYTES * max(1, len(logs.reading.schema))
-    rows = WINDOWS_BYTES // (4 * max(1, len(logs.files)) * row_bytes)
+    row_bytes = max(map(_row_bytes, blocks))
+    rows = WINDOWS_BYTES // (4 * len(runs) * row_bytes)
     batch_rows = min(BATCH_ROWS, max(_WINDOW_ROWS_MIN, rows))
     return replace(logs, reading=replace(logs.reading, batch_rows=batch_rows, ahead_bytes=0))
+
+
+def _row_bytes(placed: PlacedBlock) -> int:
+    """Return about how much memory a record of a block takes; blocks that do not tell count as small."""
+    footer = placed.block.footer if isinstance(placed.block, NativeBlock) else None
+    return max(VALUE_BYTES, _decoded_bytes(placed) // max(1, footer.num_rows)) if footer else VALUE_BYTES
 
 
 def _decoded_bytes(placed: PlacedBlock) -> int:
@@ -173,8 +209,8 @@ def _pieces(parts: Sequence[Sequence[LogPiece | pa.Table]]) -> list[LogPiece]:
     return [each for part in parts for each in part if isinstance(each, LogPiece)]
 
 
-def _run_of(logs: OpenLogs, placed: PlacedBlock) -> _Run:
-    return SortedRun(logs.windows(placed), _keys_of_piece, placed.file.status.path)
+def _run_of(logs: OpenLogs, run: Sequence[PlacedBlock]) -> _Run:
+    return SortedRun(((each.file.status.path, logs.windows(each)) for each in run), _keys_of_piece)
 
 
 def _outlines(reading: LogReading, placed: Sequence[PlacedBlock]) -> list[LogPiece]:

@@ -9,13 +9,16 @@ is enough for the run that has most of the rows, which then is used up as a whol
     run 0   [a   d   f] [g   h]      ...   fence h: the parts up to h
     run 1   [b   e] [f   k]          ...   then the next fence, with [k] of run 1 and what follows it
     run 2   [c   z]                        ends here, so z is no fence
+
+Files that follow each other in merge order and have no keys in common are one run (`in_runs`), as the log
+files of one large write are.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Generic, Protocol, Self, TypeVar
 
 import pyarrow as pa
@@ -41,6 +44,7 @@ class Window(Protocol):
         ...
 
 
+T = TypeVar("T")
 W = TypeVar("W", bound=Window)
 
 
@@ -48,24 +52,22 @@ class SortedRun(Generic[W]):
     """A run, of which some windows are in memory.
 
     Args:
-        windows: the rows; windows without rows are left out.
+        files: path and windows of each file of the run, the one with the lowest keys first; windows without
+            rows are left out.
         keys: returns the record keys of a window.
-        path: of the file, for errors.
         windows_held: how many windows are in memory.
         unsorted: what to say if it is not sorted.
     """
 
     def __init__(
         self,
-        windows: Iterator[W],
+        files: Iterable[tuple[str, Iterator[W]]],
         keys: Callable[[W], pa.Array],
-        path: str,
         windows_held: int = WINDOWS_HELD,
         unsorted: str = _UNSORTED,
     ) -> None:
-        self._windows = windows
+        self._windows = ((path, window) for path, windows in files for window in windows)
         self._keys_of = keys
-        self._path = path
         self._windows_held = windows_held
         self._unsorted = unsorted
         self._order = AscendingKeys()
@@ -101,10 +103,10 @@ class SortedRun(Generic[W]):
         return taken
 
     def _read(self) -> tuple[W, pa.Array] | None:
-        for window in self._windows:
+        for path, window in self._windows:
             keys = self._keys_of(window).cast(pa.string())
             if not self._order.go_on(keys):
-                raise CorruptTableError(self._unsorted, path=self._path)
+                raise CorruptTableError(self._unsorted, path=path)
             if len(keys):
                 return window, keys
         return None
@@ -123,3 +125,30 @@ def fenced(runs: Sequence[SortedRun[W]]) -> Iterator[list[list[W]]]:
         bounds = [run.bound for run in runs]
         fence = min((each for each in bounds if each is not None), default=None)
         yield [run.take(fence) for run in runs]
+
+
+def in_runs(files: Sequence[T], bounds: Callable[[T], tuple[str, str] | None]) -> list[list[T]]:
+    """Divide files into runs; those of a run are ordered by their keys, of which no two have one in common.
+
+    Args:
+        files: the files, in merge order.
+        bounds: returns a lower bound of the keys in a file and an upper one; None if that is not known.
+    """
+    runs: list[list[T]] = []
+    ranges: list[tuple[str, str]] = []  # of the last run, ascending
+    for file in files:
+        found = bounds(file)
+        place = 0 if found is None else bisect_right(ranges, found)
+        is_apart = (
+            found is not None
+            and bool(ranges)
+            and (place == 0 or ranges[place - 1][1] < found[0])
+            and (place == len(ranges) or found[1] < ranges[place][0])
+        )
+        if not is_apart:
+            runs.append([])
+            ranges, place = [], 0
+        runs[-1].insert(place, file)
+        if found is not None:
+            ranges.insert(place, found)
+    return runs

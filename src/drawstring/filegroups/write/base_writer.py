@@ -87,7 +87,7 @@ class BaseFileWriter:
             table_avro_schema=settings.avro_schema,
             compression=settings.compression,
             bloom=inherited or bloom,
-            row_group_rows=settings.row_group_rows,
+            row_groups=settings.row_groups,
         )
         sink.summarize(settings.summarized)
         return sink

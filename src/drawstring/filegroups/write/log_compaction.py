@@ -20,7 +20,7 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.log_blocks import final_instants
 from drawstring.filegroups.read.log_records import LogRecords, merged_records, open_logs
-from drawstring.filegroups.read.sorted_merge import has_sorted_runs, merged_log_records, windowed
+from drawstring.filegroups.read.sorted_merge import has_sorted_runs, merged_log_records
 from drawstring.filegroups.read.tasks import InstantRange, LogReading, nullable
 from drawstring.filegroups.write.key_order import sorted_deletes
 from drawstring.filegroups.write.log_content import LogContent, LogPart, LogTarget
@@ -124,8 +124,7 @@ def rewrite_logs(
     watch = Stopwatch()
     schema = nullable(settings.full_schema, tuple(settings.full_schema.names))
     write = LOG_WRITERS[settings.config.rules.log_format]
-    with open_logs(LogReading(storage, settings.config, schema, instants), target) as opened:
-        logs = windowed(opened)
+    with open_logs(LogReading(storage, settings.config, schema, instants), target) as logs:
         reading = logs.reading
         blocks = logs.blocks_to_merge(instants)
         times = sorted({each.instant for each in blocks})

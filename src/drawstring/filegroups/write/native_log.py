@@ -6,8 +6,8 @@
 A file begins with the first row for it and gets those of all pieces of the write. Its footer has the headers
 of a block, and the key summary that base files have, so that readers can skip the file by record keys.
 
-In the storage layout `lsm_tree` files are sorted: a piece that begins before the end of the last one, which
-is how a write gives what does not fit into memory, goes to files of further versions.
+In the storage layout `lsm_tree` files are sorted: a piece that begins before the end of the last one goes to
+files of further versions. Pieces of one write follow each other (`write.placement.key_ranges`).
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class _OpenLog:
             table_avro_schema=form.avro_schema,
             compression=settings.compression,
             bloom=settings.bloom and settings.config.populate_meta_fields and not settings.clique_files,
-            row_group_rows=settings.log_group_rows,
+            row_groups=settings.log_row_groups,
         )
 
     def add_records(self, part: LogPart) -> None:

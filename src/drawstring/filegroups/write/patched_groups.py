@@ -97,7 +97,7 @@ class PatchedGroups:
             size = sizes[stay - 1]
             if (
                 size > max(_SMALL_GROUP_ROWS, _TAIL_TIMES * rows)
-                or size + rows > self.settings.row_group_rows
+                or size + rows > self.settings.row_groups.rows
             ):
                 break
             stay, rows = stay - 1, rows + size
@@ -155,8 +155,8 @@ class PatchedGroups:
             kinds = (part.schema.field(field.name).type for part in parts)
             fields.append(field.with_type(next(filter(pt.is_dictionary, kinds), field.type)))
         rows = table_of([batch for part in parts for batch in part.to_batches()], pa.schema(fields))
-        for start in range(0, rows.num_rows, self.settings.row_group_rows):
-            self.sink.add(rows.slice(start, self.settings.row_group_rows), like)
+        for start in range(0, rows.num_rows, self.settings.row_groups.rows):
+            self.sink.add(rows.slice(start, self.settings.row_groups.rows), like)
 
 
 def patched(stored: pa.ChunkedArray, rows: Numbers, values: pa.Array) -> pa.ChunkedArray | None:

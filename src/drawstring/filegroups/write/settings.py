@@ -8,9 +8,15 @@ from typing import Final
 
 import pyarrow as pa
 
-from drawstring.base.bounds import ROW_GROUP_ROWS, SORTED_LOG_GROUP_BYTES, SORTED_ROW_GROUP_ROWS, VALUE_BYTES
+from drawstring.base.bounds import (
+    SORTED_LOG_GROUP_BYTES,
+    SORTED_ROW_GROUP_BYTES,
+    SORTED_ROW_GROUP_ROWS,
+    VALUE_BYTES,
+)
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
+from drawstring.formats.parquet import RowGroups
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import StorageSpec
 
@@ -52,17 +58,20 @@ class FileSettings:
     summarized: tuple[str, ...] = ()
 
     @property
-    def row_group_rows(self) -> int:
-        """Number of rows in a row group of a base file."""
-        return SORTED_ROW_GROUP_ROWS if self.config.has_sorted_files else ROW_GROUP_ROWS
+    def row_groups(self) -> RowGroups:
+        """How large the row groups of a base file get."""
+        if not self.config.has_sorted_files:
+            return RowGroups()
+        return RowGroups(SORTED_ROW_GROUP_ROWS, SORTED_ROW_GROUP_BYTES)
 
     @property
-    def log_group_rows(self) -> int:
-        """Number of rows in a row group of a native log file."""
+    def log_row_groups(self) -> RowGroups:
+        """How large the row groups of a native log file get."""
         if not self.config.has_sorted_files:
-            return ROW_GROUP_ROWS
+            return RowGroups()
         rows = SORTED_LOG_GROUP_BYTES // (VALUE_BYTES * len(self.full_schema))
-        return max(_LOG_GROUP_ROWS_MIN, min(SORTED_ROW_GROUP_ROWS, rows))
+        rows = max(_LOG_GROUP_ROWS_MIN, min(SORTED_ROW_GROUP_ROWS, rows))
+        return RowGroups(rows, SORTED_LOG_GROUP_BYTES)
 
     @property
     def full_schema(self) -> pa.Schema:

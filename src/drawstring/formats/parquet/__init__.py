@@ -16,12 +16,13 @@ from drawstring.formats.parquet.read import (
     read_parquet_part,
     read_parquet_rows,
 )
-from drawstring.formats.parquet.write import ParquetSink, encode_parquet_block
+from drawstring.formats.parquet.write import ParquetSink, RowGroups, encode_parquet_block
 
 __all__ = [
     "REPEATING",
     "ParquetQuery",
     "ParquetSink",
+    "RowGroups",
     "encode_parquet_block",
     "parquet_footer",
     "parquet_schema",

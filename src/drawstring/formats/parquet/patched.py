@@ -17,6 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from drawstring.base.bounds import ROW_GROUP_BYTES_MAX
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.parquet.column_chunks import (
@@ -34,7 +35,7 @@ from drawstring.formats.parquet.folded import check_row_count, folded_columns
 from drawstring.formats.parquet.read import columns_of, fetched_if_small, open_file
 from drawstring.formats.parquet.row_group_copy import ROW_GROUPS_MAX
 from drawstring.formats.parquet.summaries import footer_summaries
-from drawstring.formats.parquet.write import ROW_GROUP_BYTES_MAX, arrow_codec, writer_of
+from drawstring.formats.parquet.write import arrow_codec, writer_of
 from drawstring.model.column_summary import ColumnSummary
 from drawstring.schema.fields import leaf_type
 from drawstring.storage.protocol import Storage

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.bounds import BATCH_BYTES, BATCH_ROWS
 from drawstring.formats.bloom.key_summary import may_hold_any
 from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
 from drawstring.formats.file_errors import about_file
@@ -39,6 +39,7 @@ PART_WHOLE_BYTES_MAX: Final = 2 << 20
 """Size up to which a Parquet file within another file is read at once instead of column by column."""
 
 _PIECE_BYTES: Final = 4 << 20
+_BATCH_ROWS_MIN: Final = 256
 
 _SMALL_FILE_BYTES: Final = 1 << 20
 """Size up to which a file is fetched at once and decoded on one thread."""
@@ -337,9 +338,26 @@ def group_rows(
         if folded or in_pieces:
             dictionaries = [*query.dictionaries, *folded]
             opened = open_file(file, parquet.metadata, dictionaries, in_pieces=in_pieces)
-        batches = opened.iter_batches(query.batch_rows, span, columns=names, use_threads=not is_small)
+        rows = min(query.batch_rows, _rows_of_a_batch(parquet, span, names))
+        batches = opened.iter_batches(rows, span, columns=names, use_threads=not is_small)
         for batch in batches:
             yield from unfolded(batch.select(names).replace_schema_metadata(None), folded)
+
+
+def _rows_of_a_batch(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str]) -> int:
+    """Return how many rows of some columns in row groups take the bytes of a batch."""
+    metadata = [parquet.metadata.row_group(group) for group in groups]
+    size_bytes: int = sum(group.total_byte_size for group in metadata)
+    if size_bytes > BATCH_BYTES:
+        requested = set(names)
+        columns = (group.column(at) for group in metadata for at in range(group.num_columns))
+        size_bytes = sum(
+            each.total_uncompressed_size
+            for each in columns
+            if each.path_in_schema.partition(".")[0] in requested
+        )
+    rows: int = sum(group.num_rows for group in metadata)
+    return max(_BATCH_ROWS_MIN, rows * BATCH_BYTES // max(1, size_bytes))
 
 
 def stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str]) -> int:

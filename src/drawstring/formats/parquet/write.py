@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from drawstring.base.bounds import ROW_GROUP_ROWS
+from drawstring.base.bounds import ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.base.errors import InternalError, InvalidError
 from drawstring.formats.bloom.filters import BloomFilter
@@ -35,15 +36,29 @@ from drawstring.schema.meta import RECORD_KEY, with_meta_fields
 from drawstring.schema.normal import replace_hidden_nulls
 from drawstring.storage.protocol import Storage
 
-ROW_GROUP_BYTES_MAX: Final = 128 << 20
-"""Largest size in memory of a row group of a base file."""
-
 PAGE_BYTES: Final = 128 << 10
 """Uncompressed size of a page: it has to fit a core's cache together with its input rows."""
 
 _CODECS: Final = {"uncompressed": "none", "lz4_raw": "lz4"}
 _LEVELS: Final = {"gzip": 6}
 _COMPRESSION_GUESS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """How large the row groups of a file get.
+
+    Attributes:
+        rows: largest number of rows.
+        size_bytes: about how many bytes they take in memory, at most.
+    """
+
+    rows: int = ROW_GROUP_ROWS
+    size_bytes: int = ROW_GROUP_BYTES_MAX
+
+    def rows_of(self, rows: int, size_bytes: int) -> int:
+        """Return how many rows a row group has, of some rows with a known size in memory."""
+        return min(self.rows, max(1, rows * self.size_bytes // max(1, size_bytes)))
 
 
 class ParquetSink:
@@ -57,7 +72,7 @@ class ParquetSink:
         compression: Parquet codec by name (`snappy`, `zstd`, `gzip`, `lz4_raw`, `uncompressed`).
         bloom: whether the footer gets a bloom filter and the smallest and largest record key; or the
             filter of the file that this one replaces, which is extended.
-        row_group_rows: largest number of rows in a row group; row groups of wide rows have fewer.
+        row_groups: how large they get.
     """
 
     def __init__(
@@ -69,11 +84,11 @@ class ParquetSink:
         table_avro_schema: str,
         compression: str,
         bloom: bool | BloomFilter,
-        row_group_rows: int = ROW_GROUP_ROWS,
+        row_groups: RowGroups = RowGroups(),
     ) -> None:
         self._storage = storage
         self._path = path
-        self._rows_max = row_group_rows
+        self._groups = row_groups
         self._schema = physical(schema)
         self._avro = table_avro_schema
         self._compression = compression
@@ -107,7 +122,7 @@ class ParquetSink:
         self._pending.append(batch)
         self._pending_rows += batch.num_rows
         self._pending_bytes += batch.nbytes
-        if self._pending_rows >= self._rows_max or self._pending_bytes >= ROW_GROUP_BYTES_MAX:
+        if self._pending_rows >= self._groups.rows or self._pending_bytes >= self._groups.size_bytes:
             with disk_errors(TABLE_DISK, self._path):
                 self._flush(everything=False)
 
@@ -158,14 +173,15 @@ class ParquetSink:
 
     def _flush(self, *, everything: bool) -> None:
         rows = self._pending_rows
-        if self._pending_bytes < ROW_GROUP_BYTES_MAX and not everything:
-            rows -= rows % self._rows_max
         if rows == 0:
             return
+        group_rows = self._groups.rows_of(rows, self._pending_bytes)
+        if not everything:
+            rows -= rows % group_rows
         table = table_of(self._pending, self._schema)
         if self._writer is None:
             self._writer = self._open(table)
-        _write_rows(self._writer, table.slice(0, rows), self._rows_max)
+        _write_rows(self._writer, table.slice(0, rows), group_rows)
         if self._summaries is not None:
             self._summaries.add(table.slice(0, rows))
         rest = table.slice(rows).to_batches()

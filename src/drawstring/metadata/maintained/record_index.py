@@ -182,7 +182,7 @@ def _last_of_each_key(batches: Sequence[pa.RecordBatch]) -> pa.Table:
 
 def _merged(runs: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.Table]:
     """Yield the rows of sorted runs in the order of their keys, of equal keys those of the last run."""
-    windows = [SortedRun(run, methodcaller("column", KEY), "") for run in runs]
+    windows = [SortedRun([("", run)], methodcaller("column", KEY)) for run in runs]
     for parts in fenced(windows):
         yield _last_of_each_key([batch for part in parts for batch in part])
 

@@ -71,7 +71,7 @@ def _opened(rows: SliceRows) -> Iterator[Sequence[_Run]]:
 
 
 def _run(windows: Iterator[pa.Table], path: str, held: int) -> _Run:
-    return SortedRun(windows, lambda window: flat(window.column(KEY)), path, held, _UNSORTED)
+    return SortedRun([(path, windows)], lambda window: flat(window.column(KEY)), held, _UNSORTED)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -10,7 +10,8 @@ rows of one group --- no slice yet -----------------> new base file(s); with an 
 Large file groups are placed in pieces that fit in memory; all rows of a key are in one piece:
 
 rows ── fit into memory ──> one piece
-    \─ do not ───────────> partitioned by a hash of the key, spilled to disk beyond a bound
+    \─ do not ───────────> partitioned by a hash of the key, spilled to disk beyond a bound;
+                            sorted there for sorted files (`lsm_tree`), each piece a range of keys
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.write.placement.assign_inserts import IS_NEW, key_places
+from drawstring.write.placement.key_ranges import in_key_ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ class _GroupWork:
         if task.dual_write and task.lookup:
             new_bucket = task.dual_write.target(partition, location, task.lookup)
             if new_bucket is not None:
-                yield from self._log(new_bucket, in_pieces(rows), named_by=new_bucket.base_instant)
+                yield from self._log(new_bucket, self._pieces(rows), named_by=new_bucket.base_instant)
                 return
         target = self._target(partition, location)
         if target is None:
@@ -213,9 +215,16 @@ class _GroupWork:
             yield self._extend(target, rows)
             return
         if task.settings.config.table_type is TableType.MERGE_ON_READ:
-            yield from self._append(target, in_pieces(rows))
+            yield from self._append(target, self._pieces(rows))
         else:
             yield from self._rewrite(target, joined([self._changes(piece) for piece in in_pieces(rows)]))
+
+    def _pieces(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        return (
+            in_key_ranges(rows, PIECE_BYTES_MAX)
+            if self._task.settings.config.has_sorted_files
+            else in_pieces(rows)
+        )
 
     def _append(self, target: FileSlice, pieces: Iterator[pa.Table]) -> Iterator[WriteStat]:
         """Write a log file, or rewrite the base file if new records fill it; these fit into memory."""
@@ -277,7 +286,7 @@ class _GroupWork:
         shared = self._shared_group(partition, location)
         if shared is not None:
             ensure_partition(self._storage, partition, task.settings.instant)
-            yield from self._log(shared, in_pieces(rows))
+            yield from self._log(shared, self._pieces(rows))
             return
         file_id = task.index.new_file_id(location, task.ids) if task.index.is_hashed else None
         groups = NewGroups(
@@ -302,7 +311,8 @@ class _GroupWork:
     def _resolved(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settings = self._task.settings
         if settings.config.has_sorted_files:
-            yield from sorted_by_key(self._merged(rows))
+            for piece in in_key_ranges(rows, PIECE_BYTES_MAX):
+                yield from sorted_by_key(acted(piece, settings).records.to_batches())
         elif self._task.combine and not self._task.sort_by:
             yield from self._merged(rows)
         elif self._task.sort_by:
