@@ -12,7 +12,12 @@ import pytest
 import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.keys.pipelines import validators
+from drawstring.filegroups.write.markers import Markers
+from drawstring.model.commit import CommitMetadata
 from drawstring.table import Table
+from drawstring.txn.transaction import Transaction
+from drawstring.write import validation
+from drawstring.write.staged_tables import staged_tables
 from tests.support.rows import held, rides
 from tests.support.storages import files_below
 from tests.support.tables import MOR, A, B, C, create, filled, listing, table_types, versions
@@ -246,3 +251,35 @@ def test_no_file_of_a_refused_write_stays(tmp_path: Any) -> None:
     with pytest.raises(InvalidError):
         table.upsert(rides(("a", "rome", 2, 7.0)), options=asking("Single", f"{COUNT}#7"))
     assert {name for name in files_below(tmp_path) if name.endswith((".parquet", ".log"))} == before
+
+
+def test_files_of_failed_attempts_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = listing(create())
+    storage, left = table._context.storage, []
+
+    def staged(transaction: Transaction, timeline: Any, metadata: CommitMetadata) -> Any:
+        """Leave a file of a dead task on the storage, with the rows of one that is committed."""
+        (stat,) = metadata.stats
+        left.append(stat.path.replace(stat.file_id, "00000000-0000-0000-0000-000000000000-0"))
+        Markers(storage, transaction.instant.requested).create(left[0], "CREATE")
+        storage.put(left[0], storage.read(stat.path))
+        return staged_tables(transaction, timeline, metadata)
+
+    monkeypatch.setattr(validation, "staged_tables", staged)
+    assert table.insert(rides(A, B), options=asking("Single", f"{COUNT}#2")).inserts == 2
+    assert held(table) == [A, B] and not storage.exists(left[0])
+
+
+def test_a_validator_sees_what_others_committed_meanwhile() -> None:
+    table, counts = filled(), []
+
+    def others_write(before: drawstring.Scan, after: drawstring.Scan) -> None:
+        counts.append((before.to_arrow().num_rows, after.to_arrow().num_rows))
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        table.insert(rides(("x", "rome", 1, 1.0)), options={"hoodie.parquet.small.file.limit": "0"})
+        yield from rides(("y", "rome", 1, 1.0)).to_batches()
+
+    reader = pa.RecordBatchReader.from_batches(rides(A).schema, rows())
+    table.append(reader, options=own(others_write))
+    assert counts == [(3, 4)]
