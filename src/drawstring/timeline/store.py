@@ -18,7 +18,7 @@ from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock, Ids, SystemIds
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, MissingFileError
 from drawstring.config.table.config import TableConfig
-from drawstring.formats.metadata.commit import decode_commit, is_clustering
+from drawstring.formats.metadata.commit import decode_head, is_clustering
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant, State
@@ -187,17 +187,21 @@ class TimelineStore:
         Raises:
             CorruptTableError: the file is gone, empty or damaged.
         """
-        commit = self._commits.get(instant)
-        if commit is None:
-            data = self.read(instant)
-            try:
-                if not data:
-                    raise CorruptTableError(
-                        "The completed file of this write is empty. Restore it from a backup."
-                    )
-                commit = decode_commit(data)
-            except DrawstringError as error:
-                raise error.at(instant=instant.requested, path=self.path(instant)) from error
+        return self._commits.get(instant) or self._decoded(instant)
+
+    def schema_json(self, instant: Instant) -> str | None:
+        """Return the schema in the commit metadata of a completed write; see `commit_metadata`."""
+        return (self._commits.get(instant) or self._decoded(instant, whole=False)).schema_json
+
+    def _decoded(self, instant: Instant, *, whole: bool = True) -> CommitMetadata:
+        data = self.read(instant)
+        try:
+            if not data:
+                raise CorruptTableError("This completed file is empty. Restore it from a backup.")
+            commit, is_whole = decode_head(data, whole=whole)
+        except DrawstringError as error:
+            raise error.at(instant=instant.requested, path=self.path(instant)) from error
+        if is_whole:
             self._commits[instant] = commit
         return commit
 

@@ -38,7 +38,7 @@ def table_schema_json(
     """
     writes = [instant for instant in timeline.writes() if as_of is None or instant.requested <= as_of]
     for instant in reversed(writes):
-        if schema_json := store.commit_metadata(instant).schema_json:
+        if schema_json := store.schema_json(instant):
             return schema_json
     if config.create_schema:
         return config.create_schema

@@ -52,25 +52,26 @@ DAMAGE = (
 """Errors that decoders raise on damaged bytes or schemas."""
 
 
-def decode_container(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def decode_container(data: bytes, field: str | None = None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the records of a container file and its schema.
 
     Args:
         data: the whole file.
+        field: the one field to decode, which has no named types; None for all.
 
     Raises:
         CorruptTableError: the bytes are damaged.
         UnsupportedError: the file is compressed.
     """
     try:
-        return _decode(data)
+        return _decode(data, field)
     except DAMAGE as error:
         raise CorruptTableError(
             f"An Avro metadata file is damaged ({error}). Restore it from a backup of the table."
         ) from error
 
 
-def _decode(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _decode(data: bytes, field: str | None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     if data[:4] != MAGIC:
         raise ValueError("it does not start with the magic of an Avro file")
     stream = io.BytesIO(data)
@@ -86,7 +87,7 @@ def _decode(data: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     sync = take(stream, _SYNC_BYTES)
     records: list[dict[str, Any]] = []
     for count, block in _blocks(stream, len(data), sync):
-        records.extend(_read_records(block, count, parsed))
+        records.extend(_read_records(block, count, parsed, _only(schema, field)))
     return records, schema
 
 
@@ -96,6 +97,13 @@ def _parsed(text: bytes) -> tuple[Any, Any]:
     schema = json.loads(text)
     check_bounded(schema)
     return schema, fastavro.parse_schema(schema)
+
+
+def _only(schema: Any, field: str | None) -> Any:
+    """Return the schema of a record with one of its fields, None for all fields."""
+    if field is None:
+        return None
+    return {**schema, "fields": [each for each in schema["fields"] if each["name"] == field]}
 
 
 def read_metadata(stream: Readable) -> dict[str, bytes]:
@@ -122,10 +130,10 @@ def _blocks(stream: io.BytesIO, end: int, sync: bytes) -> Iterator[tuple[int, by
         yield count, block
 
 
-def _read_records(block: bytes, count: int, schema: Any) -> Iterator[dict[str, Any]]:
+def _read_records(block: bytes, count: int, schema: Any, wanted: Any) -> Iterator[dict[str, Any]]:
     stream = io.BytesIO(block)
     for _ in range(count):
-        record: Any = fastavro.schemaless_reader(stream, schema, None)
+        record: Any = fastavro.schemaless_reader(stream, schema, wanted)
         yield record
     if stream.tell() != len(block):
         raise ValueError("a block is longer than its records")

@@ -113,6 +113,21 @@ def decode_commit(data: bytes) -> CommitMetadata:
     return _decoded(data) if len(data) > _RECALLED_BYTES_MAX else _recalled(data)
 
 
+def decode_head(data: bytes, *, whole: bool) -> tuple[CommitMetadata, bool]:
+    """Return the metadata of a commit and whether it is whole: of large metadata only `extra`, if that does.
+
+    Args:
+        data: the whole file.
+        whole: whether all of it is needed.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+    """
+    if whole or len(data) <= _RECALLED_BYTES_MAX or data[:4] != MAGIC:
+        return decode_commit(data), True
+    return commit_of(one_record(data, "extraMetadata")), False
+
+
 def _decoded(data: bytes) -> CommitMetadata:
     return commit_of(one_record(data) if data[:4] == MAGIC else json_commit(data))
 

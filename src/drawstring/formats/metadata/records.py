@@ -12,13 +12,13 @@ _T = TypeVar("_T")
 _STRANGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
-def one_record(data: bytes) -> dict[str, Any]:
-    """Return the only record of an Avro metadata file.
+def one_record(data: bytes, field: str | None = None) -> dict[str, Any]:
+    """Return the only record of an Avro metadata file, or one of its fields, as `decode_container` does.
 
     Raises:
         CorruptTableError: the bytes are damaged, or do not have exactly one record.
     """
-    records, _ = decode_container(data)
+    records, _ = decode_container(data, field)
     if len(records) != 1:
         raise damaged("an Avro metadata file", f"it has {len(records)} records instead of one")
     return records[0]

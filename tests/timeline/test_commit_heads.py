@@ -1,0 +1,34 @@
+"""The schema in the metadata of a large commit, of which the statistics are not decoded."""
+
+from __future__ import annotations
+
+import pytest
+
+from drawstring.base.errors import CorruptTableError
+from drawstring.formats.metadata.commit import decode_head, encode_commit
+from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.table_version import LAYOUTS
+
+EXTRA = {"schema": '{"type": "record"}', "more": "text"}
+COUNTS = {3: True, 20_000: False}
+"""Numbers of files, and whether the metadata of so many is decoded as a whole in any case."""
+
+
+def encoded(count: int) -> bytes:
+    stats = tuple(WriteStat(partition="p", file_id=f"f{each}", path=f"p/f{each}") for each in range(count))
+    layout = next(each for each in LAYOUTS if each.has_completion_times)
+    return encode_commit(CommitMetadata(stats=stats, extra=EXTRA), layout, False)
+
+
+@pytest.mark.parametrize(("count", "is_whole"), COUNTS.items())
+def test_the_schema_of_a_large_commit_is_read_without_its_statistics(count: int, is_whole: bool) -> None:
+    content = encoded(count)
+    head, whole = decode_head(content, whole=False)
+    assert (head.extra, head.schema_json, whole) == (EXTRA, EXTRA["schema"], is_whole)
+    assert len(head.stats) == (count if is_whole else 0)
+    assert len(decode_head(content, whole=True)[0].stats) == count
+
+
+def test_a_large_commit_that_was_cut_off_is_told() -> None:
+    with pytest.raises(CorruptTableError):
+        decode_head(encoded(20_000)[:-5_000], whole=False)
