@@ -125,3 +125,12 @@ def test_indexes_are_created_shown_and_dropped(sql: Ask, session: SparkSession) 
     sql("DROP INDEX by_hour ON rides")
     with pytest.raises(AnalysisException, match="INDEX_NOT_FOUND"):
         sql("DROP INDEX by_hour ON rides")
+
+
+@pytest.mark.parametrize("statement", ["ANALYZE TABLE {} COMPUTE STATISTICS", "MSCK REPAIR TABLE {}"])
+def test_statements_that_spark_refuses_for_such_tables_say_so(
+    session: SparkSession, sql: Ask, statement: str
+) -> None:
+    sql("CREATE TABLE analysed (id INT) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+    with pytest.raises(AnalysisException, match="NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"):
+        session.sql(statement.format("analysed"))
