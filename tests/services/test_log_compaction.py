@@ -17,9 +17,10 @@ from drawstring.model.files import LogFile
 from drawstring.model.instant import Action
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
+from drawstring.write.placement.place import PlaceGroups
 from tests.support.compaction import once
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
-from tests.support.rows import held, rides
+from tests.support.rows import SCHEMA, held, rides, sorted_rows
 from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, logs, versions
 
 FEW = {"hoodie.log.compaction.blocks.threshold": "2"}
@@ -134,6 +135,33 @@ def test_writers_go_on_while_logs_are_compacted(version: int, index: dict[str, s
     assert held(table) == held(expected)
     table.compact()
     assert held(table) == held(table, read_optimized=True) == held(expected)
+
+
+@pytest.mark.parametrize(
+    ("version", "begins_first"),
+    [(6, False), *((version, first) for version in (8, 9, 10) for first in (True, False))],
+)
+def test_a_write_during_a_log_compaction_is_in_the_increment_that_has_both(
+    version: int, begins_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = with_logs(version, ordering=(), properties=BUCKETS)
+    before = table.timeline.writes()[-1]
+    plans = [] if begins_first else [table.schedule_log_compaction(options=FEW)]
+    places = PlaceGroups.__call__
+
+    def placed(task: PlaceGroups, *given: Any) -> Any:
+        if not plans:
+            plans.append(table.schedule_log_compaction(options=FEW))
+        return places(task, *given)
+
+    monkeypatch.setattr(PlaceGroups, "__call__", placed)
+    written = table.upsert(rides(("a", "rome", 0, 90.0)), options=WITHOUT_COMPACTION)
+    assert plans[0]
+    assert (written.instant < plans[0]) == begins_first
+    table.log_compact(instant=plans[0])
+    start = before.completed or before.requested
+    found = table.incremental(start, columns=SCHEMA.names).to_arrow()
+    assert sorted_rows(found) == [("a", "rome", 0, 90.0)]
 
 
 @versions

@@ -145,16 +145,25 @@ def final_instants(blocks: Iterable[PlacedBlock], instants: InstantRange) -> Map
 
 
 def _alive(blocks: Iterable[PlacedBlock], instants: InstantRange) -> list[PlacedBlock]:
-    """Return the visible data and delete blocks that no rollback took back, file by file."""
+    """Return the visible data and delete blocks that no rollback took back, file by file.
+
+    The block of a log compaction is left out if the records that it rewrote are not visible, as in an
+    increment of later commits: nothing would tell its place among their blocks.
+    """
     rolled_back: set[str] = set()
     alive: list[PlacedBlock] = []
     for placed in reversed(list(blocks)):
         target = placed.block.rolls_back
         if target is not None:
             rolled_back.add(target)
-        elif placed.holds_records and placed.instant not in rolled_back and instants.admits(placed.instant):
+        elif placed.holds_records and placed.instant not in rolled_back and _is_visible(placed, instants):
             alive.append(placed)
     return alive[::-1]
+
+
+def _is_visible(placed: PlacedBlock, instants: InstantRange) -> bool:
+    rewritten = placed.block.compacted_instants
+    return instants.admits(placed.instant) and (not rewritten or any(map(instants.admits, rewritten)))
 
 
 def torn_blocks(blocks: Iterable[PlacedBlock]) -> list[PlacedBlock]:
