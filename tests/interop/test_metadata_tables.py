@@ -18,6 +18,8 @@ DEFAULT = {"hoodie.metadata.enable": "true"}
 CASES = [
     Case(9, "COPY_ON_WRITE"),
     Case(9, "MERGE_ON_READ"),
+    Case(6, "MERGE_ON_READ"),
+    pytest.param(Case(6, "COPY_ON_WRITE"), marks=pytest.mark.long),
     pytest.param(Case(8, "COPY_ON_WRITE"), marks=pytest.mark.long),
     pytest.param(Case(8, "MERGE_ON_READ", "avro"), marks=pytest.mark.long),
 ]

@@ -41,7 +41,7 @@ def with_filters(table_type: str, **how: object) -> Table:
     return table
 
 
-@pytest.mark.parametrize("name", ["v8_mdt_cow", "v9_mdt_cow"])
+@pytest.mark.parametrize("name", ["v6_mdt_cow", "v8_mdt_cow", "v9_mdt_cow"])
 def test_filters_of_real_hudi_are_kept_over_a_life(name: str, tmp_path: Path) -> None:
     table = drawstring.open(unpack(name, tmp_path))
     before = indexed_filters(table)

@@ -23,6 +23,7 @@ from tests.support.tables import COW, MOR, create
 TABLES = {
     "v9_idx_record_level": "GLOBAL_RECORD_LEVEL_INDEX",
     "v8_idx_record_level": "RECORD_INDEX",
+    "v6_idx_record_level": "RECORD_INDEX",
     "v9_idx_record_level_partitioned": "RECORD_LEVEL_INDEX",
 }
 
@@ -45,12 +46,16 @@ def test_an_index_of_real_hudi_is_right_after_each_step_of_any_history(
 
 
 @pytest.mark.parametrize("seed", SHORT_AND_LONG)
-@pytest.mark.parametrize("index", ["RECORD_LEVEL_INDEX", "GLOBAL_RECORD_LEVEL_INDEX"])
+@pytest.mark.parametrize(
+    ("version", "index"),
+    [(9, "RECORD_LEVEL_INDEX"), (9, "GLOBAL_RECORD_LEVEL_INDEX"), (6, "GLOBAL_RECORD_LEVEL_INDEX")],
+)
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_an_index_built_for_a_table_is_right_after_each_step_of_any_history(
-    table_type: str, index: str, seed: int
+    table_type: str, index: str, version: int, seed: int
 ) -> None:
-    storage = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts")._context.storage
+    created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", version=version)
+    storage = created._context.storage
     table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
     history = History(table, "SIMPLE", seed)
     table.upsert(history.rows(list(range(20)), True), options=QUIET)

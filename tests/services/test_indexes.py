@@ -243,12 +243,18 @@ def test_columns_that_cannot_be_indexed_are_refused() -> None:
         table.create_index("by_flag", "flag")
 
 
-def test_tables_of_version_6_have_no_indexes_of_ours() -> None:
+def test_tables_of_version_6_have_the_indexes_of_version_6_alone() -> None:
     table = made(version=6)
-    with pytest.raises(UnsupportedError, match=r"version 6, in which .* Upgrade it first"):
-        table.create_index("record_index")
-    with pytest.raises(UnsupportedError, match="version 6"):
-        table.drop_index("record_index")
+    for name in ("record_index", "bloom_filters", "column_stats"):
+        table.create_index(name)
+    assert table.config.metadata_partitions == ("bloom_filters", "column_stats", "files", "record_index")
+    for column, options in (("name", {}), ("name", {"using": "column_stats"})):
+        with pytest.raises(UnsupportedError, match=r"version 6 can only have .* upgrade the table first"):
+            table.create_index("by_name", column, **options)
+    table.drop_index("record_index")
+    assert table.config.metadata_partitions == ("bloom_filters", "column_stats", "files")
+    with pytest.raises(UnsupportedError, match="of the whole table"):
+        table.create_index("record_index", partitioned=True)
 
 
 @pytest.mark.parametrize("has_metadata", [True, False])

@@ -172,18 +172,6 @@ def test_file_groups_in_a_pending_clustering_are_not_touched(name: str, tmp_path
     assert sorted(plain(data(table))) == sorted(plain(rows, fresh))
 
 
-def test_a_metadata_table_of_version_6_is_switched_off_before_a_write(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    table = golden_table("v6_mdt_cow", tmp_path)
-    assert table.config.metadata_partitions
-    with caplog.at_level(logging.WARNING, "drawstring"):
-        table.upsert(changed(table, data(table).slice(0, 2)))
-    assert "Switched off the metadata table" in caplog.text
-    assert "hoodie.table.metadata.partitions" not in table.config.properties
-    assert not (tmp_path / "v6_mdt_cow/.hoodie/metadata").exists()
-
-
 @pytest.mark.parametrize("name", ["v9_idx_expression", "v8_idx_expression"])
 def test_partitions_of_a_metadata_table_that_are_not_maintained_are_dropped_before_a_write(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

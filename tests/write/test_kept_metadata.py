@@ -39,6 +39,12 @@ def opened(storage: Storage, start_ms: int = START_MS, *, by_metadata: bool = Tr
     return Table(TableContext(storage, clock=SteppingClock(start_ms), uses_metadata=by_metadata))
 
 
+def own_compactions(table: Table) -> list[str]:
+    """Return the completed compactions of a metadata table of version 6."""
+    names = [status.name for status in table._context.storage.list_files(".hoodie/metadata/.hoodie")]
+    return [name for name in names if name.endswith("001.commit")]
+
+
 def made(table_type: str, version: int = 9, commits: int = 3) -> Table:
     """Create a table with a metadata table."""
     storage = create(table_type=table_type, version=version)._context.storage
@@ -49,7 +55,7 @@ def made(table_type: str, version: int = 9, commits: int = 3) -> Table:
     return table
 
 
-@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize(
     ("table_type", "operation"),
     [(kind, name) for name in OPERATIONS for kind in (COW, MOR) if (kind, name) != (COW, "compact")],
@@ -70,30 +76,37 @@ DELTA, COMPACTION = 3, 10
 
 
 @pytest.mark.parametrize(
-    ("table_type", "operation", "commits"),
+    ("table_type", "operation", "commits", "version"),
     [
-        (COW, "upsert", COMPACTION),
-        (MOR, "compact", DELTA),
-        (COW, "clean", DELTA),
+        (COW, "upsert", COMPACTION, 9),
+        (MOR, "compact", DELTA, 9),
+        (COW, "clean", DELTA, 9),
+        (COW, "upsert", COMPACTION, 6),
+        (MOR, "upsert", DELTA, 6),
         *(
             pytest.param(*case, marks=pytest.mark.long)
             for case in (
-                (COW, "delete_partition", DELTA),
-                (COW, "upsert", DELTA),
-                (MOR, "compact", COMPACTION),
-                (COW, "clean", COMPACTION),
-                (MOR, "insert_overwrite", DELTA),
-                (MOR, "insert_overwrite", COMPACTION),
-                (COW, "delete_partition", COMPACTION),
+                (COW, "delete_partition", DELTA, 9),
+                (COW, "upsert", DELTA, 9),
+                (MOR, "compact", COMPACTION, 9),
+                (COW, "clean", COMPACTION, 9),
+                (MOR, "insert_overwrite", DELTA, 9),
+                (MOR, "insert_overwrite", COMPACTION, 9),
+                (COW, "delete_partition", COMPACTION, 9),
+                (MOR, "compact", DELTA, 6),
+                (MOR, "compact", COMPACTION, 6),
+                (COW, "clean", COMPACTION, 6),
+                (MOR, "upsert", COMPACTION, 6),
+                (MOR, "insert_overwrite", COMPACTION, 6),
             )
         ),
     ],
 )
 @pytest.mark.scaled
 def test_whatever_step_a_writer_dies_at_readers_by_the_metadata_table_see_a_commit_or_none(
-    table_type: str, operation: str, commits: int, caplog: pytest.LogCaptureFixture
+    table_type: str, operation: str, commits: int, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    table = made(table_type, commits=commits)
+    table = made(table_type, version, commits)
     files, before = files_of(table._context.storage), held(table)
     OPERATIONS[operation](table)
     after = held(table)
@@ -152,7 +165,7 @@ def test_a_write_that_one_failure_stops_leaves_nothing_in_the_metadata_table() -
     raise AssertionError(f"still failing after {STEPS_MAX} changes")
 
 
-@pytest.mark.parametrize("version", [8, 9, 10])
+@pytest.mark.parametrize("version", [6, 8, 9, 10])
 def test_a_table_gets_a_metadata_table_with_its_first_write(version: int) -> None:
     table = create(table_type=MOR, version=version)
     table.upsert(FIRST)
@@ -172,12 +185,31 @@ def test_a_table_gets_none_where_the_open_table_or_the_write_does_without() -> N
     assert listed(table) == data_files(storage)
 
 
-@pytest.mark.parametrize("table_type", [COW, MOR])
-def test_a_table_of_version_6_gets_none(table_type: str) -> None:
-    table = create(table_type=table_type, version=6)
-    table.upsert(FIRST)
-    table.upsert(NEWER)
-    assert not table._context.storage.list_folders(".hoodie/metadata")
+def test_a_table_of_version_6_gets_one_once_nothing_is_pending() -> None:
+    table = create(table_type=MOR, version=6)
+    for rows in (FIRST, NEWER):
+        table.upsert(rows, options=QUIET | WITHOUT)
+    assert table.schedule_compaction(options=WITHOUT) is not None
+    table.upsert(NEWER, options=QUIET)  # into log files that are named by the compaction
+    assert not table.config.metadata_partitions
+    assert table.compact()
+    table.upsert(NEWER, options=QUIET)
+    assert table.config.metadata_partitions == ("files",)
+    assert listed(table) == data_files(table._context.storage)
+
+
+def test_a_compaction_of_version_6_waits_for_what_is_pending() -> None:
+    table = made(MOR, version=6)
+    assert table.schedule_compaction() is not None
+    for number in range(12):
+        table.upsert(rides(("c", "rome", number + 20, 3.0)), options=QUIET)
+    assert not own_compactions(table)
+    assert listed(table) == data_files(table._context.storage)
+    assert table.compact()
+    table.upsert(rides(("c", "rome", 40, 3.0)), options=QUIET)
+    assert own_compactions(table)
+    assert listed(table) == data_files(table._context.storage)
+    assert held(table) == held(opened(table._context.storage, by_metadata=False))
 
 
 def test_a_metadata_table_that_lacks_a_write_of_another_engine_is_built_again(

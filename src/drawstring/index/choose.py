@@ -145,6 +145,8 @@ def partitions_to_build(
         is_partitioned = bool(config.partition_fields) and not options.metadata.record_index
     else:
         return wanted
+    if is_partitioned and not config.rules.has_all_indexes:
+        return wanted
     return {**wanted, RECORD_INDEX: RecordIndexMaintainer(is_partitioned)}
 
 

@@ -14,7 +14,7 @@ are the same, may stay. Table properties that others changed meanwhile are not p
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +27,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.config.table.properties import table_checksum
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
 from drawstring.metadata.encoding import encode_base_file, encode_log_file, write_base_file
+from drawstring.metadata.layouts.own_times import next_build
 from drawstring.metadata.maintained.files import FilesMaintainer
 from drawstring.metadata.maintained.protocol import (
     GroupChange,
@@ -39,7 +40,7 @@ from drawstring.metadata.partitions import FILES, KEY, METADATA_FOLDER, PARTITIO
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import PARTITION_METADATA, BaseFile, LogFile, TaskContext, join_path
-from drawstring.model.instant import BUILDS, Action, Instant
+from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant, is_build
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.properties_store import (
@@ -49,14 +50,15 @@ from drawstring.timeline.properties_store import (
     save_properties,
     take_over_table,
 )
+from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
-_TIME_DIGITS: Final = 17
 _SHARED: Final = frozenset(
     f"{METADATA_FOLDER}/{path}" for path in (PROPERTIES_PATH, f"{FILES}/{PARTITION_METADATA}")
 )
 """Files that every builder puts under the same names."""
 
+_INITIAL_VERSION: Final = "hoodie.table.initial.version"
 _EMPTY_TOKEN: Final = "0-0-0"
 _PAYLOAD: Final = "org.apache.hudi.metadata.HoodieMetadataPayload"
 _NO_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
@@ -65,15 +67,21 @@ _NO_KEYS: Final = pa.array([], pa.string())
 _log = logging.getLogger("drawstring")
 
 
-def can_build(config: TableConfig, timeline: Callable[[], Timeline]) -> bool:
+def can_build(config: TableConfig, timeline: Timeline, completing: Instant | None) -> bool:
     """Return whether a metadata table can be built for a table now.
+
+    Log files with committed blocks may have the name of a pending clustering, while buckets are resized, and
+    in layout 1 that of a pending compaction. There a log file may also have blocks of a pending write.
 
     Args:
         config: the table's settings.
-        timeline: loads the table's timeline. While buckets are resized, log files with committed blocks have
-            the name of the pending clustering.
+        timeline: the table's timeline.
+        completing: the instant that is about to complete, if there is one.
     """
-    return config.layout.has_completion_times and not timeline().pending_of(Action.CLUSTERING)
+    if not config.rules.names_logs_by_slice:
+        return not timeline.pending_of(Action.CLUSTERING)
+    own = None if completing is None else completing.requested
+    return not any(each.action in PLANNED_ACTIONS or each.requested != own for each in timeline.pending())
 
 
 def build(storage: Storage, clock: Clock, ids: Ids, check: Callable[[], None]) -> None:
@@ -92,13 +100,15 @@ def build(storage: Storage, clock: Clock, ids: Ids, check: Callable[[], None]) -
     version = properties_version(storage)
     config = load_config(storage)
     leftovers = storage.list_tree(METADATA_FOLDER)
-    requested = _next_build(status.name for status in leftovers)
+    facts = TableFacts(storage, config, clock)
+    names = (status.name.partition(".")[0] for status in leftovers)
+    requested = next_build(names, config.layout, lambda: facts.timeline)
     check()
     storage.delete(each.path for each in leftovers if each.path not in _SHARED)
     check()
     take_over_table(Subfolder(storage, METADATA_FOLDER), _properties(config), clock)
     writer = MetadataWriter.of(storage, clock, ids)
-    initial = FilesMaintainer().initial(TableFacts(storage, config, clock))
+    initial = FilesMaintainer().initial(facts)
     _write_partition(writer, FILES, requested, initial, check)
     check()
     save_properties(storage, {**config.properties, PARTITIONS_KEY: FILES}, clock, version)
@@ -149,15 +159,14 @@ def _new_build(writer: MetadataWriter) -> str:
     """Take back the builds of dead processes; return the requested time for another delta commit."""
     instants = writer.store.load().instants
     for instant in instants:
-        if instant.requested.startswith(BUILDS) and not instant.is_completed:
+        if is_build(instant.requested) and not instant.is_completed:
             writer.discard(instant)  # one that stalled is fenced
-    return _next_build(each.requested for each in instants)
+    times = (each.requested for each in instants)
+    return next_build(times, writer.config.layout, lambda: _timeline_of(writer.table, writer.clock))
 
 
-def _next_build(known: Iterable[str]) -> str:
-    """Return the requested time of a build after those that names of files begin with."""
-    times = (name[:_TIME_DIGITS] for name in known if name.startswith(BUILDS))
-    return f"{max((int(each) for each in times if each.isdecimal()), default=-1) + 1:0{_TIME_DIGITS}}"
+def _timeline_of(table: Storage, clock: Clock) -> Timeline:
+    return TimelineStore(table, load_config(table), clock).load()
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,19 +330,19 @@ def _properties(config: TableConfig) -> dict[str, str]:
         "hoodie.table.name": name,
         "hoodie.table.type": "MERGE_ON_READ",
         "hoodie.table.version": str(config.version),
-        "hoodie.table.initial.version": str(config.version),
         "hoodie.timeline.layout.version": str(config.layout.number),
         "hoodie.table.base.file.format": "HFILE",
         "hoodie.table.recordkey.fields": KEY,
         "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
         "hoodie.compaction.payload.class": _PAYLOAD,
-        "hoodie.record.merge.mode": "CUSTOM",
         "hoodie.record.merge.strategy.id": _NO_STRATEGY,
         "hoodie.populate.meta.fields": "false",
         "hoodie.datasource.write.drop.partition.columns": "false",
         "hoodie.timeline.path": "timeline",
         "hoodie.timeline.history.path": "history",
-        "hoodie.archivelog.folder": "history",
+        "hoodie.archivelog.folder": config.rules.archive_folder,
         "hoodie.table.checksum": str(table_checksum(name, "")),
+        **({"hoodie.record.merge.mode": "CUSTOM"} if config.rules.stores_merge_mode else {}),
+        **({_INITIAL_VERSION: str(config.version)} if config.rules.stores_initial_version else {}),
         **({"hoodie.table.timeline.timezone": timezone} if timezone else {}),
     }

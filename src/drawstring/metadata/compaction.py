@@ -21,6 +21,7 @@ from drawstring.filegroups.view.file_groups import table_view
 from drawstring.formats.metadata.clean import encode_clean, encode_clean_plan
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.metadata.encoding import encode_base_file, write_base_file
+from drawstring.metadata.layouts.own_times import Suffix, last_delta_commit, service_time
 from drawstring.metadata.listed import listed_in, remember_listed
 from drawstring.metadata.maintained.files import rows_of
 from drawstring.metadata.metadata_table import MetadataTable
@@ -30,9 +31,8 @@ from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, TaskContext, join_path
-from drawstring.model.instant import WRITE_ACTIONS, Action
+from drawstring.model.instant import WRITE_ACTIONS, Action, time_of
 from drawstring.model.plans import CompactionOperation, CompactionPlan
-from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
 
 DELTA_COMMITS_MAX: Final = 10
@@ -40,6 +40,8 @@ DELTA_COMMITS_MAX: Final = 10
 
 _SLICES_KEPT: Final = 2
 """Number of slices of a file group that a clean leaves; readers may still read the older one."""
+
+_END_OF_TIME: Final = "9"
 
 _log = logging.getLogger("drawstring")
 
@@ -52,7 +54,7 @@ def is_due(own: Timeline, more: int = 0) -> bool:
         more: number of delta commits that are not on the timeline yet.
     """
     last = max((each.requested for each in own.completed_of(Action.COMMIT)), default="")
-    later = (each for each in own.completed_of(Action.DELTA_COMMIT) if (each.completed or "") > last)
+    later = (each for each in own.completed_of(Action.DELTA_COMMIT) if time_of(each) > last)
     return sum(1 for _ in later) + more >= DELTA_COMMITS_MAX
 
 
@@ -73,13 +75,24 @@ def compact(
     Raises:
         ConflictError: the table lock was lost.
     """
-    pending = {instant.requested for instant in timeline.pending()}
-    if any(instant.requested in pending for instant in table.own_timeline.completed_of(*WRITE_ACTIONS)):
+    if _has_to_wait(table, timeline):
         return None
-    _take_back(writer, table.own_timeline)
+    writer.take_back_services(table.own_timeline)
     _clean(writer, table)
-    run = _Compaction(writer, table, writer.store.new_time(writer.store.load()), check)
+    requested = service_time(writer.store, writer.config.layout, Suffix.COMPACTION)
+    run = _Compaction(writer, table, requested, check)
     return run.requested if run.run() else None
+
+
+def _has_to_wait(table: MetadataTable, timeline: Timeline) -> bool:
+    """Return whether a delta commit is to come, or may have to go, that the base files could not have.
+
+    In layout 1 they come after all delta commits with earlier times.
+    """
+    pending = {instant.requested for instant in timeline.pending()}
+    if table.config.layout.suffixes_times:
+        return min(pending, default=_END_OF_TIME) <= last_delta_commit(table.own_timeline)
+    return any(instant.requested in pending for instant in table.own_timeline.completed_of(*WRITE_ACTIONS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,24 +161,14 @@ def _operation(file_slice: FileSlice) -> CompactionOperation:
     )
 
 
-def _take_back(writer: MetadataWriter, own: Timeline) -> None:
-    """Take back what dead processes left of compactions and cleans."""
-    for instant in own.pending_of(Action.COMPACTION, Action.CLEAN):
-        if isinstance(writer.store.fence(instant), Fence):
-            if instant.action is Action.COMPACTION:
-                writer.delete_files(instant)
-            writer.store.remove_pending(instant)
-            writer.store.forget_claim(instant)
-
-
 def _clean(writer: MetadataWriter, table: MetadataTable) -> None:
     """Delete the slices that compactions before the last but one replaced."""
     doomed = {partition: _old_files(writer, table, partition) for partition in table.ready}
     doomed = {partition: paths for partition, paths in doomed.items() if paths}
     if not doomed:
         return
-    own = writer.store.load()
-    requested, last = writer.store.new_time(own), own.writes()[-1].requested
+    requested = service_time(writer.store, writer.config.layout, Suffix.CLEAN)
+    last = writer.store.loaded.writes()[-1].requested
     plan = CleanPlan(CleanPolicy.VERSIONS, None, last, {path: tuple(files) for path, files in doomed.items()})
     content = encode_clean_plan(plan, writer.root)
     instant = writer.begin(Action.CLEAN, requested, content)

@@ -25,7 +25,7 @@ from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.metadata.building import BegunPartition, add_partition, begin_partition, build, can_build
 from drawstring.metadata.compaction import compact, is_due
 from drawstring.metadata.definitions import undefine
-from drawstring.metadata.maintained.files import forgotten_files
+from drawstring.metadata.maintained.files import files_beside_commands, forgotten_files
 from drawstring.metadata.maintained.indexing_plans import BuildingPartitions
 from drawstring.metadata.maintained.kinds import can_keep, maintainers_of
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
@@ -129,17 +129,18 @@ class MetadataKeeper:
         with about_metadata(self._own):
             self._writer.roll_back(instant.requested)
 
-    def build(self, config: TableConfig) -> bool:
+    def build(self, config: TableConfig, completing: Instant | None = None) -> bool:
         """Build the metadata table of a table that has none; False if that has to wait.
 
         Args:
             config: the table's settings.
+            completing: the instant that is about to complete, if there is one.
 
         Raises:
             ConflictError: the table lock was lost.
             CorruptTableError: a file of the table is missing or damaged.
         """
-        if not can_build(config, TimelineStore(self.storage, config, self.clock).load):
+        if not can_build(config, TimelineStore(self.storage, config, self.clock).load(), completing):
             return False
         build(self.storage, self.clock, self.ids, self.check)
         return True
@@ -263,15 +264,18 @@ class MetadataKeeper:
     def _roll_back(self, instant: Instant, content: bytes) -> None:
         """Take back the delta commit of an instant that is rolled back, and the names of its files.
 
-        Others have named files of a resizing: log files that writes put into its new buckets.
+        Others have named files of a resizing: log files that writes put into its new buckets. In version 6 a
+        rollback adds log files, and leaves those that it takes back.
         """
         undone = decode_rollback(content, "")
         self._writer.roll_back(undone.instant, by=instant.requested)
+        changes = files_beside_commands(self.storage, undone)
         if undone.action in _RESIZING:
             config = load_config(self.storage)
             change = TableChange(self.storage, config, self.clock, instant)
-            if forgotten := forgotten_files(change.metadata, undone.instant):
-                self._writer.commit(instant, content, [forgotten])
+            changes = changes.joined(forgotten_files(change.metadata, undone.instant))
+        if changes.files:
+            self._writer.commit(instant, content, [changes.in_group()])
 
     def _change_of(
         self, config: TableConfig, instant: Instant, content: bytes, held: Mapping[str, Held]

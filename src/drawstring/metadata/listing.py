@@ -31,7 +31,7 @@ from drawstring.metadata.listed import all_files
 from drawstring.metadata.metadata_table import MetadataTable, lacking, missing_instants, open_metadata_table
 from drawstring.metadata.partitions import ALL_PARTITIONS, FILES, KEY, NAME, ROOT_PARTITION, SIZE
 from drawstring.model.files import FileStatus, join_path
-from drawstring.model.instant import BUILDS, Action
+from drawstring.model.instant import Action, is_own_time
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline
@@ -238,5 +238,5 @@ def knows_later_writes(table: MetadataTable, timeline: Timeline) -> bool:
     return any(
         instant.requested not in known and not timeline.is_archived(instant.requested)
         for instant in table.timeline.completed_of(Action.DELTA_COMMIT)
-        if not instant.requested.startswith(BUILDS)
+        if not is_own_time(instant.requested)
     )

@@ -33,7 +33,7 @@ from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.filegroups.view.listing import FixedListing
 from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER
 from drawstring.model.files import FileSlice
-from drawstring.model.instant import BUILDS, WRITE_ACTIONS, Action, Instant, State
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, State, is_build
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config
@@ -90,9 +90,13 @@ class MetadataTable:
         self.check_has(partition)
         if partition not in self._slices:
             with about_metadata(self.storage):
-                named = self._named_slices() if partition == FILES else None
+                named = self._named_slices() if partition == FILES and self._is_named_by_writes else None
                 self._slices[partition] = named or self.view.slices(partition)
         return self._slices[partition]
+
+    @property
+    def _is_named_by_writes(self) -> bool:
+        return not self.config.rules.names_logs_by_slice
 
     def _named_slices(self) -> list[FileSlice] | None:
         """Return the slices of `files` if the names of its files show that none is missing, else None.
@@ -106,7 +110,7 @@ class MetadataTable:
         later = (
             each.requested
             for each in self.timeline.completed_of(Action.DELTA_COMMIT)
-            if (each.completed or "") > compacted and not each.requested.startswith(BUILDS)
+            if (each.completed or "") > compacted and not is_build(each.requested)
         )
         found = {log.instant for each in slices for log in each.logs}
         return slices if self._is_based(slices, compacted) and found.issuperset(later) else None
@@ -155,8 +159,8 @@ def open_metadata_table(
     building = building_of(config)
     if not (config.metadata_partitions or building):
         raise InvalidError(
-            "The table has no metadata table. The next write builds one, unless the table has version 6 or"
-            " hoodie.metadata.enable is false.",
+            "The table has no metadata table. The next write builds one, unless hoodie.metadata.enable is"
+            " false.",
             table=storage.spec.uri,
         )
     own_storage = Subfolder(storage, METADATA_FOLDER)

@@ -27,12 +27,14 @@ from drawstring.formats import schemas
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import encode_rollback, encode_rollback_plan
 from drawstring.metadata.encoding import RECORD_SCHEMA, encode_log_file
+from drawstring.metadata.layouts.log_places import LogPlaces, logs_of
+from drawstring.metadata.layouts.own_times import Suffix
 from drawstring.metadata.maintained.protocol import GroupChange
 from drawstring.metadata.partitions import FILES, METADATA_FOLDER
 from drawstring.metadata.stored.rows import remember_log
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import BaseFile, FileStatus, LogFile, TaskContext, join_path, parse_data_file
-from drawstring.model.instant import BUILDS, Action, Instant, State
+from drawstring.model.instant import COMPACTION_ACTIONS, Action, Instant, State, is_build
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
@@ -95,24 +97,36 @@ class MetadataWriter:
             CorruptTableError: the timeline of the metadata table, or the content, is damaged.
         """
         digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        if self.config.rules.names_logs_by_slice:
+            self.take_back_services(self.store.load())  # what they plan would lack this delta commit
         begun = self._begin(instant.requested, digest)
         if begun is None:
             return None
-        stats = [self.append(instant.requested, each) for each in changes if not each.is_empty]
+        places = self.places()
+        stats = [self.append(instant.requested, each, places) for each in changes if not each.is_empty]
         done = self.complete(begun[0], stats, {_CONTENT: digest}, begun[1])
         # Not before the completed file: it does not count yet, and a flush has less to do after another one.
         self.storage.sync({each.partition for each in stats})
         return done
 
-    def append(self, requested: str, change: GroupChange) -> WriteStat:
+    def places(self) -> LogPlaces:
+        """Return what finds the places of the log files of one delta commit."""
+        return LogPlaces(self.storage, self.config, self.store)
+
+    def append(self, requested: str, change: GroupChange, places: LogPlaces) -> WriteStat:
         """Write a log file of a file group, and return its statistics.
 
         Args:
             requested: requested time of the delta commit.
             change: of the file group.
+            places: of the delta commit.
+
+        Raises:
+            MetadataTableError: the file group is not there.
         """
         token = TaskContext(0, 0, int(self.ids.uuid()[:6], 16)).write_token
-        name = LogFile.name_of(change.file_id, requested, 1, token)
+        place = places.of(requested, change.partition, change.file_id)
+        name = LogFile.name_of(change.file_id, place.instant, place.version, token)
         path = join_path(change.partition, name)
         content = encode_log_file(
             requested, change.partition, change.rows, change.removed, self.clock.now_ms()
@@ -124,14 +138,14 @@ class MetadataWriter:
             partition=change.partition,
             file_id=change.file_id,
             path=path,
-            prev_commit=requested,
+            prev_commit=place.instant,
             num_writes=change.rows.num_rows,
             num_updates=change.rows.num_rows,
             num_deletes=len(change.removed),
             size_bytes=len(content),
-            base_file="",
-            log_version=1,
-            log_files=(name,),
+            base_file=place.base_file,
+            log_version=place.version,
+            log_files=(*place.earlier, name),
         )
 
     def complete(
@@ -201,6 +215,8 @@ class MetadataWriter:
             by: requested time of the rollback of the table; None for a time of its own.
         """
         timeline = self.store.load()
+        if self.config.layout.suffixes_times:
+            by = (by or requested) + Suffix.ROLLBACK
         known = _find(timeline, Action.DELTA_COMMIT, requested)
         pending = _find(timeline, Action.ROLLBACK, by) if by else None
         if known is None:
@@ -254,6 +270,19 @@ class MetadataWriter:
         self.store.remove_pending(Instant(instant.requested, Action.DELTA_COMMIT, State.INFLIGHT))
         self.store.forget_claim(Instant(instant.requested, Action.DELTA_COMMIT, State.INFLIGHT))
 
+    def take_back_services(self, own: Timeline) -> None:
+        """Take back what dead processes left of compactions and cleans.
+
+        Args:
+            own: timeline of the metadata table.
+        """
+        for instant in own.pending_of(*COMPACTION_ACTIONS, Action.CLEAN):
+            if isinstance(self.store.fence(instant), Fence):
+                if instant.action in COMPACTION_ACTIONS:
+                    self.delete_files(instant)
+                self.store.remove_pending(instant)
+                self.store.forget_claim(instant)
+
     def delete_files(self, instant: Instant) -> None:
         """Delete the data files of the metadata table that an instant wrote."""
         paths = self._files_of(instant)
@@ -262,7 +291,9 @@ class MetadataWriter:
 
     def _files_of(self, instant: Instant) -> tuple[str, ...]:
         """Return the data files of the metadata table that an instant wrote."""
-        is_build, is_compaction = instant.requested.startswith(BUILDS), instant.action is Action.COMPACTION
+        begins, is_compaction = is_build(instant.requested), instant.action is Action.COMPACTION
+        if self.config.rules.names_logs_by_slice and not begins and not is_compaction:
+            return tuple(logs_of(self.storage, instant.requested))
         folders = self.storage.list_folders("")
         files = (parse_data_file(status) for each in folders for status in self.storage.list_files(each))
         return tuple(
@@ -270,7 +301,7 @@ class MetadataWriter:
             for file in files
             if file is not None
             and file.instant == instant.requested
-            and (is_build or isinstance(file, BaseFile) == is_compaction)
+            and (begins or isinstance(file, BaseFile) == is_compaction)
         )
 
     @property

@@ -67,6 +67,8 @@ class TimelineLayout:
             is `.hoodie` itself.
         history_key, history_default: property with the folder of the archive below that of the timeline,
             and its value where it is not stored.
+        suffixes_times: whether a metadata table names what it does by itself after an instant, with a suffix
+            (`metadata.layouts.own_times`); it takes new times otherwise.
     """
 
     number: int
@@ -77,6 +79,7 @@ class TimelineLayout:
     path_key: str | None
     history_key: str
     history_default: str
+    suffixes_times: bool
 
     @property
     def has_own_clustering_action(self) -> bool:
@@ -128,6 +131,8 @@ class VersionRules:
         archive_folder: what a new table stores as `hoodie.archivelog.folder`.
         always_stored: properties besides name, type and version that a whole properties file has.
         has_index_versions: whether definitions of indexes say the version of each.
+        has_all_indexes: whether the metadata table may have statistics of partitions, secondary indexes,
+            expression indexes and record indexes of each partition.
     """
 
     number: int
@@ -152,6 +157,7 @@ class VersionRules:
     archive_folder: str
     always_stored: tuple[str, ...]
     has_index_versions: bool
+    has_all_indexes: bool
 
 
 LAYOUT_1: Final = TimelineLayout(
@@ -163,6 +169,7 @@ LAYOUT_1: Final = TimelineLayout(
     path_key=None,
     history_key="hoodie.archivelog.folder",
     history_default="archived",
+    suffixes_times=True,
 )
 
 LAYOUT_2: Final = TimelineLayout(
@@ -174,6 +181,7 @@ LAYOUT_2: Final = TimelineLayout(
     path_key="hoodie.timeline.path",
     history_key="hoodie.timeline.history.path",
     history_default="history",
+    suffixes_times=False,
 )
 
 LAYOUTS: Final = (LAYOUT_1, LAYOUT_2)
@@ -201,6 +209,7 @@ _VERSION_6: Final = VersionRules(
     archive_folder="archived",
     always_stored=(),
     has_index_versions=False,
+    has_all_indexes=False,
 )
 
 _VERSION_8: Final = VersionRules(
@@ -226,6 +235,7 @@ _VERSION_8: Final = VersionRules(
     archive_folder="history",
     always_stored=("hoodie.record.merge.mode", "hoodie.timeline.path"),
     has_index_versions=False,
+    has_all_indexes=True,
 )
 
 _VERSION_9: Final = replace(

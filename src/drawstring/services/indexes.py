@@ -133,7 +133,7 @@ def create_index(context: TableContext, options: WriteOptions, request: IndexReq
     Raises:
         ConflictError: another writer holds the table, or is about to commit to it.
         InvalidError: there is such an index, no such column, or the index cannot be of this column or table.
-        UnsupportedError: the table has version 6.
+        UnsupportedError: the version of the table has no such indexes.
         MetadataTableError: the metadata table is damaged.
     """
     with lock_table(context, options.locking) as locked:
@@ -158,15 +158,22 @@ def prepared(
     wanted = _maintainers(locked, options, request)
     locked = recover(locked, options.failed_writes)
     if not locked.config.metadata_partitions and not locked.keeper.build(locked.config):
-        plans = locked.store.load().pending_of(Action.CLUSTERING)
+        plans = _in_the_way(locked)
         names = "; ".join(told(context.storage, context.clock, each) for each in plans)
         raise ConflictError(
-            f"A clustering is pending ({names}), so the metadata table, which holds the index, cannot be"
-            " built now. Run or roll the clustering back first.",
+            f"Actions are pending ({names}), so the metadata table, which holds the index, cannot be"
+            " built now. Run them or roll them back first.",
             table=context.storage.spec.uri,
             instant=plans[0].requested if plans else None,
         )
     return locked, wanted
+
+
+def _in_the_way(locked: LockedTable) -> tuple[Instant, ...]:
+    """Return the pending instants for which building the metadata table waits."""
+    timeline = locked.store.load()
+    waits_for_all = locked.config.rules.names_logs_by_slice
+    return timeline.pending() if waits_for_all else timeline.pending_of(Action.CLUSTERING)
 
 
 def drop_index(context: TableContext, options: WriteOptions, name: str) -> None:
@@ -180,10 +187,8 @@ def drop_index(context: TableContext, options: WriteOptions, name: str) -> None:
     Raises:
         ConflictError: another writer holds the table.
         InvalidError: there is no such index, or another one needs it.
-        UnsupportedError: the table has version 6.
     """
     with lock_table(context, options.locking) as locked:
-        _check_version(locked.config)
         store, context = locked.store, locked.context
         plans = dict(pending_plans(store, store.load()))
         planned = [each for plan in plans.values() for each in plan.names]
@@ -247,7 +252,7 @@ def _new_partition(locked: LockedTable, request: IndexRequest) -> None:
         InvalidError: there is such an index, built or planned.
     """
     config, partition = locked.config, request.partition
-    _check_version(config)
+    _check_version(config, request)
     for instant, plan in pending_plans(locked.store, locked.store.load()):
         if partition in plan.names:
             raise InvalidError(
@@ -320,11 +325,26 @@ def _check_column(schema: pa.Schema, config: TableConfig, column: str) -> None:
         )
 
 
-def _check_version(config: TableConfig) -> None:
-    if not config.layout.has_completion_times:
+def _check_version(config: TableConfig, request: IndexRequest) -> None:
+    if not config.rules.has_all_indexes and (
+        request.column is not None or request.is_partitioned or request.partition == PARTITION_STATS
+    ):
         raise UnsupportedError(
-            f"The table has version {config.version}, in which this release keeps no metadata table. Upgrade"
-            " it first: `drawstring upgrade`."
+            f"A table of version {config.version} can only have the indexes {', '.join(_WITHOUT_COLUMN)} of"
+            " the whole table. Choose one of these, or upgrade the table first: `drawstring upgrade`."
+        )
+
+
+def check_background(config: TableConfig) -> None:
+    """Check that the version of a table can have indexes that are built while writers go on.
+
+    Raises:
+        UnsupportedError: it cannot.
+    """
+    if not config.rules.has_all_indexes:
+        raise UnsupportedError(
+            f"A table of version {config.version} has no indexes that are built in the background. Create the"
+            " index in the foreground, or upgrade the table first: `drawstring upgrade`."
         )
 
 

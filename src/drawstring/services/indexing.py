@@ -31,7 +31,7 @@ from drawstring.metadata.writer import is_of_drawstring
 from drawstring.model.index_plan import IndexedPartition, IndexPlan
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.table_index import TableIndex
-from drawstring.services.indexes import IndexRequest, prepared, table_indexes
+from drawstring.services.indexes import IndexRequest, check_background, prepared, table_indexes
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -64,10 +64,11 @@ def schedule_index(context: TableContext, options: WriteOptions, request: IndexR
     Raises:
         ConflictError: another writer holds the table.
         InvalidError: there is such an index, or it cannot be of this column or table.
-        UnsupportedError: the table has version 6.
+        UnsupportedError: the version of the table has no such indexes, or builds none in the background.
         MetadataTableError: the metadata table is damaged.
     """
     with lock_table(context, options.locking) as locked:
+        check_background(locked.config)
         locked, wanted = prepared(locked, options, request)
         for maintainer in wanted.values():
             maintainer.define(context.storage, load_config(context.storage))

@@ -1,12 +1,11 @@
 """Features of tables that other engines made: writes are refused, or what they made is kept or switched off.
 
-The metadata table of a table of version 8 or later is kept up to date (`metadata.keeping`): it is changed
-just before an instant completes, after all checks, so a call that is refused, has nothing to do, or fails
-leaves it as it is. It is built if there is none, unless the write or the open table does without.
+The metadata table of a table is kept up to date (`metadata.keeping`): it is changed just before an instant
+completes, after all checks, so a call that is refused, has nothing to do, or fails leaves it as it is. It is
+built if there is none, unless the write or the open table does without.
 
-A metadata table that this release does not maintain (version 6), that is damaged, or that lacks what another
-engine wrote without it, is switched off before a write would make it stale, since readers would trust a stale
-list of files:
+A metadata table that is damaged, or that lacks what another engine wrote without it, is switched off before a
+write would make it stale, since readers would trust a stale list of files:
 
     remove it from the properties -> put the completed file -> delete its files
 
@@ -48,12 +47,6 @@ from drawstring.timeline.timeline import Timeline
 SCHEMA_HISTORY: Final = ".hoodie/.schema"
 _TIMELINES: Final = (f"{METADATA_FOLDER}/.hoodie", f"{METADATA_FOLDER}/.hoodie/timeline")
 _KEYS: Final = (PARTITIONS_KEY, BUILDING_KEY)
-_REASONS: Final = {
-    False: ("this release does not maintain that of version 6", "Other engines can"),
-    True: ("it cannot be kept up to date", "Writes with hoodie.metadata.enable=true, the default,"),
-}
-"""By whether the table has completion times: why a metadata table is switched off, who builds it again."""
-
 _log = logging.getLogger("drawstring")
 
 
@@ -271,7 +264,7 @@ class MetadataTableGuard:
         # A restore switches it off; others may have built one, if the lock was lost.
         self._is_registered, self._is_kept = _is_registered(config), _is_kept(config)
         if self._builds and not self._is_registered:
-            self._is_kept = self._is_registered = self._build(config)
+            self._is_kept = self._is_registered = self._build(config, instant)
         if not self._is_kept:
             return False
         try:
@@ -282,13 +275,13 @@ class MetadataTableGuard:
             self._give_up(error)
         return self._is_kept
 
-    def _build(self, config: TableConfig) -> bool:
+    def _build(self, config: TableConfig, completing: Instant) -> bool:
         """Build the metadata table; False if that has to wait, or data files are missing.
 
         Where the table lock was lost it waits too: the claim on the instant decides whether it completes.
         """
         try:
-            return self._keeper.build(config)
+            return self._keeper.build(config, completing)
         except (ConflictError, CorruptTableError) as error:
             _log.warning("The metadata table of %s cannot be built now: %s", config.name, error)
             return False
@@ -321,7 +314,7 @@ class MetadataTableGuard:
 
 def _is_kept(config: TableConfig) -> bool:
     """Return whether this release maintains the metadata table of a table."""
-    return config.layout.has_completion_times and FILES in config.metadata_partitions
+    return FILES in config.metadata_partitions
 
 
 def _is_registered(config: TableConfig) -> bool:
@@ -338,9 +331,8 @@ def _remove_from_properties(storage: Storage, config: TableConfig, clock: Clock)
 
 def _log_switched_off(config: TableConfig) -> None:
     _log.warning(
-        "Switched off the metadata table of %s (%s): %s, and a stale one would mislead readers. %s build it"
-        " again.",
+        "Switched off the metadata table of %s (%s): it cannot be kept up to date, and a stale one would"
+        " mislead readers. Writes with hoodie.metadata.enable=true, the default, build it again.",
         config.name,
         config.properties.get(_KEYS[0]) or "left behind",
-        *_REASONS[config.layout.has_completion_times],
     )

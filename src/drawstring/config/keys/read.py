@@ -125,7 +125,7 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         METADATA_ENABLE,
         "Whether the names of files come from the metadata table, instead of listing the storage, and a write"
-        " builds one for a table of version 8 or later that has none. If it is damaged or lacks a write, the"
+        " builds one for a table that has none. If it is damaged or lacks a write, the"
         " storage is listed, with a warning. Given when a table is opened, it holds for queries, writes and"
         " services; given to a write or a service, for that one and what follows its commit. If it is false,"
         " writes keep a metadata table that is there.",

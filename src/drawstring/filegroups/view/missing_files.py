@@ -46,7 +46,7 @@ from drawstring.model.files import (
     is_base_path,
     join_path,
 )
-from drawstring.model.instant import BUILDS, Instant, time_of
+from drawstring.model.instant import Instant, is_build, time_of
 from drawstring.timeline.timeline import Timeline
 
 _SUFFIX: Final = "_hudiext"
@@ -266,8 +266,8 @@ class MissingFileCheck:
             for stat in needed(self._timeline, instant, stats, paths):
                 if stat.file_id not in superseded:
                     yield instant, stat
-            is_build = instant.requested.startswith(BUILDS)
-            superseded.update(stat.file_id for stat in stats if is_build or is_base_path(stat.path))
+            begins = is_build(instant.requested)
+            superseded.update(stat.file_id for stat in stats if begins or is_base_path(stat.path))
 
     def _stats_of(self, instant: Instant, partition: str) -> list[WriteStat]:
         return self._stats_by_partition(instant).get(partition, [])

@@ -145,7 +145,11 @@ class ReadSummaries:
         reading = LogReading(open_spec(self.storage), self.config, schema, self.instants)
         with open_logs(reading, FileSlice(partition, log.file_id, log.instant, None, (log,))) as logs:
             is_partial = any(each.block.is_partial for each in logs.placed)
-            return FileSummaries(summaries_of_rows(log_rows(logs), self.columns), not is_partial)
+            # In version 6 a log file of a pending write is in the slice already; its delta commit adds it.
+            blocks = [each for each in logs.placed if each.block.kind.is_data]
+            is_pending = bool(blocks) and not any(self.instants.admits(each.instant) for each in blocks)
+            summaries = summaries_of_rows(log_rows(logs), self.columns)
+            return FileSummaries(summaries, has_statistics=not (is_partial or is_pending))
 
 
 def log_rows(logs: OpenLogs) -> Iterator[pa.RecordBatch]:

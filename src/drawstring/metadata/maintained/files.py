@@ -40,7 +40,8 @@ from drawstring.metadata.partitions import (
 )
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.commit import CommitMetadata
-from drawstring.model.files import parse_data_file
+from drawstring.model.files import FileStatus, LogFile, parse_data_file
+from drawstring.model.plans import RollbackMetadata
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
 
@@ -90,6 +91,16 @@ class FileChanges:
         """Return the same changes, but the records of some partitions that seemed to be gone are kept."""
         return replace(self, gone=tuple(each for each in self.gone if each not in kept))
 
+    def joined(self, other: FileChanges) -> FileChanges:
+        """Return these changes and others, of other files."""
+        partitions = {*self.files, *other.files}
+        files = {each: {**self.files.get(each, {}), **other.files.get(each, {})} for each in partitions}
+        return FileChanges(files, (*self.gone, *other.gone))
+
+    def in_group(self) -> GroupChange:
+        """Return the change of the file group that lists the files."""
+        return GroupChange(FILES, FILES_GROUP, self.rows(), self.removed())
+
     def removed(self) -> pa.Array:
         """Return the keys of the records to remove."""
         return pa.array([_name(each) for each in self.gone], pa.string())
@@ -124,12 +135,11 @@ class FilesMaintainer:
     def changes(self, change: TableChange) -> Iterator[GroupChange]:
         """Yield the files that an instant writes or deletes."""
         if change.commit is not None:
-            yield _group_change(_of_write(change.commit))
+            yield _of_write(change.commit).in_group()
         elif change.clean is not None:
             changes = _of_clean(change.clean)
-            yield _group_change(
-                changes.keeping([each for each in changes.gone if change.may_have_files(each)])
-            )
+            kept = [each for each in changes.gone if change.may_have_files(each)]
+            yield changes.keeping(kept).in_group()
 
     def define(self, storage: Storage, config: TableConfig) -> None:
         """Do nothing: a list of files is no index."""
@@ -139,12 +149,8 @@ class FilesMaintainer:
         for partition in facts.view.partitions():
             facts.view.slices(partition)  # a list without a file that is missing would hide that
         changes = committed_files(facts.view.listing, facts.timeline)
-        groups = [_group_change(changes)] if changes.files else []
+        groups = [changes.in_group()] if changes.files else []
         return InitialPartition((FILES_GROUP,), iter(groups))
-
-
-def _group_change(changes: FileChanges) -> GroupChange:
-    return GroupChange(FILES, FILES_GROUP, changes.rows(), changes.removed())
 
 
 def committed_files(listing: Listing, timeline: Timeline) -> FileChanges:
@@ -164,8 +170,8 @@ def committed_files(listing: Listing, timeline: Timeline) -> FileChanges:
     return FileChanges(files)
 
 
-def forgotten_files(table: MetadataTable, instant: str) -> GroupChange | None:
-    """Return the change by which the list forgets the files named after an instant, None without any.
+def forgotten_files(table: MetadataTable, instant: str) -> FileChanges:
+    """Return the changes by which the list forgets the files named after an instant.
 
     Args:
         table: the metadata table.
@@ -177,7 +183,31 @@ def forgotten_files(table: MetadataTable, instant: str) -> GroupChange | None:
     files: dict[str, dict[str, int | None]] = {}
     for key, name in zip(listed.column(KEY).to_pylist(), listed.column(NAME).to_pylist(), strict=True):
         files.setdefault(path_of(key), {})[name] = None
-    return _group_change(FileChanges(files)) if files else None
+    return FileChanges(files)
+
+
+def files_beside_commands(storage: Storage, undone: RollbackMetadata) -> FileChanges:
+    """Return the log files of the slices to which a rollback of version 6 appended commands, as they are now.
+
+    Those of the failed write stay, and a clean has to find them.
+
+    Args:
+        storage: files of the table.
+        undone: the rollback.
+    """
+    files: dict[str, dict[str, int | None]] = {}
+    for stat in undone.stats:
+        commands = (LogFile.parse(FileStatus(path, 0)) for path in stat.command_files)
+        slices = {(each.file_id, each.instant) for each in commands if each is not None}
+        if not slices:
+            continue
+        logs = (LogFile.parse(status) for status in storage.list_files(stat.partition))
+        files[stat.partition] = {
+            log.status.name: log.status.size_bytes
+            for log in logs
+            if log is not None and (log.file_id, log.instant) in slices
+        }
+    return FileChanges(files)
 
 
 def _of_write(commit: CommitMetadata) -> FileChanges:

@@ -69,7 +69,7 @@ def statistics_maintainers(
     """
     columns = IndexedColumns(options.column_stats_columns, options.column_stats_columns_max)
     of_files = ColumnStatsMaintainer(columns)
-    if not (options.partition_stats and config.partition_fields):
+    if not (options.partition_stats and config.partition_fields and config.rules.has_all_indexes):
         return {COLUMN_STATS: of_files}
     return {COLUMN_STATS: of_files, PARTITION_STATS: PartitionStatsMaintainer()}
 

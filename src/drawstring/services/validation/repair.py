@@ -7,7 +7,7 @@
 | `rollback` | failed writes are rolled back, and interrupted rollbacks finished |
 | `temporary` | temporary files of killed writers are deleted |
 | `orphan` | data files that no write lists are deleted |
-| `metadata` | the metadata table is built again; of a table of version 6 it is switched off |
+| `metadata` | the metadata table is built again |
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""What of the metadata table depends on its layout: times of its own, and names of its log files."""
