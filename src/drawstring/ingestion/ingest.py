@@ -60,9 +60,10 @@ def ingest(
     Args:
         uri: path or address of the table's root.
         source: `parquet`, `orc`, `csv`, `json` or `avro`, which read files that arrive in a folder;
-            `kafka-json` for a topic; `hudi` or `hudi-changes`, which follow another table; a class of
-            HoodieStreamer with the same meaning, such as `JsonDFSSource`; or an object of your own with the
-            methods of `drawstring.ingestion.sources.protocol.Source`.
+            `kafka-json`, `kafka-avro`, `debezium-postgres` or `debezium-mysql` for a topic; `hudi` or
+            `hudi-changes`, which follow another table; a class of HoodieStreamer with the same meaning, such
+            as `JsonDFSSource`; or an object of your own with the methods of
+            `drawstring.ingestion.sources.protocol.Source`.
         options: options by Hudi's keys: of the source (`hoodie.streamer.source.dfs.root`), of a new table
             (`hoodie.datasource.write.recordkey.field`) and of writes.
         operation: `upsert` (default), `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite` or
@@ -151,7 +152,7 @@ def _job(
         given: all options.
     """
     parsed = parse_ingest_options(given)
-    shape = Shape.of_files(parsed.source_schema, parsed.target_schema)
+    shape = Shape.of(parsed)
     context = SourceContext(parsed, target.storage_options, shape.source, clock, given)
     return IngestJob(
         target,

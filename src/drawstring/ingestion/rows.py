@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.config.keys.pipelines.ingest import IngestOptions
 from drawstring.ingestion.sources.columns import as_known
 from drawstring.ingestion.sources.protocol import Reading, SourceBatch
 from drawstring.ingestion.transformers.chain import read_text
@@ -27,13 +28,15 @@ class Shape:
     target: pa.Schema | None = None
 
     @staticmethod
-    def of_files(source: str | None, target: str | None) -> Shape:
-        """Return the columns that files with Avro schemas describe.
+    def of(options: IngestOptions) -> Shape:
+        """Return the columns that Avro schemas in files describe.
 
         Raises:
             InvalidError: there is no such file, or no schema in it.
         """
-        return Shape(*(_schema_in(name) if name else None for name in (source, target)))
+        return Shape(
+            *(_schema_in(name) if name else None for name in (options.source_schema, options.target_schema))
+        )
 
     def read(self, batch: SourceBatch, reading: Reading) -> pa.RecordBatchReader:
         """Return the rows of a batch with the columns of the source."""

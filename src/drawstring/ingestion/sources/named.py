@@ -11,9 +11,14 @@ import pyarrow as pa
 from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.pipelines.ingest import IngestOptions
+from drawstring.config.options.write_options import WriteOptions
 from drawstring.entry import open as open_table
+from drawstring.ingestion.registry import SchemaRegistry
+from drawstring.ingestion.settings import write_options
 from drawstring.ingestion.sources.avro_files import read_avro_files
+from drawstring.ingestion.sources.avro_values import AvroValues
 from drawstring.ingestion.sources.csv_files import CsvFiles
+from drawstring.ingestion.sources.debezium import MYSQL, POSTGRES, DebeziumValues
 from drawstring.ingestion.sources.files import FileSource, ReadFiles
 from drawstring.ingestion.sources.hudi_table import HudiSource
 from drawstring.ingestion.sources.json_files import JSON_LIMIT_BYTES, read_json_files
@@ -127,6 +132,35 @@ def _kafka_json(context: SourceContext) -> Source:
     return _kafka(context, parse_records)
 
 
+def _kafka_avro(context: SourceContext) -> Source:
+    return _kafka(context, _avro_values(context))
+
+
+def _avro_values(context: SourceContext) -> AvroValues:
+    registry = context.options.registry or context.given.get("schema.registry.url")
+    if not registry:
+        raise InvalidError(
+            "The source has no schema registry. Set hoodie.streamer.schemaprovider.registry.url to the"
+            " address of the subject, or schema.registry.url to that of the registry."
+        )
+    return AvroValues(SchemaRegistry.of_subject(str(registry)))
+
+
+def _debezium(context: SourceContext, columns: Mapping[str, tuple[str, pa.DataType]]) -> Source:
+    has_registry = context.options.registry or context.given.get("schema.registry.url")
+    payload = WriteOptions.parse(write_options(context.given)).payload_class or ""
+    avro = _avro_values(context) if has_registry else None
+    return _kafka(context, DebeziumValues(columns, avro, "Debezium" not in payload))
+
+
+def _debezium_postgres(context: SourceContext) -> Source:
+    return _debezium(context, POSTGRES)
+
+
+def _debezium_mysql(context: SourceContext) -> Source:
+    return _debezium(context, MYSQL)
+
+
 def _hudi(context: SourceContext, *, has_changes: bool = False) -> Source:
     options = context.options
     if not options.hudi_path:
@@ -148,6 +182,9 @@ _SOURCES: Final[Mapping[str, Callable[[SourceContext], Source]]] = {
     "json": _json,
     "avro": _avro,
     "kafka-json": _kafka_json,
+    "kafka-avro": _kafka_avro,
+    "debezium-postgres": _debezium_postgres,
+    "debezium-mysql": _debezium_mysql,
     "hudi": _hudi,
     "hudi-changes": _hudi_changes,
 }
@@ -158,5 +195,8 @@ _CLASSES: Final[Mapping[str, str]] = {
     "JsonDFSSource": "json",
     "AvroDFSSource": "avro",
     "JsonKafkaSource": "kafka-json",
+    "AvroKafkaSource": "kafka-avro",
+    "debezium.PostgresDebeziumSource": "debezium-postgres",
+    "debezium.MysqlDebeziumSource": "debezium-mysql",
     "HoodieIncrSource": "hudi",
 }

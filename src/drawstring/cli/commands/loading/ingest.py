@@ -30,7 +30,7 @@ from drawstring.model.explanation import size_text
 SourceName = Annotated[
     str,
     Parameter(
-        help="parquet, orc, csv, json, avro, kafka-json, hudi, hudi-changes, or a class of HoodieStreamer."
+        help="Name of the source, such as parquet, csv, json or kafka-json, or a class of HoodieStreamer."
     ),
 ]
 Props = Annotated[
