@@ -23,7 +23,7 @@ from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import WriteOptions, check_call, options_of
 from drawstring.model.hold import HOLD_HOURS
 from drawstring.model.table_version import DEFAULT_VERSION
-from drawstring.query.policies import Holes, OnCleaned, policy_of
+from drawstring.query.policies import NEWEST, Holes, OnCleaned, policy_of, start_of
 from drawstring.services.service_options import check_direction, service_options
 from drawstring.timeline.properties_store import load_config
 from drawstring.txn.table_context import TableContext
@@ -780,7 +780,7 @@ class Table:
 
     def incremental(
         self,
-        start: Any = None,
+        start: Any = NEWEST,
         end: Any = None,
         *,
         columns: Columns = None,
@@ -793,7 +793,7 @@ class Table:
 
         Args:
             start: exclusive; a completion time (a requested time in table version 6), a date-time, or
-                `"earliest"`. None for the newest commit up to `end` alone.
+                `"earliest"`; `"newest"`, the default, for the newest commit up to `end` alone.
             end: inclusive, as `start`; the newest commit by default.
             columns: columns to read, or one column; all by default, meta columns included.
             where: a SQL predicate in Spark's dialect, as in `"fare > 60"`, or a pyarrow expression.
@@ -822,11 +822,11 @@ class Table:
             [{'id': 3, 'fare': 33.0}]
         """
         with self._errors():
-            requested = RangeSpec(start, end, include_start, policy_of(Holes, holes), full_scan)
+            requested = RangeSpec(start_of(start), end, include_start, policy_of(Holes, holes), full_scan)
             return incremental_scan(self._facts(), requested, columns=columns, where=where)
 
     def changes(
-        self, start: Any = None, end: Any = None, *, include_start: bool = False, holes: str = Holes.FAIL
+        self, start: Any = NEWEST, end: Any = None, *, include_start: bool = False, holes: str = Holes.FAIL
     ) -> Scan:
         """Return every change of the commits after `start`, up to and including `end`.
 
@@ -838,7 +838,7 @@ class Table:
         Args:
             start: exclusive; a completion time (a requested time in table version 6), a date-time,
                 `"earliest"`, or the commit time of a row (`_hoodie_commit_time`), which leaves that commit
-                out. None for the newest commit up to `end` alone.
+                out; `"newest"`, the default, for the newest commit up to `end` alone.
             end: inclusive, as `start`; the commit time of a row includes that commit, as in Hudi's change
                 queries. The newest commit by default.
             include_start: whether commits of the very start are included.
@@ -860,7 +860,7 @@ class Table:
             ['d']
         """
         with self._errors():
-            requested = RangeSpec(start, end, include_start, policy_of(Holes, holes))
+            requested = RangeSpec(start_of(start), end, include_start, policy_of(Holes, holes))
             return changes_scan(self._facts(), requested)
 
     def follow(

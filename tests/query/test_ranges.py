@@ -67,6 +67,25 @@ def test_without_a_start_it_is_the_newest_commit_up_to_the_end(
     assert ids(table.incremental(end="2001-01-01")) == []
 
 
+@pytest.mark.parametrize("version", [6, 9])
+def test_queries_go_on_from_what_a_write_returned(version: int, tmp_path: Path) -> None:
+    table = create(str(tmp_path / "rides"), Case(version, "MERGE_ON_READ")).table
+    results = [table.upsert(table_of([row(step, step)])) for step in range(3)]
+    assert ids(table.incremental(results[0].completed)) == ids(table.scan())[1:]
+    assert table.changes(results[0].completed).to_arrow().num_rows == 2
+    assert ids(table.incremental()) == ids(table.incremental("newest")) == ids(table.scan())[2:]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_start_that_is_no_time_is_refused(version: int, tmp_path: Path) -> None:
+    table = create(str(tmp_path / "rides"), Case(version, "MERGE_ON_READ")).table
+    table.upsert(table_of([row(1, 1)]))
+    nothing = table.delete(table_of([row(1, 1)]).slice(0, 0), options={"hoodie.allow.empty.commit": "false"})
+    for read in (table.incremental, table.changes):
+        with pytest.raises(InvalidError, match="leave the start out for the newest commit alone"):
+            read(nothing.completed)
+
+
 def test_compaction_and_clustering_are_no_newest_commit(table: drawstring.Table) -> None:
     table.compact()
     assert ids(table.incremental()) == names(4, 5)

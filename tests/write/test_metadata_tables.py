@@ -203,6 +203,25 @@ def test_a_repair_builds_a_damaged_metadata_table_again(tmp_path: Path) -> None:
     assert listed(table) == data_files(table._context.storage)
 
 
+@pytest.mark.parametrize("place", ["", "/.hoodie", "/.hoodie/timeline", "/files"])
+def test_a_file_in_the_place_of_a_folder_is_a_damage_like_others(
+    place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = unpack("v9_mdt_cow", tmp_path)
+    table = drawstring.open(root)
+    before = rows(table).num_rows
+    shutil.rmtree(root / f".hoodie/metadata{place}")
+    (root / f".hoodie/metadata{place}").write_text("no folder")
+    assert rows(table).num_rows == rows(drawstring.open(root)).num_rows == before
+    assert caplog.text.count("The storage is listed instead") == 1
+    assert "Run `drawstring repair`" in caplog.text
+    table.upsert(rows(table).slice(0, 1))
+    assert not table.config.metadata_partitions
+    table.upsert(rows(table).slice(0, 1))
+    assert table.config.metadata_partitions == ("files",)
+    assert listed(table) == data_files(table._context.storage)
+
+
 def test_a_savepoint_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
     root = unpack("v9_mdt_cow", tmp_path)
     table = drawstring.open(root)

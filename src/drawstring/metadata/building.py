@@ -39,7 +39,14 @@ from drawstring.metadata.maintained.protocol import (
 from drawstring.metadata.partitions import FILES, KEY, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import PARTITION_METADATA, BaseFile, LogFile, TaskContext, join_path
+from drawstring.model.files import (
+    HOODIE_FOLDER,
+    PARTITION_METADATA,
+    BaseFile,
+    LogFile,
+    TaskContext,
+    join_path,
+)
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant, is_build
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
@@ -105,6 +112,8 @@ def build(storage: Storage, clock: Clock, ids: Ids, check: Callable[[], None]) -
     requested = next_build(names, config.layout, lambda: facts.timeline)
     check()
     storage.delete(each.path for each in leftovers if each.path not in _SHARED)
+    if not leftovers:
+        _clear_place(storage)
     check()
     take_over_table(Subfolder(storage, METADATA_FOLDER), _properties(config), clock)
     writer = MetadataWriter.of(storage, clock, ids)
@@ -113,6 +122,14 @@ def build(storage: Storage, clock: Clock, ids: Ids, check: Callable[[], None]) -
     check()
     save_properties(storage, {**config.properties, PARTITIONS_KEY: FILES}, clock, version)
     _log.info("Built the metadata table of %s.", config.name)
+
+
+def _clear_place(storage: Storage) -> None:
+    """Delete a file that has the name of the folder of the metadata table."""
+    in_the_way = [each.path for each in storage.list_files(HOODIE_FOLDER) if each.path == METADATA_FOLDER]
+    if in_the_way:
+        storage.delete(in_the_way)
+        _log.warning("Deleted the file %s, where the metadata table belongs.", METADATA_FOLDER)
 
 
 def add_partition(

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import Clock, SystemClock
 from drawstring.base.errors import MetadataTableError, UnsupportedError
+from drawstring.base.told import level_of
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_columns import FileColumns
 from drawstring.filegroups.view.file_groups import listing_of
@@ -174,9 +175,15 @@ class MetadataListing:
             except (MetadataTableError, UnsupportedError) as error:
                 self._metadata = None
                 if attempt + 1 == _ATTEMPTS:
-                    _log.warning("The storage is listed instead of the metadata table: %s", error)
+                    self._tell(str(error))
         self._source = self._fallback
         return None
+
+    def _tell(self, error: str) -> None:
+        """Warn once for each state of the table."""
+        storage, _, timeline, _ = self._table
+        level = level_of(storage.spec.uri, str(timeline.latest_time()), error)
+        _log.log(level, "The storage is listed instead of the metadata table: %s", error)
 
 
 def _reopened(spec: StorageSpec, config: TableConfig, timeline: Timeline) -> MetadataListing:

@@ -197,6 +197,9 @@ def about_metadata(storage: Storage) -> Iterator[None]:
         if isinstance(error, InvalidError) and not storage.exists(PROPERTIES_PATH):
             reason = f"{PROPERTIES_PATH} is missing there"
         raise damaged(storage, reason).at(instant=error.instant, path=error.path) from error
+    except FileNotFoundError as error:
+        reason = f"a file is missing there or a folder belongs in its place: {error.filename}"
+        raise damaged(storage, reason) from error
     except (ValueError, LookupError, pa.ArrowException) as error:
         raise damaged(storage, str(error)) from error
 

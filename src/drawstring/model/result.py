@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from drawstring.base.display import Grid, ShowsGrid
 from drawstring.model.commit import WriteStat
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Instant, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class CommitResult(Result):
 
     Attributes:
         instant: requested time; empty when there was nothing to do.
-        completed: completion time; None in table version 6.
+        completed: completion time, from which incremental queries go on; in table version 6, which has none,
+            the requested time. None when there was nothing to do.
         operation: name of the operation.
         records_written: records in the new files, including those copied unchanged.
         inserts, updates, deletes: records inserted, updated and deleted. A log file of a merge-on-read table
@@ -84,7 +85,7 @@ class CommitResult(Result):
         """Return the result of a commit, with the sums of its write statistics."""
         return CommitResult(
             instant=instant.requested,
-            completed=instant.completed,
+            completed=time_of(instant),
             operation=operation,
             records_written=sum(stat.num_writes for stat in stats),
             inserts=sum(stat.num_inserts for stat in stats),

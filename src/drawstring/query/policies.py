@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from drawstring.base.errors import InvalidError
+
+NEWEST: Final = "newest"
+"""As the start of a range: the newest commit up to its end alone."""
+
+
+def start_of(start: Any) -> Any:
+    """Return the start of a range, None for the newest commit alone.
+
+    Args:
+        start: as the caller gave it.
+
+    Raises:
+        InvalidError: it is None, as the completion time of what has none.
+    """
+    if start is None:
+        raise InvalidError(
+            "The start is None, which is no time: a result of an action with nothing to do has no time, nor"
+            " has an instant that is pending or, in table version 6, any. Pass a time, its `requested` in"
+            " version 6, or 'earliest'; leave the start out for the newest commit alone."
+        )
+    return None if start == NEWEST else start
 
 
 class Holes(StrEnum):

@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError, MetadataTableError, UnsupportedError
+from drawstring.base.told import level_of
 from drawstring.config.table.config import MergeMode, TableConfig
 from drawstring.formats.condition_regions import Axis, ConditionRegions, Spread
 from drawstring.formats.conditions import where_columns
@@ -247,7 +248,9 @@ class DataSkipping:
         try:
             return read()
         except (MetadataTableError, UnsupportedError, InvalidError) as error:
-            _log.warning("No data is skipped by %s of the metadata table: %s", index, error)
+            state = str(self.metadata.own_timeline.latest_time())
+            level = level_of(self.metadata.storage.spec.uri, state, index, str(error))
+            _log.log(level, "No data is skipped by %s of the metadata table: %s", index, error)
             return None
 
 

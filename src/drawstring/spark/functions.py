@@ -13,6 +13,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import ReadOptions, WriteOptions, deleting
 from drawstring.entry import open as open_table
 from drawstring.model.result import CommitResult
+from drawstring.query.policies import NEWEST
 from drawstring.query.scan import Scan
 from drawstring.spark.engine.failures import naming
 from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows, classic
@@ -87,7 +88,7 @@ def read(  # noqa: PLR0913 - all arguments of a query
 def changes(
     spark: SparkSession,
     path: str,
-    start: Any = None,
+    start: Any = NEWEST,
     end: Any = None,
     *,
     storage_options: Mapping[str, str] | None = None,
@@ -100,7 +101,7 @@ def changes(
     Args:
         spark: a classic session.
         path: the table's root.
-        start: exclusive; a time or `earliest`; None for the newest commit up to `end` alone.
+        start: exclusive; a time or `earliest`; `newest`, the default, for the newest commit up to `end`.
         end: inclusive; None for now. A bound may also be the `_hoodie_commit_time` of a row: as start it
             leaves that commit out, as end it takes it in.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the

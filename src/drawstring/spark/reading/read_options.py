@@ -10,6 +10,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
 from drawstring.filegroups.read.cdc import CHANGE_SCHEMA
+from drawstring.query.policies import NEWEST
 from drawstring.query.scan import Scan
 from drawstring.table import Table
 
@@ -36,15 +37,16 @@ def scan_of(table: Table, read_options: ReadOptions) -> Scan:
             "An incremental query needs a begin. Set hoodie.datasource.read.begin.instanttime to an instant"
             " or to earliest."
         )
+    begin = NEWEST if read_options.begin is None else read_options.begin
     if read_options.is_cdc:
         return table.changes(
-            read_options.begin,
+            begin,
             read_options.end,
             include_start=read_options.include_start,
             holes=read_options.holes,
         )
     return table.incremental(
-        read_options.begin,
+        begin,
         read_options.end,
         columns=read_options.columns,
         where=read_options.where,
