@@ -21,12 +21,13 @@ from hypothesis import strategies as st
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro.container import encode_long
 from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
-from drawstring.formats.hfile import read_hfile_records, writer
+from drawstring.formats.hfile import entries, read_hfile_records, writer
 from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec
-from drawstring.formats.hfile.entries import HFileEntries
+from drawstring.formats.hfile.entries import HFileEntries, decode_entries
 from drawstring.formats.hfile.index import IndexEntry, data_blocks
 from drawstring.formats.log_inline import BlockType
 from tests.support.hfiles import GZ, NONE, Form, block, hfile, hfile_of, reader
+from tests.support.hfiles import entries as encoded_entries
 from tests.support.hudi_files import content_of, scan
 
 GOLDEN = Path(__file__).parents[1] / "golden/tables"
@@ -36,11 +37,9 @@ def pairs_of(data: bytes, keys: list[str] | None = None) -> list[tuple[str, byte
     return pairs_in(reader(data).scan() if keys is None else reader(data).seek(pa.array(keys, pa.string())))
 
 
-def pairs_in(entries: Iterable[HFileEntries]) -> list[tuple[str, bytes]]:
+def pairs_in(found: Iterable[HFileEntries]) -> list[tuple[str, bytes]]:
     return [
-        pair
-        for each in entries
-        for pair in zip(each.keys.to_pylist(), each.values().to_pylist(), strict=True)
+        pair for each in found for pair in zip(each.keys.to_pylist(), each.values().to_pylist(), strict=True)
     ]
 
 
@@ -70,7 +69,7 @@ def plain(value: Any) -> Any:
 
 
 def test_every_hfile_of_the_golden_tables_is_read_in_full() -> None:
-    files = entries = 0
+    files = total = 0
     for name, data, schema_json in real_hfiles():
         opened = reader(data)
         found = list(opened.scan())
@@ -89,8 +88,8 @@ def test_every_hfile_of_the_golden_tables_is_read_in_full() -> None:
         assert [plain(row) for row in rows] == [
             {k: [] if v == empty else v for k, v in row.items()} for row in expected
         ], name
-        files, entries = files + 1, entries + count
-    assert (files, entries) == (399, 3217)
+        files, total = files + 1, total + count
+    assert (files, total) == (399, 3217)
 
 
 def test_the_bloom_filter_of_a_real_hfile_knows_its_keys() -> None:
@@ -197,6 +196,50 @@ def test_a_lookup_of_many_keys_reads_each_block_at_most_once(monkeypatch: pytest
     read.clear()
     assert len(pairs_in(opened.seek_prefixes(["k12", "k19", "k0000"]))) == 20
     assert len(read) <= 6
+
+
+LIKE_KEYS = [encoded_entries([("a", b"b")], Form()), b"\0\x7f" + b"\xff" * 7 + b"\x04"]
+"""Values that look like what surrounds them."""
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=30), st.binary(max_size=200) | st.sampled_from(LIKE_KEYS))),
+    st.booleans(),
+)
+def test_a_block_decodes_to_the_entries_written(held: list[tuple[str, bytes]], stamps: bool) -> None:
+    decoded = decode_entries(encoded_entries(held, Form(with_timestamps=stamps)), stamps)
+
+    assert pairs_in([decoded]) == held
+
+
+@given(st.lists(st.tuples(st.text(max_size=9), st.binary(max_size=9)), min_size=1, max_size=9), st.data())
+def test_a_damaged_block_decodes_as_if_walked_through(
+    held: list[tuple[str, bytes]], drawn: st.DataObject
+) -> None:
+    damaged = bytearray(encoded_entries(held, Form()))
+    for _ in range(drawn.draw(st.integers(1, 3))):
+        damaged[drawn.draw(st.integers(0, len(damaged) - 1))] = drawn.draw(st.integers(0, 255))
+
+    def decoded() -> object:
+        try:
+            return pairs_in([decode_entries(bytes(damaged), True)])
+        except (UnsupportedError, ValueError, LookupError, struct.error) as error:
+            return type(error)
+
+    found = decoded()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(entries, "_marked_starts", lambda *_: None)
+        assert found == decoded()
+
+
+@pytest.mark.parametrize("stamps", [True, False])
+def test_no_loop_goes_through_entries_of_a_few_lengths(monkeypatch: pytest.MonkeyPatch, stamps: bool) -> None:
+    pairs = [(f"key{at}", b"v" * (at % 40)) for at in range(10_000)]
+    monkeypatch.delattr(entries, "_walked_starts")
+
+    decoded = decode_entries(encoded_entries(pairs, Form(with_timestamps=stamps)), stamps)
+
+    assert pairs_in([decoded]) == pairs
 
 
 @given(st.binary(max_size=30), st.data())

@@ -25,6 +25,13 @@ _LENGTHS = struct.Struct(">ii")
 _KEY_LENGTH_BYTES = 4
 _ROW_BYTES = 2
 _AFTER_ROW_BYTES = 10
+_KEY_BYTES_MIN = _ROW_BYTES + _AFTER_ROW_BYTES
+_AFTER_ROW = struct.pack(">bqb", 0, 2**63 - 1, 4)
+"""What Hudi writes after every row: no column family, the latest timestamp, type put."""
+
+_KEY_LENGTHS_MAX = 16
+"""Number of lengths of keys in a block above which walking it takes less time."""
+
 _PUT = 4
 _VINT_BYTE_MAX = 127
 
@@ -79,18 +86,69 @@ def decode_entries(block: bytes, with_timestamps: bool) -> HFileEntries:
         ValueError, IndexError or struct.error: the block is damaged.
         UnsupportedError: an entry is not a put, or has a column family; Hudi writes no such entries.
     """
-    at = _starts(block, with_timestamps)
     datums = Datums(block, 0, len(block))
+    at = _marked_starts(datums, int(with_timestamps))
+    if at is None:
+        at = _walked_starts(block, with_timestamps)
     values = at + _LENGTHS.size + datums.words(">i4", at).astype(np.int64)
     ends = values + datums.words(">i4", at + _KEY_LENGTH_BYTES).astype(np.int64)
     return HFileEntries(_keys(datums, at, values), block, values, ends)
 
 
-def _starts(block: bytes, with_timestamps: bool) -> Array:
-    """Return where the entries of a block start.
+def _marked_starts(datums: Datums, stamp_bytes: int) -> Array | None:
+    """Return where the entries of a block start, found by what every key that Hudi writes ends with.
 
-    Only the entries before it tell where an entry starts, so this is the one loop over entries. Few pairs of
-    lengths occur in a block; each is decoded once.
+    Each round finds the entries whose keys have one length; the first one that is still missing starts after
+    the one before it, and tells the length of the next round. What is found counts only if the entries follow
+    each other from the first byte of the block to the last. None means that the block has to be walked.
+    """
+    values = _ends_of_marks(datums)
+    starts, missing = np.full(len(values), -1, np.int64), np.arange(len(values))
+    expected = 0
+    for _ in range(_KEY_LENGTHS_MAX):
+        if not len(missing) or expected >= datums.end:
+            break
+        length = max(_KEY_BYTES_MIN, int(datums.words(">i4", np.array([expected]))[0]))
+        at = np.maximum(values[missing] - _LENGTHS.size - length, 0)
+        fits = datums.words(">i4", at) == length
+        fits &= datums.words(">i2", at + _LENGTHS.size) == length - _KEY_BYTES_MIN
+        fits &= at + _LENGTHS.size + length == values[missing]
+        if not fits.any():
+            break
+        starts[missing[fits]] = at[fits]
+        missing = missing[~fits]
+        before = slice(missing[0] - 1, missing[0]) if len(missing) and missing[0] else slice(0)
+        expected = int(_ends(datums, starts[before], stamp_bytes).max(initial=0))
+    if not len(values) or len(missing):
+        return None
+    ends = _ends(datums, starts, stamp_bytes)
+    if starts[0] or (starts[1:] != ends[:-1]).any() or ends[-1] != datums.end:
+        return None
+    return None if stamp_bytes and (datums.data[ends - 1] > _VINT_BYTE_MAX).any() else starts
+
+
+def _ends_of_marks(datums: Datums) -> Array:
+    """Return where the bytes end that follow the row in each key, and others that only look so."""
+    at = np.flatnonzero(datums.data[1 : datums.end] == _AFTER_ROW[1])
+    at = at[datums.words("<u8", at) == int.from_bytes(_AFTER_ROW[:8], "little")]
+    at = at[datums.words("<u2", at + 8) == int.from_bytes(_AFTER_ROW[8:], "little")]
+    ends: Array = at + len(_AFTER_ROW)
+    return ends
+
+
+def _ends(datums: Datums, starts: Array, stamp_bytes: int) -> Array:
+    """Return where entries end, never before they start; -1 for values of negative length."""
+    key_bytes, value_bytes = (
+        datums.words(">i4", starts + place).astype(np.int64) for place in (0, _KEY_LENGTH_BYTES)
+    )
+    ends = starts + _LENGTHS.size + key_bytes + value_bytes + stamp_bytes
+    return np.where(value_bytes < 0, -1, ends)
+
+
+def _walked_starts(block: bytes, with_timestamps: bool) -> Array:
+    """Return where the entries of a block start, one after the other.
+
+    Few pairs of lengths occur in a block; each is decoded once.
     """
     starts: list[int] = []
     steps: dict[bytes, int] = {}
@@ -112,7 +170,7 @@ def _starts(block: bytes, with_timestamps: bool) -> Array:
 def _step(lengths: bytes) -> int:
     """Return the number of bytes of an entry without its timestamp, from its two lengths."""
     key_bytes, value_bytes = _LENGTHS.unpack(lengths)
-    if key_bytes < _ROW_BYTES + _AFTER_ROW_BYTES or value_bytes < 0:
+    if key_bytes < _KEY_BYTES_MIN or value_bytes < 0:
         raise ValueError(f"an entry claims {key_bytes} and {value_bytes} bytes")
     return int(_LENGTHS.size + key_bytes + value_bytes)
 
