@@ -135,7 +135,11 @@ def check_survivors(storage: Storage, before: list[Any], after: list[Any], step:
         service()
     table.clean()
     assert orphans_are_gone(table), step
-    assert listed(table) == data_files(storage), step
+    unlisted = data_files(storage) - listed(table)
+    # In version 6 log files of failed writes stay, with the name of a slice; nothing in them counts.
+    assert listed(table) <= data_files(storage), step
+    assert not unlisted or table.config.version == 6, step
+    assert all(".log." in path for path in unlisted), step
     assert held(table) == held(opened(storage, by_metadata=False)), step
     assert not table.validate().findings, step
 

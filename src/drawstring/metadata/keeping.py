@@ -25,7 +25,7 @@ from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.metadata.building import BegunPartition, add_partition, begin_partition, build, can_build
 from drawstring.metadata.compaction import compact, is_due
 from drawstring.metadata.definitions import undefine
-from drawstring.metadata.maintained.files import files_beside_commands, forgotten_files
+from drawstring.metadata.maintained.files import command_files, forgotten_files
 from drawstring.metadata.maintained.indexing_plans import BuildingPartitions
 from drawstring.metadata.maintained.kinds import can_keep, maintainers_of
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
@@ -265,11 +265,11 @@ class MetadataKeeper:
         """Take back the delta commit of an instant that is rolled back, and the names of its files.
 
         Others have named files of a resizing: log files that writes put into its new buckets. In version 6 a
-        rollback adds log files, and leaves those that it takes back.
+        rollback adds log files.
         """
         undone = decode_rollback(content, "")
         self._writer.roll_back(undone.instant, by=instant.requested)
-        changes = files_beside_commands(self.storage, undone)
+        changes = command_files(undone)
         if undone.action in _RESIZING:
             config = load_config(self.storage)
             change = TableChange(self.storage, config, self.clock, instant)

@@ -40,7 +40,7 @@ from drawstring.metadata.partitions import (
 )
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.commit import CommitMetadata
-from drawstring.model.files import FileStatus, LogFile, parse_data_file
+from drawstring.model.files import parse_data_file
 from drawstring.model.plans import RollbackMetadata
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
@@ -186,27 +186,20 @@ def forgotten_files(table: MetadataTable, instant: str) -> FileChanges:
     return FileChanges(files)
 
 
-def files_beside_commands(storage: Storage, undone: RollbackMetadata) -> FileChanges:
-    """Return the log files of the slices to which a rollback of version 6 appended commands, as they are now.
+def command_files(undone: RollbackMetadata) -> FileChanges:
+    """Return the log files by which a rollback of version 6 takes blocks back.
 
-    Those of the failed write stay, and a clean has to find them.
+    The log files of the failed write, which stay, are not listed: no block in them counts, and if its process
+    did not make them survive a power cut, the list must not name them.
 
     Args:
-        storage: files of the table.
         undone: the rollback.
     """
     files: dict[str, dict[str, int | None]] = {}
     for stat in undone.stats:
-        commands = (LogFile.parse(FileStatus(path, 0)) for path in stat.command_files)
-        slices = {(each.file_id, each.instant) for each in commands if each is not None}
-        if not slices:
-            continue
-        logs = (LogFile.parse(status) for status in storage.list_files(stat.partition))
-        files[stat.partition] = {
-            log.status.name: log.status.size_bytes
-            for log in logs
-            if log is not None and (log.file_id, log.instant) in slices
-        }
+        named = {path.rpartition("/")[2]: size for path, size in stat.command_files.items() if path}
+        if named:
+            files[stat.partition] = {**named}
     return FileChanges(files)
 
 

@@ -13,6 +13,7 @@ from drawstring.model.files import FileSlice, FileStatus
 from drawstring.model.instant import Action
 from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.validation.inventory import Inventory
+from drawstring.txn.rollback.file_owners import instants_in
 
 _NO_FAULT: Final = frozenset({"missing", "size", "orphan"})
 """Checks of files in which the metadata table rightly differs from the storage."""
@@ -49,11 +50,21 @@ def _unnamed(inventory: Inventory, named: NamedFiles) -> Iterator[Finding]:
         for status in _files_of(each for group in view.stored_groups(partition) for each in group.slices):
             size = sizes.get(status.path)
             if size is None:
+                if _is_uncommitted(inventory, status):
+                    continue
                 text = f"The metadata table lacks this file: engines that read it miss rows. {_REPAIR}"
                 yield _finding(text, status.path)
             elif size != status.size_bytes:
                 text = f"This file has {status.size_bytes} bytes, in the metadata table {size}. {_REPAIR}"
                 yield _finding(text, status.path)
+
+
+def _is_uncommitted(inventory: Inventory, status: FileStatus) -> bool:
+    """Return whether a log file of version 6, which has the name of its slice, is of pending writes alone."""
+    if not inventory.config.rules.names_logs_by_slice:
+        return False
+    instants = instants_in(inventory.storage, status.path)
+    return instants is not None and not any(map(inventory.timeline.has_completed, instants))
 
 
 def _files_of(slices: Iterator[FileSlice]) -> Iterator[FileStatus]:
