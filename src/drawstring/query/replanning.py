@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+import pyarrow.compute as pc
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, FilesCleanedError, MissingFileError
@@ -29,8 +31,14 @@ from drawstring.query.facts import TableFacts, load_facts
 from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest, files_cleaned
 from drawstring.timeline.timeline import Timeline
 
+if TYPE_CHECKING:
+    from drawstring.query.skipping import DataSkipping
+
 Task: TypeAlias = ReadTask | ChangeTask
 """A unit of work of a scan."""
+
+Skips: TypeAlias = Callable[[pc.Expression, str | None], "DataSkipping | None"]
+"""Returns what rules out file slices for a further condition, whose SQL is known or None."""
 
 T = TypeVar("T")
 
@@ -44,11 +52,13 @@ class Draft(Generic[T]):
         lacks: returns whether the given deletions may have removed a file of the result before the plan
             listed it.
         narrowing: how the plan came to its tasks; None if nothing could be left out.
+        skips: rules out more file slices for a condition that comes later; None if nothing can.
     """
 
     tasks: Sequence[T]
     lacks: Callable[[DeletedFiles], bool]
     narrowing: Narrowing | None = None
+    skips: Skips | None = None
 
 
 class Replanning:
@@ -63,10 +73,15 @@ class Replanning:
         self._facts = facts
         self._plan = plan
         self._narrowing: Narrowing | None = None
+        self._skips: Skips | None = None
 
     def explained(self, tasks: Sequence[Task]) -> Explanation:
         """Return what the tasks of the last plan read, and what that plan left out."""
         return explanation(self._facts, tasks, self._narrowing)
+
+    def skipping(self, where: pc.Expression, sql: str | None) -> DataSkipping | None:
+        """Return what rules out tasks of the last plan for a further condition; None if nothing does."""
+        return None if self._skips is None else self._skips(where, sql)
 
     def tasks(self) -> Sequence[Task]:
         """Return the tasks of the query; load the table again if files were deleted meanwhile.
@@ -77,7 +92,7 @@ class Replanning:
             DrawstringError: errors of the plan.
         """
         self._facts, draft, now = planned(self._facts, self._plan)
-        self._narrowing = draft.narrowing
+        self._narrowing, self._skips = draft.narrowing, draft.skips
         timeline_digest = digest(now)
         with_digest = partial(replace, timeline_digest=timeline_digest)
         return (

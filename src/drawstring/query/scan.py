@@ -20,7 +20,7 @@ from drawstring.engine.streams import stream
 from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.model.explanation import Explanation
 from drawstring.query.facts import TableFacts
-from drawstring.query.replanning import Draft, Replanning, Task
+from drawstring.query.replanning import Draft, Replanning, Skips, Task
 from drawstring.storage import is_object_store
 from drawstring.timeline.change_detection import ATTEMPTS_MAX, since
 
@@ -43,6 +43,7 @@ class Scan:
         again: makes the tasks from a fresh load of the table when files of the first tasks were deleted;
             None if the table cannot be loaded again.
         explained: returns what tasks read and what their plan left out; None if that is not known.
+        skips: rules out tasks for a further condition; None if nothing can.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Scan:
         table: str | None = None,
         again: Callable[[], Sequence[Task]] | None = None,
         explained: Callable[[Sequence[Task]], Explanation] | None = None,
+        skips: Skips | None = None,
     ) -> None:
         self._schema = schema
         self._plan = plan
@@ -60,6 +62,7 @@ class Scan:
         self._table = table
         self._again = again
         self._explained = explained
+        self._skips = skips
         self._tasks: Sequence[Task] | None = None
 
     def __repr__(self) -> str:
@@ -108,6 +111,11 @@ class Scan:
         tasks = self.tasks()
         assert self._explained is not None
         return self._explained(tasks)
+
+    @property
+    def skips(self) -> Skips | None:
+        """What rules out tasks for a condition that an engine pushes down; None if nothing can."""
+        return self._skips
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as they are read, file slice by file slice.
@@ -214,7 +222,8 @@ def scan_of_plan(
         threads: number of tasks that run at once; None to choose by the tasks and the machine.
     """
     planner = Replanning(facts, plan)
-    return Scan(schema, planner.tasks, threads, facts.storage.spec.uri, planner.again, planner.explained)
+    uri, again = facts.storage.spec.uri, planner.again
+    return Scan(schema, planner.tasks, threads, uri, again, planner.explained, planner.skipping)
 
 
 def _threads_for(tasks: Sequence[Task]) -> int:

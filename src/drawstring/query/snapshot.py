@@ -110,7 +110,9 @@ class _Request:
         tasks, narrowing = snapshot_plan(query, read_optimized=self.read_optimized)
         if self.time is not None and query.facts.timeline is facts.timeline:
             check_versions_kept(query.facts, self.time)
-        return Draft(tasks, partial(is_needed, query.facts, as_of=self.time), narrowing)
+        is_latest = self.time is None and not self.read_optimized
+        skips = partial(query.skipping_for, is_latest=is_latest)
+        return Draft(tasks, partial(is_needed, query.facts, as_of=self.time), narrowing, skips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,21 @@ class Query:
         table = self.facts.storage, self.facts.config
         sql = None if self.wording is None else self.wording.sql
         return DataSkipping(metadata, *table, self.schema, self.where, self.keys, is_current, sql)
+
+    def skipping_for(
+        self, where: pc.Expression, sql: str | None, *, is_latest: bool = False
+    ) -> DataSkipping | None:
+        """Return what rules out files for a condition besides that of the query; see `skipping`.
+
+        Args:
+            where: the condition.
+            sql: it, or a weaker one, in SQL; None if that is not known.
+            is_latest: whether the query reads the latest rows, log files included.
+        """
+        both = where if self.where is None else self.where & where
+        keys = stored_keys(both, self.facts.config, self.schema)
+        found = replace(self, where=both, keys=keys).skipping(is_latest=is_latest)
+        return None if found is None else replace(found, sql=sql)
 
     @property
     def output(self) -> pa.Schema:

@@ -117,7 +117,7 @@ def range_draft(query: Query, commit_range: CommitRange) -> Draft[Task]:
             return is_needed(query.facts, deleted)
         return any(deleted.reaches(file_slice) for file_slice in slices_of(tasks))
 
-    return Draft(tasks, lacks, narrowing)
+    return Draft(tasks, lacks, narrowing, query.skipping_for)
 
 
 def check_commit_times(facts: TableFacts) -> None:

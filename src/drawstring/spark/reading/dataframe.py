@@ -23,7 +23,7 @@ from drawstring.formats.base_files import is_parquet
 from drawstring.formats.conditions import where_columns
 from drawstring.formats.parquet import parquet_schema
 from drawstring.model.files import BaseFile
-from drawstring.query.replanning import Task
+from drawstring.query.replanning import Skips, Task
 from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
 from drawstring.spark.engine.failures import Watched, surface_in_actions, watch
 from drawstring.spark.engine.types import spark_schema
@@ -46,10 +46,12 @@ class SliceReading:
     Attributes:
         schema: columns of the result.
         where: SQL condition of the query, which Spark can evaluate itself.
+        skips: rules out tasks for conditions that Spark pushes down; None if nothing can.
     """
 
     schema: pa.Schema
     where: str | None
+    skips: Skips | None = None
 
 
 def dataframe(spark: SparkSession, tasks: Sequence[Task], reading: SliceReading) -> DataFrame:
@@ -62,7 +64,7 @@ def dataframe(spark: SparkSession, tasks: Sequence[Task], reading: SliceReading)
     columns = spark_schema(reading.schema)
     slices = [task for task in tasks if isinstance(task, ReadTask)]
     if len(slices) < len(tasks):
-        return _read_in_python(spark, tasks, columns)
+        return _read_in_python(spark, tasks, columns, None)
     paths = _native_paths(spark, slices, reading)
     in_python = [task for task, path in zip(slices, paths, strict=True) if path is None]
     parts = []
@@ -70,7 +72,7 @@ def dataframe(spark: SparkSession, tasks: Sequence[Task], reading: SliceReading)
         native = [task for task, path in zip(slices, paths, strict=True) if path is not None]
         parts.append(_read_natively(spark, native, [path for path in paths if path], reading))
     if in_python or not tasks:
-        parts.append(_read_in_python(spark, in_python, columns))
+        parts.append(_read_in_python(spark, in_python, columns, reading.skips))
     return parts[0] if len(parts) == 1 else parts[0].union(parts[1])
 
 
@@ -179,9 +181,11 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _read_in_python(spark: SparkSession, tasks: Sequence[Task], columns: T.StructType) -> DataFrame:
+def _read_in_python(
+    spark: SparkSession, tasks: Sequence[Task], columns: T.StructType, skips: Skips | None
+) -> DataFrame:
     root = open_spec(tasks[0].storage).full_uri("") if tasks else ""
-    return relation(spark, Slices(tuple(tasks), columns, plan_name(root)))
+    return relation(spark, Slices(tuple(tasks), columns, plan_name(root), skips=skips))
 
 
 def plan_name(root: str) -> str:

@@ -217,7 +217,7 @@ class Reread:
 
     def shown(self, spark: SparkSession, scan: Scan) -> DataFrame:
         """Return the rows of a scan of this read, with a mark in the plan."""
-        reading = SliceReading(scan.schema, self.where)
+        reading = SliceReading(scan.schema, self.where, scan.skips)
         df = scan.use(lambda tasks: dataframe(spark, tasks, reading))
         marks = helper(spark)
         if marks is None:

@@ -36,6 +36,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Range;
 import org.apache.spark.sql.catalyst.plans.logical.Range$;
 import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Extract;
+import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -74,8 +76,11 @@ public class {_NAME} extends SparkStrategy {{
                 Object value = ((Literal) each).value();
                 tree.put("type", ((Literal) each).dataType().simpleString());
                 tree.put("value", value == null ? null : value.toString());
-            }} else if (each instanceof Predicate) {{
-                tree.put("name", ((Predicate) each).name());
+            }} else if (each instanceof Extract) {{
+                tree.put("name", ((Extract) each).field());
+                tree.put("of", treesOf(each.children()));
+            }} else if (each instanceof GeneralScalarExpression) {{
+                tree.put("name", ((GeneralScalarExpression) each).name());
                 tree.put("of", treesOf(each.children()));
             }}
             trees.add(tree);

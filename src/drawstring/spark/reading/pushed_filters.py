@@ -47,6 +47,55 @@ def conditions(predicates: Sequence[Facts], schema: pa.Schema) -> pc.Expression 
     return reduce(and_, terms) if terms else None
 
 
+def sql_conditions(predicates: Sequence[Facts], schema: pa.Schema) -> str | None:
+    """Return the predicates on functions of a column, as SQL; None if there are none.
+
+    They are those that expression indexes answer. The text is for skipping of files, not for rows.
+
+    Args:
+        predicates: Spark's predicates, as `planning.described` returns them.
+        schema: the columns with the core's types.
+    """
+    texts = (_sql(predicate, schema) for predicate in predicates)
+    return " and ".join(f"({text})" for text in texts if text is not None) or None
+
+
+def _sql(predicate: Facts, schema: pa.Schema) -> str | None:
+    name, children = predicate.get("name"), predicate.get("of", ())
+    if name in ("AND", "OR"):
+        sides = [_sql(child, schema) for child in children]
+        return None if None in sides else f" {name} ".join(f"({side})" for side in sides)
+    function = _sql_function(children[0], schema) if children else None
+    values = [_sql_literal(child) for child in children[1:]]
+    if function is None or not 0 < len(values) <= _SPELLED_OUT_MAX or None in values:
+        return None
+    if name == "IN":
+        return f"{function} in ({', '.join(map(str, values))})"
+    return f"{function} {name} {values[0]}" if name in PLAIN_COMPARISONS else None
+
+
+def _sql_function(expression: Facts, schema: pa.Schema) -> str | None:
+    """Return a function of one column and literals; None for other expressions."""
+    name, children = _FUNCTIONS.get(expression.get("name", "")), expression.get("of", ())
+    field = _column(children[0], schema) if name and children else None
+    others = [_sql_literal(child) for child in children[1:]]
+    if field is None or None in others or "`" in field.name:
+        return None
+    if name in _OF_DATES and not pa.types.is_date(field.type):
+        return None  # of a timestamp the value depends on the time zone of the session
+    return f"{name}({', '.join([f'`{field.name}`', *map(str, others)])})"
+
+
+def _sql_literal(expression: Facts) -> str | None:
+    """Return a literal in SQL, None for other expressions and for texts that need escapes."""
+    text, kind = expression.get("value"), expression.get("type")
+    if text is None or kind not in ("string", "int"):
+        return None
+    if kind == "int":
+        return str(text)
+    return "'" + text.replace("'", "''") + "'" if text.isprintable() and "\\" not in text else None
+
+
 def _condition(predicate: Facts, schema: pa.Schema) -> pc.Expression | None:
     """Translate a predicate, None if the semantics might differ."""
     name, children = predicate.get("name"), predicate.get("of", ())
@@ -94,6 +143,23 @@ def _value(expression: Facts, kind: pa.DataType) -> pa.Scalar | None:
         return None
     return pa.scalar(_READ.get(kind, int)(text), _STORED.get(kind, kind)).cast(kind)
 
+
+_FUNCTIONS: Final = {
+    "UPPER": "upper",
+    "LOWER": "lower",
+    "TRIM": "trim",
+    "LTRIM": "ltrim",
+    "RTRIM": "rtrim",
+    "SUBSTRING": "substring",
+    "CHAR_LENGTH": "length",
+    "LENGTH": "length",
+    "YEAR": "year",
+    "MONTH": "month",
+    "DAY": "day",
+}
+"""Functions of SQL by the names that Spark pushes them down with."""
+
+_OF_DATES: Final = ("year", "month", "day")
 
 _READ: Final[dict[pa.DataType, Callable[[str], Any]]] = {
     pa.bool_(): "true".__eq__,

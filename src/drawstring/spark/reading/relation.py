@@ -33,14 +33,15 @@ from pyspark.util import PythonEvalType
 
 from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.filegroups.read.tasks import ReadTask
-from drawstring.query.narrowing import narrowed
-from drawstring.query.replanning import Task
+from drawstring.model.explanation import SLICES, Step
+from drawstring.query.narrowing import narrowed, without_skipped
+from drawstring.query.replanning import Skips, Task
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.spark.engine.tasks import ReadSlices
 from drawstring.spark.engine.types import arrow_schema
 from drawstring.spark.engine.worker import shares
 from drawstring.spark.reading import planning
-from drawstring.spark.reading.pushed_filters import conditions
+from drawstring.spark.reading.pushed_filters import conditions, sql_conditions
 
 _SQL: Final = "org.apache.spark.sql."
 _CATALOG: Final = f"{_SQL}connector.catalog."
@@ -60,6 +61,8 @@ class Slices:
         where: text of the predicates that the workers apply, shown in Spark's plans.
         read: reads a task.
         added: names of columns that `read` adds to those of the tasks.
+        skips: rules out tasks by the metadata table; None if nothing can.
+        steps: what pushed conditions left out.
     """
 
     tasks: tuple[Task, ...]
@@ -68,18 +71,39 @@ class Slices:
     where: str = ""
     read: Callable[[Any], Iterator[pa.RecordBatch]] = read_task
     added: tuple[str, ...] = ()
+    skips: Skips | None = None
+    steps: tuple[Step, ...] = ()
 
     @property
     def size_bytes(self) -> int:
         """Size of the files, in bytes."""
         return sum(task.size_bytes for task in self.tasks)
 
-    def narrowed(self, names: Sequence[str], where: pc.Expression | None) -> Slices:
-        """Return these slices with fewer columns and a condition on their rows."""
+    @property
+    def description(self) -> str:
+        """What is read, what was left out and why."""
+        count = len(self.tasks)
+        listed = count + sum(step.skipped for step in self.steps)
+        reasons = ", ".join(f"{step.skipped} by {step.by}" for step in self.steps)
+        text = f" of {listed} file slices (skipped {reasons})" if reasons else " file slices"
+        return f"{self.name}: {count}{text}{f', where {self.where}' if self.where else ''}"
+
+    def narrowed(self, names: Sequence[str], where: pc.Expression | None, sql: str | None) -> Slices:
+        """Return these slices with fewer columns and conditions on their rows.
+
+        Args:
+            names: the columns.
+            where: condition that the workers apply; None for all rows.
+            sql: conditions that are true for all wanted rows, for expression indexes; None for none.
+        """
         columns = T.StructType([self.columns[name] for name in names])
         text = "" if where is None else str(where)
         stored = [name for name in names if name not in self.added]
-        return replace(self, tasks=tuple(narrowed(self.tasks, stored, where)), columns=columns, where=text)
+        matching = narrowed(self.tasks, stored, where)
+        by_place = Step(SLICES, "partition or bucket", len(self.tasks) - len(matching), len(matching))
+        left, steps = without_skipped(matching, self.skips, where, sql)
+        steps = [by_place, *steps] if by_place.skipped else steps
+        return replace(self, tasks=tuple(left), columns=columns, where=text, steps=tuple(steps))
 
 
 def relation(spark: SparkSession, slices: Slices) -> DataFrame:
@@ -216,6 +240,7 @@ class SliceScanBuilder(_Proxy):
         self._slices = slices
         self._names = slices.columns.names
         self._where: pc.Expression | None = None
+        self._sql: str | None = None
 
     def pruneColumns(self, columns: Any) -> None:
         needed = {field["name"] for field in json.loads(columns.json())["fields"]}
@@ -226,7 +251,9 @@ class SliceScanBuilder(_Proxy):
     def pushPredicates(self, predicates: Any) -> Any:
         first = next(iter(self._slices.tasks), None)
         if isinstance(first, ReadTask):
-            self._where = conditions(planning.described(self._jvm.spark, predicates), first.schema)
+            trees = planning.described(self._jvm.spark, predicates)
+            self._where = conditions(trees, first.schema)
+            self._sql = sql_conditions(trees, first.schema)
         return predicates  # Spark applies all of them too
 
     def pushedPredicates(self) -> Any:
@@ -236,7 +263,7 @@ class SliceScanBuilder(_Proxy):
         return False
 
     def build(self) -> SliceScan:
-        return SliceScan(self._jvm, self._slices, self._slices.narrowed(self._names, self._where))
+        return SliceScan(self._jvm, self._slices, self._slices.narrowed(self._names, self._where, self._sql))
 
     class Java:
         """The Java interfaces, for Py4J."""
@@ -262,8 +289,7 @@ class SliceScan(_Proxy):
         return self._jvm.columns(self._slices.columns)
 
     def description(self) -> str:
-        where = f", where {self._slices.where}" if self._slices.where else ""
-        return f"{self._slices.name}: {len(self._slices.tasks)} file slices{where}"
+        return self._slices.description
 
     def toBatch(self) -> SliceScan:
         return self
