@@ -319,6 +319,10 @@ def test_help_lists_all_commands(text: Any) -> None:
     assert all(name in shown for name in ("show", "timeline", "files", "head", "compact", "cluster"))
 
 
+def test_the_help_of_ingest_shows_what_stands_for_the_rows(text: Any) -> None:
+    assert "SQL query with <SRC> for the rows" in text("ingest", "--help")
+
+
 def test_bootstrap_makes_a_table_of_a_folder(text: Any, complaint: Any, tmp_path: Path) -> None:
     source, table = tmp_path / "source", str(tmp_path / "table")
     (source / "city=oslo").mkdir(parents=True)

@@ -44,7 +44,7 @@ Transformers = Annotated[
     tuple[str, ...],
     Parameter(
         negative="",
-        help="SQL query with <SRC> for the rows, or Python function as module:function; may be repeated.",
+        help="SQL query with `<SRC>` for the rows, or Python function as module:function; may be repeated.",
     ),
 ]
 Continuous = Annotated[bool, Parameter(negative="", help="Wait for more, until interrupted.")]
