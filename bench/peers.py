@@ -13,6 +13,8 @@ from scripts import jdk
 ROOT = Path(__file__).parents[1]
 SCRIPTS = Path(__file__).parent / "scripts"
 SPARK35_NEWEST_JDK = 21
+RUNNER_PYTHON = "BENCH_PYTHON"
+"""Tells peers with a Python of their own where the runner's is, which can run a Kafka broker."""
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 """Where this is set, each Python worker compiles all modules anew: about a second and a half each."""
 
@@ -67,6 +69,7 @@ METADATA, METADATA_SPARK, METADATA_KEYS = "metadata", "metadata-spark", "metadat
 WRITERS_COW, WRITERS_MOR, WRITERS_NBCC = "writers-cow", "writers-mor", "writers-nbcc"
 WRITERS_DELTA, WRITERS_ICEBERG = "writers-delta-rs", "writers-pyiceberg"
 SERVICES, FILES, LARGE_GROUP = "services", "small-files", "large-group"
+STREAMS, STREAMS_SCRIPT = "streams", "streams_spark.py"
 LAYOUTS = ("avro", "native", "lsm")
 TPCH_MOR, TPCH_COW = "lineitem-mor", "lineitem-cow"
 
@@ -166,6 +169,10 @@ PEERS = (
     Peer("services-delta", "services", "mor", "services_delta_jvm.py", jars=DELTA),
     Peer("services-iceberg", "services", "mor", "services_iceberg_jvm.py", jars=ICEBERG),
     Peer("services-paimon", "services", "mor", "services_paimon_jvm.py", jars=PAIMON),
+    Peer(STREAMS, STREAMS, "mor", "streams_drawstring.py"),
+    Peer("streams-spark", STREAMS, "mor", STREAMS_SCRIPT, ("drawstring",), module="pyspark"),
+    Peer("streams-hudi", STREAMS, "mor", STREAMS_SCRIPT, ("hudi",), jars=HUDI),
+    Peer("streams-delta", STREAMS, "mor", STREAMS_SCRIPT, ("delta",), jars=DELTA),
 )
 _SUITE_OF = {
     "scaling": "scaling",
@@ -184,6 +191,7 @@ _SUITE_OF = {
     "files": "services",
     "group": "services",
     "services": "services",
+    "streams": "streams",
 }
 SUITES = {
     suite: tuple(peer for peer in PEERS if _SUITE_OF.get(peer.engine, "rides") == suite)
@@ -212,6 +220,7 @@ def command(peer: Peer, data: Path, tables: Path) -> Command | Missing:
     if peer.script == "binary":
         return _binary(peer, data, tables)
     env = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
+    env[RUNNER_PYTHON] = sys.executable
     if peer.module == "pyspark" or peer.jars:
         home = jdk.find(newest=SPARK35_NEWEST_JDK) if peer.jars else jdk.find()
         if home is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import curves, lives, peers, writers
+from bench import curves, lives, peers, streams, writers
 from bench.results import LARGE_WRITES, Measured, Results
 from bench.tables import markdown
 
@@ -116,6 +116,10 @@ NOTES = {
         "Seconds, in parentheses those of the processor, and how many times drawstring's for the same kind of"
         " table; the median of\nthree of what is read after the upsert."
     ),
+    "streams": (
+        "Seconds of a micro-batch of 1,000 rows, the first one apart; rows a second of what comes from a Kafka"
+        " topic."
+    ),
     "soak": "Files are those in the table's folder, all of them; a snapshot is read after every 20th batch.",
     "memory": (
         "Seconds, those of the processor, the peak, and the files written, those of the hot partition in "
@@ -133,6 +137,7 @@ def text(results: Results) -> str:
         parts.append(markdown(curves.head(soak), curves.rows(soak)))
     if told := results.lives():
         parts.append(markdown(lives.head(told), lives.rows(told)))
+    parts.append(streams.table(results))
     parts += [writers.table(results, name) for name in results.peers()]
     notes = dict.fromkeys(NOTES.get(peers.BY_NAME[name].engine, RIDES_NOTE) for name in results.peers())
     return "\n\n".join([*(part for part in parts if part), *notes])

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import aims, curves, data, lives, report, summary, tpch, writers
+from bench import aims, curves, data, lives, report, streams, summary, tpch, writers
 from bench.peers import BY_NAME, PEERS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
@@ -29,7 +29,18 @@ WIDE_ROWS = 2
 """Wide rows for every ride: of a million rides 2 GB."""
 KEYS_OF_A_ROW = 10
 """Keys in a large record index for every ride."""
-WITHOUT_RIDES = {"scaling", "memory", "soak", "timeline", "files", "group", "lsm", "tpch", "metadata-keys"}
+WITHOUT_RIDES = {
+    "scaling",
+    "memory",
+    "soak",
+    "timeline",
+    "files",
+    "group",
+    "lsm",
+    "tpch",
+    "metadata-keys",
+    "streams",
+}
 """Engines whose peers need no rides."""
 WRITERS_COMMITS = int(os.environ.get("BENCH_WRITERS_COMMITS", "10"))
 """Commits of each process in the suite of writers."""
@@ -85,6 +96,9 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
         lineitem = {}
     if "metadata-keys" in engines:
         data.tell_keys(folder, KEYS_OF_A_ROW * size.rows)
+    if "streams" in engines:
+        _say("making micro-batches")
+        streams.make(folder, size.rows)
     if engines <= WITHOUT_RIDES:
         return lineitem
     _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
