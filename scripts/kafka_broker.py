@@ -129,7 +129,7 @@ def broker() -> Iterator[str]:
         log = Path(folder) / "log"
         with log.open("w") as output:
             told = {"stdout": output, "stderr": output, "cwd": folder}
-            command = _java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config))
+            command = _java("kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(config))
             subprocess.run(command, check=True, **told)
             process = subprocess.Popen(_java("kafka.Kafka", str(config)), **told)
         with process:
