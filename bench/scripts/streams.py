@@ -64,12 +64,14 @@ def micro_batches(rows: Any, start: Any) -> list[float]:
 
 @contextmanager
 def topic(data: str) -> Iterator[str]:
-    """Run a broker in another process, with a topic of as many records as the facts say."""
+    """Run a broker with a topic of records; yield its address, nothing where none can run."""
     words = [os.environ["BENCH_PYTHON"], str(Path(__file__).with_name("streams_topic.py")), data]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
-            yield process.stdout.readline().strip()
+            if not (line := process.stdout.readline()):
+                raise RuntimeError("the topic was not made: see the messages above")
+            yield line.strip()
         finally:
             process.stdin.close()
             process.wait()
