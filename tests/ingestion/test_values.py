@@ -109,6 +109,18 @@ def test_records_that_do_not_fit_are_told_one_by_one(registry: str) -> None:
     assert "schema 1" in rejected[0].reason and "names no schema" in rejected[1].reason
 
 
+def test_records_whose_schema_does_not_fit_what_is_known_are_told_if_that_is_wanted(registry: str) -> None:
+    known = pa.schema({"id": pa.int64(), "fare": pa.bool_()})
+    records = [framed(1, {"id": 1, "city": "oslo"}), framed(2, {"id": 2, "city": None, "fare": 1.5})]
+    rejected = Rejecting()
+    values = AvroValues(SchemaRegistry(registry))
+    parsed = values(records, Reading(known, rejected.append, is_strict=True), place)
+    assert parsed.kept == [0], "an int fits a long"
+    assert [each.place for each in rejected] == ["t:0:1"]
+    assert "schema 2 does not fit" in rejected[0].reason and "fare" in rejected[0].reason
+    assert values(records, rejected.reading(known), place).kept is None
+
+
 def test_a_registry_may_ask_for_a_password(registry: str) -> None:
     address = registry.replace("http://", "http://me:p%40ss@") + "/secret"
     assert json.loads(fetch_schema(f"{address}/subjects/rides-value/versions/latest")) == LATER

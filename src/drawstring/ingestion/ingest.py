@@ -12,6 +12,7 @@ from drawstring.config.options.write_options import OPERATION_KEY
 from drawstring.engine.protocol import Engine
 from drawstring.ingestion.job import Beginning, IngestJob, Pace
 from drawstring.ingestion.progress import IngestProgress, IngestResult
+from drawstring.ingestion.quarantine import Quarantine
 from drawstring.ingestion.rows import Shape
 from drawstring.ingestion.settings import parse_ingest_options, write_options
 from drawstring.ingestion.sources.named import SourceContext, named_source
@@ -153,6 +154,7 @@ def _job(
     """
     parsed = parse_ingest_options(given)
     shape = Shape.of(parsed)
+    source_name = source if isinstance(source, str) else type(source).__name__
     context = SourceContext(parsed, target.storage_options, shape.source, clock, given)
     return IngestJob(
         target,
@@ -161,6 +163,7 @@ def _job(
         chain(transformers, parsed, given),
         clock,
         skips_rejected=parsed.skips_invalid_json,
+        quarantine=Quarantine.of(parsed, given, target.uri, source_name, target.storage_options),
     )
 
 

@@ -19,6 +19,7 @@ from drawstring.base.clock import Clock, Stopwatch
 from drawstring.base.errors import ConflictError, InvalidError, OvertakenError, UnavailableError
 from drawstring.ingestion.checkpoints import Checkpoint, start_after
 from drawstring.ingestion.progress import IngestProgress, IngestResult
+from drawstring.ingestion.quarantine import Quarantine
 from drawstring.ingestion.rows import Shape
 from drawstring.ingestion.sources.protocol import Reading, Rejected, Source, SourceBatch
 from drawstring.ingestion.target import Target
@@ -84,6 +85,7 @@ class IngestJob:
         beginning: where to begin.
         report: told about each batch.
         skips_rejected: whether records that cannot be read are left out.
+        quarantine: takes bad records; None if they are an error, or left out.
     """
 
     target: Target
@@ -95,6 +97,7 @@ class IngestJob:
     beginning: Beginning = field(default_factory=Beginning)
     report: Callable[[IngestProgress], None] | None = None
     skips_rejected: bool = False
+    quarantine: Quarantine | None = None
     _watch: Stopwatch = field(default_factory=Stopwatch)
     _table: Table | None = None
     _writer: StreamWriter | None = None
@@ -169,21 +172,49 @@ class IngestJob:
         if batch is None or self._is_to_grow(batch) or not (batch.size or self._table):
             return False
         self._waiting_since_ms = None
-        rejected: list[Rejected] = []
-        rows = self.shape.written(
-            self.transform(self._counted(self.shape.read(batch, self._reading(rejected))))
-        )
         checkpoint = replace(
             batch.checkpoint, reset=self.beginning.asked or "", ignore=self.beginning.ignored or ""
         )
-        commit = self._writer_for(rows.schema).write(rows, checkpoint.to_text())
-        self._position, self._is_at_beginning = checkpoint, False
+        commit = self._written(batch, checkpoint)
+        self._position = checkpoint
+        if commit is None:
+            return True
+        self._is_at_beginning = False
         self._batches += 1
-        self._rejected += len(rejected)
         self.source.committed(checkpoint)
         if self.report is not None:
             self.report(self._progress(commit, batch))
         return True
+
+    def _written(self, batch: SourceBatch, checkpoint: Checkpoint) -> CommitResult | None:
+        """Write a batch; None if there is no table yet, and no good record to create it from."""
+        if self.quarantine is not None:
+            self.quarantine.begin(self._table)
+        rejected: list[Rejected] = []
+        found = self.shape.read(batch, self._reading(rejected))
+        commit = None
+        if self.quarantine is None:
+            rows = self._shaped(found)
+            commit = self._writer_for(rows.schema).write(rows, checkpoint.to_text())
+        elif found.schema.names or self._table is not None:
+            rows = self._shaped(found) if found.schema.names else self._no_rows()
+            writer = self._writer_for(rows.schema)
+            commit = writer.write(self._sifted(self.quarantine, rows), checkpoint.to_text())
+        else:
+            self.quarantine.flush()
+        self._rejected += self.quarantine.count if self.quarantine is not None else len(rejected)
+        return commit
+
+    def _shaped(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        return self.shape.written(self.transform(self._counted(rows)))
+
+    def _no_rows(self) -> pa.RecordBatchReader:
+        columns = without_meta(self._table.schema) if self._table is not None else _NOTHING
+        return columns.empty_table().to_reader()
+
+    def _sifted(self, quarantine: Quarantine, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        fields = self._table.config.record_key_fields if self._table is not None else ()
+        return quarantine.sifted(rows, fields, self._position.key if self._position else "")
 
     def _progress(self, commit: CommitResult, batch: SourceBatch) -> IngestProgress:
         return IngestProgress(
@@ -211,15 +242,20 @@ class IngestJob:
         known = without_meta(self._table.schema) if self._table is not None else _NOTHING
 
         def reject(record: Rejected) -> None:
+            if self.quarantine is not None:
+                self.quarantine.add(record)
+                return
             if not self.skips_rejected:
                 raise InvalidError(
-                    f"The record at {record.place} cannot be read: {record.reason}. Correct it, or leave such"
-                    " records out with hoodie.streamer.source.json.skip.invalid.records=true."
+                    f"The record at {record.place} cannot be read: {record.reason}. Correct it, leave such"
+                    " records out with hoodie.streamer.source.json.skip.invalid.records=true, or keep them in"
+                    " an error table with hoodie.errortable.enable=true."
                 )
             _log.warning("The record at %s cannot be read and is left out: %s", record.place, record.reason)
             rejected.append(record)
 
-        return Reading(self.shape.source if self.shape.source is not None else known, reject)
+        columns = self.shape.source if self.shape.source is not None else known
+        return Reading(columns, reject, is_strict=self.quarantine is not None)
 
     def _counted(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
         def batches() -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,7 @@ class IngestProgress:
         rows: rows that were read so far.
         size, unit: size of this batch, and what it counts: `bytes`, `records` or `commits`.
         left: what waits in the source, in the same unit.
-        rejected: records that could not be read so far.
+        rejected: records that were left out or went to the error table so far.
         seconds: duration so far.
     """
 
@@ -40,7 +40,7 @@ class IngestResult(Result):
     Attributes:
         batches: batches that were committed.
         rows: rows that were read.
-        rejected: records that could not be read.
+        rejected: records that were left out, or went to the error table.
         checkpoint: where the source goes on; empty if it never had anything.
         seconds: duration.
     """

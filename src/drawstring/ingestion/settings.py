@@ -14,7 +14,8 @@ from drawstring.config.options.registry import OPTION_OF_KEY, fields_of
 _OPTION_OF_KEY: Final[Mapping[str, Option]] = {
     key: option for option in INGEST_OPTIONS for key in option.keys
 }
-_PREFIXES: Final = ("hoodie.streamer.", "hoodie.deltastreamer.", "drawstring.ingest.")
+_PREFIXES: Final = ("hoodie.streamer.", "hoodie.deltastreamer.", "drawstring.ingest.", "hoodie.errortable.")
+_OF_OTHERS: Final = ("hoodie.streamer.transformer.sql.", "hoodie.errortable.writeconfig.")
 _log: Final = logging.getLogger("drawstring")
 
 
@@ -34,7 +35,7 @@ def parse_ingest_options(given: Mapping[str, Any]) -> IngestOptions:
         option = _OPTION_OF_KEY.get(key)
         if option is not None and text is not None:
             _add(parsed, option, key, text)
-        elif _is_of_ingestion(key) and not key.startswith("hoodie.streamer.transformer.sql."):
+        elif _is_of_ingestion(key) and not key.startswith(_OF_OTHERS):
             unknown.append(name)
     if unknown:
         _log.warning("Options of HoodieStreamer that have no effect here: %s.", ", ".join(sorted(unknown)))

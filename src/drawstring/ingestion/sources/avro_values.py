@@ -16,12 +16,14 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from drawstring.base.errors import InvalidError
 from drawstring.formats.avro.container import DAMAGE
 from drawstring.formats.avro.decode import RowDecoder, Spans
 from drawstring.ingestion.registry import SchemaRegistry
 from drawstring.ingestion.sources.json_rows import ParsedRecords, together
 from drawstring.ingestion.sources.protocol import Reading, Rejected
 from drawstring.schema.avro import avro_to_arrow
+from drawstring.schema.evolve import evolve
 
 HEAD_BYTES: Final = 5
 MAGIC: Final = b"\0"
@@ -64,6 +66,11 @@ class AvroValues:
                 reading.reject(Rejected(place(each), records[each], "it names no schema of a registry"))
             return
         schema_json = self.registry.schema(number)
+        wrong = _conflict(avro_to_arrow(schema_json), reading) if reading.is_strict else None
+        if wrong is not None:
+            for each in at:
+                reading.reject(Rejected(place(each), records[each], f"schema {number} does not fit: {wrong}"))
+            return
         try:
             yield at, _rows(schema_json, [records[each] for each in at])
         except DAMAGE as error:
@@ -80,6 +87,15 @@ def _schema_of(record: bytes) -> int | None:
     """Return the id of a record's schema, None for a record without."""
     has_head = len(record) >= HEAD_BYTES and record[:1] == MAGIC
     return int.from_bytes(record[1:HEAD_BYTES], "big") if has_head else None
+
+
+def _conflict(schema: pa.Schema, reading: Reading) -> str | None:
+    """Say why the known columns cannot take those of a schema; None if they can."""
+    try:
+        evolve(reading.known, schema)
+    except InvalidError as error:
+        return error.message
+    return None
 
 
 def _rows(schema_json: str, records: Sequence[bytes]) -> pa.Table:

@@ -112,6 +112,34 @@ def as_known(table: pa.Table, known: pa.Schema) -> pa.Table:
     return table
 
 
+def misfit(table: pa.Table, known: pa.Schema) -> str | None:
+    """Say which column does not have the type that is known of it, or lacks values; None if all fit.
+
+    Args:
+        table: rows with the known types where these hold what was found.
+        known: columns whose types are known.
+    """
+    for field in known:
+        column = table.column(field.name) if field.name in table.schema.names else None
+        if column is not None and not _is_like(column.type, field.type):
+            return f"column {field.name!r} has {column.type}, not {field.type}"
+        if not field.nullable and (column is None or column.null_count) and table.num_rows:
+            return f"column {field.name!r} must not be null"
+    return None
+
+
+def _is_like(found: pa.DataType, known: pa.DataType) -> bool:
+    """Tell whether what was found of a column fits; of null and map columns nothing was found out."""
+    if pt.is_null(found) or pt.is_map(known):
+        return True
+    if pt.is_struct(found) and pt.is_struct(known):
+        kinds = {field.name: field.type for field in known.fields}
+        return all(_is_like(each.type, kinds.get(each.name, each.type)) for each in found.fields)
+    if pt.is_list(found) and pt.is_list(known):
+        return _is_like(found.value_type, known.value_type)
+    return bool(found == known)
+
+
 def _wanted(found: pa.DataType, known: pa.DataType) -> pa.DataType:
     """Return the known type, with the fields that were found besides."""
     if pt.is_struct(found) and pt.is_struct(known):

@@ -16,7 +16,7 @@ import pyarrow.json as pj
 import pyarrow.types as pt
 
 from drawstring.base.errors import InvalidError
-from drawstring.ingestion.sources.columns import as_known
+from drawstring.ingestion.sources.columns import as_known, misfit
 from drawstring.ingestion.sources.protocol import Reading, Rejected
 
 _EMPTY: Final = pa.schema([])
@@ -54,7 +54,7 @@ def parse_records(records: Sequence[bytes], reading: Reading, place: Place) -> P
         [each.with_type(kind) for each in reading.known if (kind := _told(each.type)) is not None]
     )
     try:
-        return ParsedRecords(as_known(_parse(records, explicit), reading.known), None)
+        return ParsedRecords(_fitting(records, explicit, reading), None)
     except pa.ArrowInvalid:
         return _parse_some(records, explicit, reading, place)
 
@@ -67,7 +67,7 @@ def _parse_some(
 
     def look(first: int, stop: int) -> None:
         try:
-            parts.append(as_known(_parse(records[first:stop], explicit), reading.known))
+            parts.append(_fitting(records[first:stop], explicit, reading))
             kept.extend(range(first, stop))
         except pa.ArrowInvalid as error:
             if stop - first > 1:
@@ -96,6 +96,19 @@ def together(parts: Sequence[pa.Table]) -> pa.Table:
             f"Records have values of different types ({told}). Give the types of their columns with"
             " hoodie.streamer.schemaprovider.source.schema.file."
         ) from error
+
+
+def _fitting(records: Sequence[bytes], explicit: pa.Schema, reading: Reading) -> pa.Table:
+    """Return the rows of objects with the known types of columns.
+
+    Raises:
+        pa.ArrowInvalid: a record is no object, or a value does not fit its column.
+    """
+    rows = as_known(_parse(records, explicit), reading.known)
+    wrong = misfit(rows, reading.known) if reading.is_strict else None
+    if wrong is not None:
+        raise pa.ArrowInvalid(wrong)
+    return rows
 
 
 def _parse(records: Sequence[bytes], explicit: pa.Schema) -> pa.Table:

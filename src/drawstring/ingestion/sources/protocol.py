@@ -38,10 +38,12 @@ class Reading:
         known: columns whose types are known. They decide where what is read says less, as text does; other
             columns come as they are.
         reject: takes records that cannot be read.
+        is_strict: whether records whose values do not fit the known columns are rejected.
     """
 
     known: pa.Schema
     reject: Reject
+    is_strict: bool = False
 
     def type_of(self, column: str) -> pa.DataType | None:
         """Return the type of a column, None if it is not known."""

@@ -10,6 +10,7 @@ from drawstring.config.options.option import Kind, Option, Value
 _STREAMER: Final = "hoodie.streamer."
 _OLD: Final = "hoodie.deltastreamer."
 _OWN: Final = "drawstring.ingest."
+_ERRORS: Final = "hoodie.errortable."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,10 @@ class IngestOptions:
         source_schema, target_schema: files with Avro schemas of the records as read and as written.
         transformers: what changes the rows between source and table: Hudi's classes, or `module:function`.
         sql, sql_file: the query of the SQL transformers, or the file that it is in.
+        quarantines: whether bad records go to an error table.
+        quarantine_path, quarantine_name: root and name of that table.
+        quarantine_checks_keys: whether records without a record key are such.
+        quarantine_failure: `ROLLBACK_COMMIT` to fail with the error table, or `LOG_ERROR` to go on.
     """
 
     files_root: str | None
@@ -60,6 +65,11 @@ class IngestOptions:
     transformers: tuple[str, ...]
     sql: str | None
     sql_file: str | None
+    quarantines: bool
+    quarantine_path: str | None
+    quarantine_name: str | None
+    quarantine_checks_keys: bool
+    quarantine_failure: str
 
 
 def _option(
@@ -178,4 +188,33 @@ INGEST_OPTIONS: Final[tuple[Option, ...]] = (
         "sql",
     ),
     _option("transformer.sql.file", "File with the query of a `SqlFileBasedTransformer`.", "sql_file"),
+    Option(
+        f"{_ERRORS}enable",
+        "Whether records that cannot be read, do not fit the known columns or have no record key go to an"
+        " error table, and the ingestion goes on.",
+        kind=Kind.FLAG,
+        default=False,
+        field="quarantines",
+    ),
+    Option(f"{_ERRORS}base.path", "Root of the error table, which is created.", field="quarantine_path"),
+    Option(
+        f"{_ERRORS}target.table.name",
+        "Name of a new error table; the last part of its root when not given.",
+        field="quarantine_name",
+    ),
+    Option(
+        f"{_ERRORS}validate.recordcreation.enable",
+        "Whether records without a record key go to the error table; else they are an error.",
+        kind=Kind.FLAG,
+        default=True,
+        field="quarantine_checks_keys",
+    ),
+    Option(
+        f"{_ERRORS}write.failure.strategy",
+        "What happens when the error table cannot be written: the batch fails (`ROLLBACK_COMMIT`), or its bad"
+        " records are lost and it is committed (`LOG_ERROR`).",
+        default="ROLLBACK_COMMIT",
+        choices=("ROLLBACK_COMMIT", "LOG_ERROR"),
+        field="quarantine_failure",
+    ),
 )
