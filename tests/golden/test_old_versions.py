@@ -16,7 +16,7 @@ from drawstring.table import Table
 from tests.support.golden import cases_of, unpack
 from tests.support.golden_rows import in_order, rows_of
 from tests.support.rows import rides
-from tests.support.tables import create
+from tests.support.tables import create, listing
 
 FIRST_WITH_CHECKSUM = 4
 NEWER = (
@@ -107,7 +107,7 @@ def test_rows_without_a_partition_value_are_found_in_the_old_default_partition(
 ) -> None:
     """Before version 5 null went to the partition `default`, as the text did."""
     root = tmp_path / "rides"
-    table = create(path=root, version=6)
+    table = listing(create(path=root, version=6))
     table.insert(rides(("a", None, 1, 1.0)))
     table.insert(rides(("b", "default", 1, 1.0), ("c", "oslo", 1, 1.0)))
     new, old = (root / name for name in ("__HIVE_DEFAULT_PARTITION__", "default"))

@@ -30,7 +30,7 @@ LIFE = (
     Step("archive"),
 )
 WRITES = ("upsert", "delete", "insert_overwrite", "delete_partition")
-BYTES = (*range(0, 4_000, 570), *range(4_000, 40_000, 4_300), *range(46_000, 90_000, 14_000))
+BYTES = (*range(0, 4_000, 570), *range(4_000, 40_000, 4_300), *range(46_000, 160_000, 14_000))
 """What may be left on the disk when a step begins."""
 
 
