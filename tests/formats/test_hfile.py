@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro.container import encode_long
 from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
-from drawstring.formats.hfile import entries, read_hfile_records, writer
+from drawstring.formats.hfile import HFileReader, entries, read_hfile_records, writer
 from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec
 from drawstring.formats.hfile.entries import HFileEntries, decode_entries
 from drawstring.formats.hfile.index import IndexEntry, data_blocks
@@ -190,6 +190,7 @@ def test_a_lookup_of_many_keys_reads_each_block_at_most_once(monkeypatch: pytest
     wanted = [f"k{at:03d}" for at in range(199, 50, -1)]
     assert [key for key, _ in pairs_in(opened.seek(pa.array(wanted)))] == wanted[::-1]
     assert len(read) == len(set(read)) <= 16
+    assert len(list(opened.seek(pa.array(wanted)))) == len(list(opened.seek_prefixes(["k1"]))) == 1
     read.clear()
     assert [key for key, _ in pairs_in(opened.seek(pa.array(["k125"])))] == ["k125"]
     assert len(read) == 1
@@ -240,6 +241,22 @@ def test_no_loop_goes_through_entries_of_a_few_lengths(monkeypatch: pytest.Monke
     decoded = decode_entries(encoded_entries(pairs, Form(with_timestamps=stamps)), stamps)
 
     assert pairs_in([decoded]) == pairs
+
+
+def test_a_lookup_of_one_key_decodes_a_small_part_of_a_large_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 50_000
+    opened = reader(hfile_of({f"key-{at:08d}": bytes(40) for at in range(count)}))
+    read, decode = 0, HFileReader._entries
+
+    def counted(self: HFileReader, of: IndexEntry) -> HFileEntries:
+        nonlocal read
+        found = decode(self, of)
+        read += len(found.keys)
+        return found
+
+    monkeypatch.setattr(HFileReader, "_entries", counted)
+    assert [key for key, _ in pairs_in(opened.seek(pa.array(["key-00040001"])))] == ["key-00040001"]
+    assert 0 < read <= count / 20
 
 
 @given(st.binary(max_size=30), st.data())

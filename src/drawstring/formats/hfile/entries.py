@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,15 +34,17 @@ _KEY_LENGTHS_MAX = 16
 
 _PUT = 4
 _VINT_BYTE_MAX = 127
+_JOINED_BYTES = 1 << 20
+"""Size of values above which no more are joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class HFileEntries:
-    """Entries of one data block, sorted by key.
+    """Entries of a data block, or some of several, sorted by key.
 
     Attributes:
         keys: their keys.
-        block: the bytes of the block.
+        block: the bytes of the block, or the values of the entries.
         starts: start of each value in the block.
         ends: end of each value in the block.
     """
@@ -73,6 +75,35 @@ class HFileEntries:
 
     def _at(self, rows: Array) -> HFileEntries:
         return HFileEntries(self.keys.take(pa.array(rows)), self.block, self.starts[rows], self.ends[rows])
+
+
+def joined(found: Iterable[HFileEntries]) -> Iterator[HFileEntries]:
+    """Yield entries of several blocks as one, for a decoder takes as long for one record as for many.
+
+    Args:
+        found: some entries of each block; blocks may have none.
+    """
+    held: list[HFileEntries] = []
+    size_bytes = 0
+    for each in found:
+        if len(each.keys):
+            held.append(each)
+            size_bytes += int((each.ends - each.starts).sum())
+        if size_bytes > _JOINED_BYTES:
+            yield _one(held)
+            held, size_bytes = [], 0
+    if held:
+        yield _one(held)
+
+
+def _one(parts: Sequence[HFileEntries]) -> HFileEntries:
+    if len(parts) == 1:
+        return parts[0]
+    values = pa.concat_arrays([each.values() for each in parts]).cast(pa.large_binary())
+    _, offsets, data = values.buffers()
+    bounds = np.frombuffer(offsets, np.int64, len(values) + 1)
+    keys = pa.concat_arrays([each.keys for each in parts])
+    return HFileEntries(keys, data.to_pybytes() if data else b"", bounds[:-1], bounds[1:])
 
 
 def decode_entries(block: bytes, with_timestamps: bool) -> HFileEntries:

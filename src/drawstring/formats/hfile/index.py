@@ -9,8 +9,8 @@ The key of a data block is an int16 length and the row; the bytes that HBase wri
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,13 +18,12 @@ from drawstring.formats.hfile.blocks import HEAD_BYTES, INNER_INDEX, LEAF_INDEX,
 from drawstring.formats.hfile.trailer import vint
 
 _ENTRY = struct.Struct(">qi")
-_ENTRY_BYTES_MIN = _ENTRY.size + 1
+_ROOT_ENTRY = struct.Struct(">qib")
 _COUNT = struct.Struct(">i")
 _ROW = struct.Struct(">h")
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(NamedTuple):
     """A block and its first key."""
 
     key: bytes
@@ -41,13 +40,15 @@ def decode_root(data: bytes, count: int) -> list[IndexEntry]:
     Raises:
         ValueError: the index is damaged.
     """
-    if not 0 <= count <= len(data) // _ENTRY_BYTES_MIN:
+    if not 0 <= count <= len(data) // _ROOT_ENTRY.size:
         raise ValueError(f"an index claims {count} entries in {len(data)} bytes")
     entries = []
     at = 0
     for _ in range(count):
-        offset, _ = _ENTRY.unpack_from(data, at)
-        size, at = vint(data, at + _ENTRY.size)
+        offset, _, size = _ROOT_ENTRY.unpack_from(data, at)
+        at += _ROOT_ENTRY.size
+        if size < 0:
+            size, at = vint(data, at - 1)
         if not 0 <= size <= len(data) - at:
             raise ValueError("a key of an index is longer than the index")
         entries.append(IndexEntry(data[at : at + size], offset))
@@ -96,7 +97,7 @@ def data_blocks(source: BlockSource, root: list[IndexEntry], levels: int) -> lis
         entries = _level_below(source, entries)
         _check_once(entries)
     _check_once(entries)
-    return [IndexEntry(row_of(entry.key), entry.offset) for entry in entries]
+    return [IndexEntry(row_of(key), offset) for key, offset in entries]
 
 
 def _level_below(source: BlockSource, entries: list[IndexEntry]) -> list[IndexEntry]:

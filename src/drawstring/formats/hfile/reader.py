@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.formats.bloom.filters import SIMPLE, BloomFilter
 from drawstring.formats.hfile.blocks import DATA, FILE_INFO, META, ROOT_INDEX, BlockSource
-from drawstring.formats.hfile.entries import HFileEntries, decode_entries
+from drawstring.formats.hfile.entries import HFileEntries, decode_entries, joined
 from drawstring.formats.hfile.index import IndexEntry, data_blocks, decode_root
 from drawstring.formats.hfile.trailer import TRAILER_BYTES, decode_info, decode_trailer
 
@@ -102,7 +102,7 @@ class HFileReader:
             raise _corrupt(f"it has {count} entries instead of {self.entry_count}")
 
     def seek(self, keys: pa.Array) -> Iterator[HFileEntries]:
-        """Yield the entries with some keys, block by block; each block that may have one is read once.
+        """Yield the entries with some keys, in order; each block that may have one is read once.
 
         Args:
             keys: the keys (string), in any order; those that the file lacks are skipped.
@@ -110,6 +110,9 @@ class HFileReader:
         Raises:
             CorruptTableError: a block is damaged.
         """
+        yield from joined(self._seek(keys))
+
+    def _seek(self, keys: pa.Array) -> Iterator[HFileEntries]:
         wanted = self._possible(pc.unique(keys.cast(pa.binary())))
         ordered = wanted.take(pc.sort_indices(wanted))
         start, number = 0, 0
@@ -120,9 +123,7 @@ class HFileReader:
             start = bisect_left(ordered, first, start, key=_BYTES)
             stop = len(ordered) if after is None else bisect_right(ordered, after, start, key=_BYTES)
             if start < stop:
-                found = self._entries(self._blocks[number]).of(ordered.slice(start, stop - start))
-                if len(found.keys):
-                    yield found
+                yield self._entries(self._blocks[number]).of(ordered.slice(start, stop - start))
                 start = stop - (ordered[stop - 1].as_py() == after)
             number += 1
 
@@ -140,7 +141,7 @@ class HFileReader:
         return self._first_keys[number] if number < len(self._first_keys) else None
 
     def seek_prefixes(self, prefixes: Iterable[str]) -> Iterator[HFileEntries]:
-        """Yield the entries whose keys begin with any of some texts, block by block.
+        """Yield the entries whose keys begin with any of some texts, in order.
 
         Args:
             prefixes: the texts, in any order.
@@ -148,15 +149,16 @@ class HFileReader:
         Raises:
             CorruptTableError: a block is damaged.
         """
+        yield from joined(self._seek_prefixes(prefixes))
+
+    def _seek_prefixes(self, prefixes: Iterable[str]) -> Iterator[HFileEntries]:
         wanted = sorted({prefix.encode() for prefix in prefixes})
         sizes = {len(prefix) for prefix in wanted}
         for block, after in self._blocks_and_next_keys():
             begun = {block.key[:size] for size in sizes}.intersection(wanted)
             within = sorted(begun.union(wanted[_between(wanted, block.key, after)]))
             if within:
-                found = self._entries(block).with_prefixes(within)
-                if len(found.keys):
-                    yield found
+                yield self._entries(block).with_prefixes(within)
 
     def _blocks_and_next_keys(self) -> Iterator[tuple[IndexEntry, bytes | None]]:
         """Yield each block with the first key of the next, which may continue keys of the block.

@@ -22,7 +22,7 @@ from drawstring.formats.hfile.trailer import encode_info, encode_trailer, encode
 
 Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
-BLOCK_BYTES_MAX: Final = 1 << 20
+BLOCK_BYTES_MAX: Final = 1 << 17
 """Largest size of a data block; a longer entry gets a block of its own."""
 
 _COMPARATOR: Final = b"org.apache.hudi.io.storage.HoodieHBaseKVComparator"
