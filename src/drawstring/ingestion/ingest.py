@@ -153,6 +153,11 @@ def _job(
         given: all options.
     """
     parsed = parse_ingest_options(given)
+    if parsed.tables:
+        raise InvalidError(
+            "hoodie.streamer.ingestion.tablesToBeIngested names several tables, but this call ingests into"
+            " one. Use the command drawstring ingest, or a call for each table without the option."
+        )
     shape = Shape.of(parsed)
     source_name = source if isinstance(source, str) else type(source).__name__
     context = SourceContext(parsed, target.storage_options, shape.source, clock, given)

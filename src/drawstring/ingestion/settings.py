@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError
@@ -15,7 +16,12 @@ _OPTION_OF_KEY: Final[Mapping[str, Option]] = {
     key: option for option in INGEST_OPTIONS for key in option.keys
 }
 _PREFIXES: Final = ("hoodie.streamer.", "hoodie.deltastreamer.", "drawstring.ingest.", "hoodie.errortable.")
-_OF_OTHERS: Final = ("hoodie.streamer.transformer.sql.", "hoodie.errortable.writeconfig.")
+_OF_OTHERS: Final = (
+    "hoodie.streamer.transformer.sql.",
+    "hoodie.streamer.ingestion.",
+    "hoodie.deltastreamer.ingestion.",
+    "hoodie.errortable.writeconfig.",
+)
 _log: Final = logging.getLogger("drawstring")
 
 
@@ -45,6 +51,14 @@ def parse_ingest_options(given: Mapping[str, Any]) -> IngestOptions:
 def write_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that go on to writes."""
     return {key: value for key, value in given.items() if not _is_of_ingestion(key.lower())}
+
+
+def properties_in(file: str) -> dict[str, str]:
+    """Return the options in a file of Java properties; see `properties_of`."""
+    try:
+        return properties_of(Path(file).read_text().splitlines())
+    except FileNotFoundError as error:
+        raise InvalidError(f"There is no file {file}. Give the path of a file of properties.") from error
 
 
 def properties_of(lines: Iterable[str]) -> dict[str, str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 import drawstring
+from drawstring.base.clock import SystemClock
 from drawstring.base.counted import counted
 from drawstring.base.errors import InvalidError
 from drawstring.cli import output
@@ -24,7 +25,8 @@ from drawstring.cli.arguments import (
 )
 from drawstring.cli.bar import status_line
 from drawstring.ingestion.progress import IngestProgress, IngestResult
-from drawstring.ingestion.settings import properties_of
+from drawstring.ingestion.settings import properties_in
+from drawstring.ingestion.tables import IngestOutcome, TableIngest, ingest_each, tables_in
 from drawstring.model.explanation import size_text
 
 SourceName = Annotated[
@@ -35,6 +37,10 @@ SourceName = Annotated[
 ]
 Props = Annotated[
     tuple[str, ...], Parameter(negative="", help="File of options, one KEY=VALUE a line; may be repeated.")
+]
+ConfigFolder = Annotated[
+    str | None,
+    Parameter(help="Folder with the options of several tables, as DATABASE_TABLE_config.properties."),
 ]
 Operation = Annotated[
     Literal["upsert", "insert", "bulk_insert", "append", "delete"],
@@ -67,12 +73,15 @@ Ignored = Annotated[
     str | None, Parameter(help="Any text; with a new one the checkpoint in the table does not count.")
 ]
 
+_IDLE_SECONDS: Final = 10.0
+
 
 def ingest(
     path: TablePath,
     *,
     source: SourceName,
     props: Props = (),
+    config_folder: ConfigFolder = None,
     op: Operation = "upsert",
     transformer: Transformers = (),
     continuous: Continuous = False,
@@ -90,34 +99,87 @@ def ingest(
     """Ingest the rows of a source into a table, each of them once, as HoodieStreamer does.
 
     The checkpoint is stored in the commits: a job that was stopped or killed goes on where it was. With
-    --json each batch prints a document, and the end another.
+    --json each batch prints a document, and the end another. With
+    hoodie.streamer.ingestion.tablesToBeIngested several tables below PATH are ingested into, one after the
+    other; an error of one does not stop the others.
     """
+    work = partial(
+        drawstring.ingest,
+        source=source,
+        operation=op,
+        transformers=transformer,
+        interval_seconds=interval,
+        source_limit=source_limit,
+        min_batch=min_batch,
+        max_wait_seconds=max_wait,
+        max_batches=max_batches,
+        checkpoint=checkpoint,
+        ignore_checkpoint=ignore_checkpoint,
+        storage_options=storage_options(storage_option) or None,
+    )
+    common = {key: value for each in props for key, value in properties_in(each).items()}
+    own = named_values(option)
+    tables = tables_in(path, common, own, config_folder)
+    if tables:
+        pause = (_IDLE_SECONDS if interval is None else interval) if continuous else None
+        _show_each(tables, work, pause, as_json=as_json)
+    else:
+        _show(path, partial(work, path, options={**common, **own}, continuous=continuous), as_json=as_json)
 
-    def run(report: Callable[[IngestProgress], None]) -> IngestResult:
-        return drawstring.ingest(
-            path,
-            source,
-            options={**_properties(props), **named_values(option)},
-            operation=op,
-            transformers=transformer,
-            continuous=continuous,
-            interval_seconds=interval,
-            source_limit=source_limit,
-            min_batch=min_batch,
-            max_wait_seconds=max_wait,
-            max_batches=max_batches,
-            checkpoint=checkpoint,
-            ignore_checkpoint=ignore_checkpoint,
-            on_progress=report,
-            storage_options=storage_options(storage_option) or None,
+
+def _show_each(
+    tables: list[TableIngest],
+    work: Callable[..., IngestResult],
+    pause: float | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Ingest into several tables, and show how it goes.
+
+    Raises:
+        InvalidError: one of them was not ingested into.
+    """
+    failed: list[str] = []
+    with status_line("looking at the sources") as show:
+
+        def report(table: TableIngest, progress: IngestProgress) -> None:
+            show(f"{table.name}: {_told(progress)}")
+            if as_json:
+                output.print_json({"table": table.name, **asdict(progress)})
+
+        def run_one(table: TableIngest) -> IngestResult:
+            return work(table.uri, options=table.options, on_progress=partial(report, table))
+
+        for outcome in ingest_each(tables, run_one, SystemClock(), pause):
+            if outcome.error is not None:
+                failed.append(outcome.table.name)
+            if outcome.error is not None or outcome.result or pause is None:
+                _show_outcome(outcome, as_json=as_json)
+    if failed:
+        raise InvalidError(
+            f"{len(failed)} of {counted(len(tables), 'table')} failed: {', '.join(failed)}. Correct what is"
+            " wrong with them, and run the command again: each goes on where it was."
         )
 
-    _show(path, run, as_json=as_json)
+
+def _show_outcome(outcome: IngestOutcome, *, as_json: bool) -> None:
+    if as_json:
+        result, error = outcome.result, outcome.error
+        output.print_json(
+            {
+                "table": outcome.table.name,
+                "path": outcome.table.uri,
+                "result": output.result_fields(result) if result is not None else None,
+                "error": output.error_fields(error) if error is not None else None,
+            }
+        )
+    elif outcome.result is not None:
+        output.print_line(f"{outcome.table.name}: {_summary(outcome.result)}")
+    else:
+        output.print_line(f"{outcome.table.name}: failed: {outcome.error}")
 
 
-def _show(
-    path: str, run: Callable[[Callable[[IngestProgress], None]], IngestResult], *, as_json: bool
-) -> None:
+def _show(path: str, work: Callable[..., IngestResult], *, as_json: bool) -> None:
     """Run an ingestion, and show how it goes."""
     last: list[IngestProgress] = []
     with status_line(f"{path}: looking at the source") as show:
@@ -129,7 +191,7 @@ def _show(
                 output.print_json(asdict(progress))
 
         try:
-            result = run(report)
+            result = work(on_progress=report)
         except KeyboardInterrupt:
             if not last:
                 raise
@@ -138,16 +200,6 @@ def _show(
         output.print_result(result)
     else:
         output.print_line(_summary(result))
-
-
-def _properties(files: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in files:
-        try:
-            found |= properties_of(Path(name).read_text().splitlines())
-        except FileNotFoundError as error:
-            raise InvalidError(f"There is no file {name}. Give --props the path of a file.") from error
-    return found
 
 
 def _result_of(last: IngestProgress) -> IngestResult:

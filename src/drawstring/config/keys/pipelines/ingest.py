@@ -36,6 +36,8 @@ class IngestOptions:
         source_schema, target_schema: files with Avro schemas of the records as read and as written.
         transformers: what changes the rows between source and table: Hudi's classes, or `module:function`.
         sql, sql_file: the query of the SQL transformers, or the file that it is in.
+        tables: tables that one call ingests into, each with options of its own; empty for one.
+        target_path: root of one of them.
         quarantines: whether bad records go to an error table.
         quarantine_path, quarantine_name: root and name of that table.
         quarantine_checks_keys: whether records without a record key are such.
@@ -65,6 +67,8 @@ class IngestOptions:
     transformers: tuple[str, ...]
     sql: str | None
     sql_file: str | None
+    tables: tuple[str, ...]
+    target_path: str | None
     quarantines: bool
     quarantine_path: str | None
     quarantine_name: str | None
@@ -188,6 +192,19 @@ INGEST_OPTIONS: Final[tuple[Option, ...]] = (
         "sql",
     ),
     _option("transformer.sql.file", "File with the query of a `SqlFileBasedTransformer`.", "sql_file"),
+    _option(
+        "ingestion.tablestobeingested",
+        "Tables into which one call of `drawstring ingest` ingests, as `database.table`; each has a file of"
+        " options that `hoodie.streamer.ingestion.<database>.<table>.configFile` names.",
+        "tables",
+        Kind.LIST,
+        (),
+    ),
+    _option(
+        "ingestion.targetbasepath",
+        "In the options of one of several tables: its root.",
+        "target_path",
+    ),
     Option(
         f"{_ERRORS}enable",
         "Whether records that cannot be read, do not fit the known columns or have no record key go to an"
