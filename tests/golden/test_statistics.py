@@ -8,7 +8,8 @@ import pytest
 
 import drawstring
 from drawstring.metadata.maintained import partition_stats
-from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer, IndexedColumns
+from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
+from drawstring.metadata.maintained.indexed_columns import IndexedColumns
 from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
 from tests.support.built_statistics import built, kept
 from tests.support.golden import unpack

@@ -169,3 +169,38 @@ def test_hudi_opens_no_file_that_the_statistics_rule_out(referee: Referee, tmp_p
         if each.base.status.name != needed:
             (path / each.base.status.path).unlink()
     assert keys(referee.read(str(path), SKIPPING, ["id"], "id = 105")) == [105]
+
+
+ADDED = ("extra = 5", "extra IS NULL", "extra IS NULL AND id < 300", "extra = 5 AND id > 100", "extra > 9")
+
+
+@pytest.mark.parametrize(
+    ("version", "table_type"), [(9, COW), (6, MOR), pytest.param(9, MOR, marks=pytest.mark.long)]
+)
+def test_hudi_loses_no_rows_by_statistics_of_added_columns(
+    referee: Referee, tmp_path: Path, version: int, table_type: str
+) -> None:
+    path = str(tmp_path / "rides")
+    how = {"record_key": "id", "partition_by": "city", "ordering": "ts", "version": version}
+    drawstring.create(path, SCHEMA, name="rides", table_type=table_type, **how)  # type: ignore[arg-type]
+    table = drawstring.open(path, options=METADATA)
+    for number, city in enumerate(("c0", "c1", "c2")):
+        table.bulk_insert(rows(100 * number, 1, city), options=ENABLED)
+    some = rows(105, 2, "c1", 3)
+    table.upsert(some.append_column("extra", pa.array([5, None, 11], pa.int64())))
+    assert "extra" in table.metadata("column_stats")["column"].to_pylist()
+    known = table.config.metadata_partitions
+    check_added(referee, path)
+
+    more = rows(205, 3, "c2", 2).append_column("extra", pa.array([5, None], pa.int64()))
+    referee.write(path, more, hudi_options(version, table_type))
+    assert drawstring.open(path).config.metadata_partitions == known
+    check_added(referee, path)
+
+
+def check_added(referee: Referee, path: str) -> None:
+    for where in ADDED:
+        without = {"hoodie.metadata.enable": "false", "hoodie.enable.data.skipping": "false"}
+        expected = keys(referee.read(path, without, ["id"], where))
+        assert keys(referee.read(path, SKIPPING, ["id"], where)) == expected, where
+        assert keys(drawstring.open(path).scan(columns=["id"], where=where).to_arrow()) == expected, where

@@ -10,29 +10,16 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata.maintained import file_summaries, partition_stats
+from drawstring.metadata.maintained import file_summaries
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
 from drawstring.metadata.maintained.file_summaries import INDEXED_META, ReadSummaries
-from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
-from tests.support.built_statistics import built, kept
+from tests.support.built_statistics import ENABLED, built, check, kept, with_statistics
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.seeds import SHORT_AND_LONG
 from tests.support.tables import COW, MOR, create
-
-ENABLED = {"hoodie.metadata.index.column.stats.enable": "true"}
-STATISTICS = {"column_stats", "partition_stats"}
-
-
-def check(table: drawstring.Table, taken: object = None) -> None:
-    assert kept(table, "column_stats") == built(table, ColumnStatsMaintainer()), taken
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition_stats, "_with_statistics", lambda metadata: None)
-        of_files = built(table, PartitionStatsMaintainer())
-    if "partition_stats" in table.config.metadata_partitions:  # not in version 6
-        assert kept(table, "partition_stats") == of_files, taken
 
 
 def play(table: drawstring.Table, seed: int, steps: int) -> None:
@@ -52,20 +39,6 @@ def test_statistics_of_real_hudi_are_right_after_each_step_of_any_history(
     tmp_path: Path, name: str, seed: int
 ) -> None:
     play(drawstring.open(unpack(name, tmp_path)), seed, 10)
-
-
-def with_statistics(table_type: str, **how: object) -> Table:
-    """Return a table with some commits, the last of which added statistics to its metadata table."""
-    created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", **how)
-    table = Table(TableContext(created._context.storage, clock=SteppingClock(), uses_metadata=True))
-    history = History(table, "SIMPLE", 1)
-    table.upsert(history.rows(list(range(20)), True), options=QUIET)
-    table.upsert(history.rows([1, 2], True), options=QUIET)
-    assert not STATISTICS & {*table.config.metadata_partitions}
-    table.upsert(history.rows([3, 50], True), options=QUIET | ENABLED)
-    added = STATISTICS if how.get("version") != 6 else {"column_stats"}
-    assert {*table.config.metadata_partitions} == {"files", *added}
-    return table
 
 
 @pytest.mark.parametrize("seed", SHORT_AND_LONG)

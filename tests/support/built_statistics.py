@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.metadata.contents import records
+from drawstring.metadata.maintained import partition_stats
+from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
+from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableFacts
 from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.query.facts import load_facts
 from drawstring.storage import open_spec
+from drawstring.table import Table
+from drawstring.txn.table_context import TableContext
+from tests.support.index_histories import QUIET, SCHEMA, History
+from tests.support.tables import create
 
 Records = dict[str, Any]
 """Records by their keys."""
@@ -29,3 +38,30 @@ def built(table: drawstring.Table, maintainer: PartitionMaintainer) -> Records:
     storage = table._context.storage
     initial = maintainer.initial(TableFacts(open_spec(storage.spec), table.config, SteppingClock()))
     return {row["key"]: row for change in initial.changes for row in change.rows.to_pylist()}
+
+
+ENABLED = {"hoodie.metadata.index.column.stats.enable": "true"}
+STATISTICS = {"column_stats", "partition_stats"}
+
+
+def check(table: Table, taken: object = None) -> None:
+    assert kept(table, "column_stats") == built(table, ColumnStatsMaintainer()), taken
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition_stats, "_with_statistics", lambda metadata: None)
+        of_files = built(table, PartitionStatsMaintainer())
+    if "partition_stats" in table.config.metadata_partitions:  # not in version 6
+        assert kept(table, "partition_stats") == of_files, taken
+
+
+def with_statistics(table_type: str, **how: object) -> Table:
+    """Return a table with some commits, the last of which added statistics to its metadata table."""
+    created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", **how)
+    table = Table(TableContext(created._context.storage, clock=SteppingClock(), uses_metadata=True))
+    history = History(table, "SIMPLE", 1)
+    table.upsert(history.rows(list(range(20)), True), options=QUIET)
+    table.upsert(history.rows([1, 2], True), options=QUIET)
+    assert not STATISTICS & {*table.config.metadata_partitions}
+    table.upsert(history.rows([3, 50], True), options=QUIET | ENABLED)
+    added = STATISTICS if how.get("version") != 6 else {"column_stats"}
+    assert {*table.config.metadata_partitions} == {"files", *added}
+    return table

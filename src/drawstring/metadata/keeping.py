@@ -25,9 +25,10 @@ from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.metadata.building import BegunPartition, add_partition, begin_partition, build, can_build
 from drawstring.metadata.compaction import compact, is_due
 from drawstring.metadata.definitions import undefine
+from drawstring.metadata.maintained.added_columns import add_to_definition, added_columns
 from drawstring.metadata.maintained.files import command_files, forgotten_files
 from drawstring.metadata.maintained.indexing_plans import BuildingPartitions
-from drawstring.metadata.maintained.kinds import can_keep, maintainers_of
+from drawstring.metadata.maintained.kinds import can_keep, maintainers_of, with_columns
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
 from drawstring.metadata.metadata_table import (
     about_metadata,
@@ -69,7 +70,9 @@ class MetadataKeeper:
     ids: Ids
     check: Callable[[], None]
 
-    def update(self, instant: Instant, content: bytes, held: Mapping[str, Held], timeline: Timeline) -> None:
+    def update(
+        self, instant: Instant, content: bytes, held: Mapping[str, Held], timeline: Timeline
+    ) -> tuple[str, ...]:
         """Bring the metadata table to the state after an instant, before the put of its completed file.
 
         Args:
@@ -77,6 +80,9 @@ class MetadataKeeper:
             content: content of its completed file.
             held: by path, what the writers of its files hold; empty if another process wrote them.
             timeline: of the table, as it was loaded last.
+
+        Returns:
+            The columns of which there are statistics from this instant on, to be passed to `define`.
 
         Raises:
             MetadataTableError: the metadata table is damaged, or lacks a completed write.
@@ -88,14 +94,25 @@ class MetadataKeeper:
         with about_metadata(self._own):
             if instant.action is Action.ROLLBACK:
                 self._roll_back(instant, content)
-                return
-            if change is not None:
-                maintainers = maintainers_of(kept).values()
-                changes = (each for maintainer in maintainers for each in maintainer.changes(change))
-                done = self._writer.commit(instant, content, changes)
-                self._check_complete(timeline)
-                if done is not None:
-                    self._discard_if_late(instant, done)
+            if instant.action is Action.ROLLBACK or change is None:
+                return ()
+            added = added_columns(change)
+            maintainers = with_columns(maintainers_of(kept), added).values()
+            changes = (each for maintainer in maintainers for each in maintainer.changes(change))
+            done = self._writer.commit(instant, content, changes)
+            self._check_complete(timeline)
+            if done is not None:
+                self._discard_if_late(instant, done)
+            return added
+
+    def define(self, added: Sequence[str]) -> None:
+        """Say in the definition of the index which columns have statistics now.
+
+        Args:
+            added: columns that are new in it.
+        """
+        if added:
+            add_to_definition(self.storage, added)
 
     def _discard_if_late(self, instant: Instant, done: Instant) -> None:
         """Take the delta commit of an instant back that others archived or rolled back since.

@@ -173,6 +173,7 @@ class MetadataTableGuard:
         self._held: dict[str, Held] = {}
         self._is_registered = _is_registered(config)
         self._is_gone = False
+        self._added: tuple[str, ...] = ()
         self._wanted: dict[str, PartitionMaintainer] = {}
 
     def want(self, partitions: Mapping[str, PartitionMaintainer]) -> None:
@@ -201,6 +202,7 @@ class MetadataTableGuard:
         """
         if self._keep(instant, content):
             yield
+            self._keeper.define(self._added)
             self._compact()
             return
         if instant.action is Action.RESTORE and self._is_kept:
@@ -270,7 +272,7 @@ class MetadataTableGuard:
         try:
             if self._wanted:
                 self._keeper.add(self._wanted)
-            self._keeper.update(instant, content, self._held, self._timeline())
+            self._added = self._keeper.update(instant, content, self._held, self._timeline())
         except MetadataTableError as error:
             self._give_up(error)
         return self._is_kept

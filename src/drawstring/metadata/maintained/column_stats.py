@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import pyarrow as pa
-from pyarrow import types as pt
 
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.base.clock import SystemClock
@@ -24,62 +24,30 @@ from drawstring.config.table.config import TableConfig
 from drawstring.engine.streams import stream
 from drawstring.metadata.column_ranges import COLUMN_STATS
 from drawstring.metadata.definitions import define, definitions
+from drawstring.metadata.maintained.added_columns import null_statistics
 from drawstring.metadata.maintained.file_summaries import (
-    INDEXED_META,
     DataFile,
     ReadSummaries,
     files_of,
-    is_indexable,
     reader_of,
     written_files,
 )
 from drawstring.metadata.maintained.grouping import Grouping
+from drawstring.metadata.maintained.indexed_columns import IndexedColumns
 from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
 from drawstring.metadata.partitions import Kind, record_schema
 from drawstring.metadata.statistics_encoding import Described, encode_deleted, encode_statistics
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.commit import WriteOperation
 from drawstring.model.files import FileStatus, LogFile, join_path, parse_data_file
-from drawstring.schema.meta import META_COLUMNS
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.table_schema import table_schema
 
 GROUPS: Final = 2
 """Number of file groups of a new partition (`hoodie.metadata.index.column.stats.file.group.count`)."""
 
-COLUMNS_MAX: Final = 32
-"""Number of columns to index (`hoodie.metadata.index.column.stats.max.columns.to.index`)."""
-
 _FILES_AT_ONCE: Final = 64
 _SCHEMA: Final = record_schema(Kind.STATISTICS)
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedColumns:
-    """The columns of a table that a new index gets statistics of.
-
-    Attributes:
-        names: their names; empty for the first columns.
-        count_max: number of the first columns.
-    """
-
-    names: tuple[str, ...] = ()
-    count_max: int = COLUMNS_MAX
-
-    def among(self, schema: pa.Schema, config: TableConfig) -> tuple[str, ...]:
-        """Return the columns, meta columns first.
-
-        Args:
-            schema: the columns of the table without meta columns.
-            config: the table.
-        """
-        is_v2 = config.rules.has_index_versions
-        given = [each for each in self.names if each not in META_COLUMNS]
-        # Hudi 1.2.0 fails at conditions on columns of bytes that have statistics of version V2.
-        known = given or [each.name for each in schema if not pt.is_binary(each.type)]
-        chosen = [each for each in known if is_indexable(schema, each, is_v2=is_v2)]
-        meta = INDEXED_META if config.populate_meta_fields else ()
-        return (*meta, *(chosen if given else chosen[: self.count_max]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +58,31 @@ class ColumnStatsMaintainer:
         columns: the columns that an index to be built has; None for those that the definition of an earlier
             index says.
         memory_bytes: bytes of records to hold in memory; more of them are spilled to disk.
+        added: columns that the instant adds to the table, and the index gets.
     """
 
     columns: IndexedColumns | None = None
     memory_bytes: int = EXCHANGE_BYTES_MAX
+    added: tuple[str, ...] = ()
 
     def changes(self, change: TableChange) -> Iterator[GroupChange]:
         """Yield the statistics of the files that an instant wrote, and tombstones of those it deleted."""
         ids = change.file_ids(COLUMN_STATS)
         reader = self.reader(change)
         if change.commit is not None and change.commit.operation != WriteOperation.BOOTSTRAP:
-            yield from self._described(reader, list(written_files(change.commit)), ids)
+            yield from self._described(
+                reader, list(written_files(change.commit)), ids, self._of_added(change)
+            )
         elif change.clean is not None:
             yield from self._grouped(_tombstones(change.clean, reader.columns), ids)
+
+    def _of_added(self, change: TableChange) -> Iterator[pa.RecordBatch]:
+        """Yield the statistics of added columns in the files that lack them."""
+        if self.added:
+            reader = self.reader(change)
+            fields = [pa.field(name, reader.type_of(name)) for name in self.added]
+            for records in null_statistics(change, COLUMN_STATS, fields, is_v2=reader.is_v2):
+                yield from records.to_batches()
 
     def define(self, storage: Storage, config: TableConfig) -> None:
         """Write which columns have statistics."""
@@ -138,13 +118,17 @@ class ColumnStatsMaintainer:
         if not names:
             schema = table_schema(facts.storage, facts.store, facts.timeline, facts.config)
             names = (self.columns or IndexedColumns()).among(schema, facts.config)
-        return reader_of(facts, names, is_v2=is_v2)
+        return reader_of(facts, [*names, *self.added], is_v2=is_v2)
 
     def _described(
-        self, reader: ReadSummaries, files: Sequence[DataFile], ids: Sequence[str]
+        self,
+        reader: ReadSummaries,
+        files: Sequence[DataFile],
+        ids: Sequence[str],
+        more: Iterable[pa.RecordBatch] = (),
     ) -> Iterator[GroupChange]:
         parts = [files[at : at + _FILES_AT_ONCE] for at in range(0, len(files), _FILES_AT_ONCE)]
-        return self._grouped(stream(parts, partial(_describe, reader), worker_threads()), ids)
+        return self._grouped(chain(stream(parts, partial(_describe, reader), worker_threads()), more), ids)
 
     def _grouped(self, batches: Iterable[pa.RecordBatch], ids: Sequence[str]) -> Iterator[GroupChange]:
         return Grouping(COLUMN_STATS, _SCHEMA, ids, self.memory_bytes).changes(batches)

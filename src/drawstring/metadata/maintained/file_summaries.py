@@ -12,7 +12,7 @@ the meta columns alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -103,7 +103,13 @@ class ReadSummaries:
         """
         if file.held is not None:
             wanted = set(self.columns)
-            return FileSummaries({each.column: each for each in file.held if each.column in wanted})
+            held = {each.column: each for each in file.held if each.column in wanted}
+            unknown = tuple(name for name in self.columns if name not in held)
+            if not held or not unknown:
+                return FileSummaries(held)
+            # Its writer did not know of columns that the table got meanwhile.
+            read = replace(self, columns=unknown)(replace(file, held=None))
+            return FileSummaries(held | read.columns, read.has_statistics)
         if isinstance(file.file, LogFile):
             return self._of_log(file.partition, file.file)
         if file.file.source is not None or not is_parquet(file.file.status.path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
 from drawstring.metadata.expressions.index import PREFIX as EXPRESSION_PREFIX
 from drawstring.metadata.maintained.bloom_filters import BloomFilterMaintainer
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
@@ -36,6 +37,24 @@ def maintainer_of(partition: str) -> PartitionMaintainer | None:
     if partition.startswith(EXPRESSION_PREFIX):
         return ExpressionIndexMaintainer(partition)
     return SecondaryIndexMaintainer(partition) if partition.startswith(PREFIX) else None
+
+
+def with_columns(
+    maintainers: dict[str, PartitionMaintainer], added: tuple[str, ...]
+) -> dict[str, PartitionMaintainer]:
+    """Return what keeps some partitions over an instant that adds columns to the table.
+
+    Args:
+        maintainers: by partition of the metadata table.
+        added: the columns that statistics get.
+    """
+    if not added:
+        return maintainers
+    of_columns: dict[str, PartitionMaintainer] = {
+        COLUMN_STATS: ColumnStatsMaintainer(added=added),
+        PARTITION_STATS: PartitionStatsMaintainer(added),
+    }
+    return {partition: of_columns.get(partition, each) for partition, each in maintainers.items()}
 
 
 def can_keep(partition: str, facts: TableFacts, commit: CommitMetadata | None) -> bool:

@@ -29,13 +29,15 @@ from drawstring.merge.versions import flat
 from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS, may_hide_values
 from drawstring.metadata.contents import looked_up
 from drawstring.metadata.lookups import Lookup
-from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer, IndexedColumns
+from drawstring.metadata.maintained.added_columns import null_statistics
+from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
 from drawstring.metadata.maintained.file_summaries import (
     DataFile,
     FileSummaries,
     files_of,
     written_files,
 )
+from drawstring.metadata.maintained.indexed_columns import IndexedColumns
 from drawstring.metadata.maintained.protocol import (
     GroupChange,
     InitialPartition,
@@ -76,18 +78,27 @@ def statistics_maintainers(
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatsMaintainer:
-    """Keeps the statistics of columns in partitions; see `PartitionMaintainer`."""
+    """Keeps the statistics of columns in partitions; see `PartitionMaintainer`.
+
+    Attributes:
+        added: columns that the instant adds to the table, and the index gets.
+    """
+
+    added: tuple[str, ...] = ()
 
     def changes(self, change: TableChange) -> Iterator[GroupChange]:
         """Yield the statistics of the partitions that an instant writes to."""
         if change.commit is None:
             return
-        reader = ColumnStatsMaintainer().reader(change)
+        reader = ColumnStatsMaintainer(added=self.added).reader(change)
         table = PartitionSummaries(
             reader, _with_statistics(change.metadata), SummariesAtHand.of(reader, change.commit)
         )
         touched = sorted({partition for partition, _ in change.commit.touched})
         rows = [table.records(path, list(files_of(change.view_after.slices(path)))) for path in touched]
+        if self.added:
+            fields = [pa.field(name, reader.type_of(name)) for name in self.added]
+            rows += null_statistics(change, PARTITION_STATS, fields, is_v2=reader.is_v2, without=touched)
         if rows:
             (file_id,) = change.file_ids(PARTITION_STATS)
             yield GroupChange(PARTITION_STATS, file_id, pa.concat_tables(rows), _NO_KEYS)

@@ -1,0 +1,88 @@
+"""Columns that a table gets after its statistics: files of before lack them, and their statistics say so."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from drawstring.schema.meta import META_COLUMNS
+from drawstring.table import Table
+from tests.support.built_statistics import ENABLED, check, with_statistics
+from tests.support.index_histories import QUIET, SCHEMA, History
+from tests.support.tables import COW, MOR, create
+
+CONDITIONS = ("extra = 5", "extra is null", "extra = 5 and id = 3", "extra is null and id = 1", "extra > 9")
+
+
+def widened(table: Table, keys: list[int], extra: list[int | None]) -> pa.Table:
+    """Return rows with a column that the table did not have at first."""
+    return History(table, "SIMPLE", 1).rows(keys, True).append_column("extra", pa.array(extra, pa.int64()))
+
+
+def of_column(table: Table, column: str, partition: str = "column_stats") -> pa.Table:
+    shown = table.metadata(partition)
+    return shown.filter(pc.equal(shown["column"], column))
+
+
+def assert_found(table: Table) -> None:
+    """Check that skipping by statistics loses no row."""
+    for condition in CONDITIONS:
+        found = table.scan(where=condition).to_arrow()
+        unskipped = Table(table._context).scan().to_arrow()
+        plain = {"id": unskipped["id"].to_pylist(), "extra": unskipped["extra"].to_pylist()}
+        python = condition.replace("is null", "is None").replace(" = ", " == ")
+        python = python.replace("extra > 9", "extra is not None and extra > 9")
+        rows = zip(plain["id"], plain["extra"], strict=True)
+        expected = sorted(id for id, extra in rows if eval(python, {}, {"id": id, "extra": extra}))
+        assert sorted(found["id"].to_pylist()) == expected, condition
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_column_that_a_write_adds_has_statistics_in_all_files(table_type: str, version: int) -> None:
+    table = with_statistics(table_type, version=version)
+    table.upsert(widened(table, [3, 60], [5, None]), options=QUIET)
+    assert of_column(table, "extra").num_rows == of_column(table, "id").num_rows
+    check(table)
+    assert_found(table)
+    table.upsert(widened(table, [3, 4, 70], [6, 10, 5]), options=QUIET)
+    check(table)
+    assert_found(table)
+    table.cluster()
+    check(table)
+    table.upsert(widened(table, [1], [7]), options=QUIET)
+    assert table.clean(options={"hoodie.clean.commits.retained": "1"})
+    check(table)
+    assert_found(table)
+
+
+def test_no_file_of_before_is_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_statistics(COW)
+    rows = widened(table, [100, 104], [1, 2])
+    others = {"p0", "p1", "p2", "p3"}.difference(rows["part"].to_pylist())
+    old = {each.path for path in others for each in table._context.storage.list_files(path)}
+    opened: list[str] = []
+    storage = type(table._context.storage)
+    actual = storage.open
+
+    def noted(self: object, path: str) -> pa.NativeFile:
+        opened.append(path)
+        return actual(self, path)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(storage, "open", noted)
+    table.append(rows, options=QUIET)
+    assert of_column(table, "extra").num_rows == of_column(table, "id").num_rows
+    assert old
+    assert not old & {*opened}
+
+
+def test_an_index_of_chosen_columns_keeps_to_these() -> None:
+    table = create(SCHEMA, partition_by="part", ordering="ts")
+    chosen = {"hoodie.metadata.index.column.stats.column.list": "price,id"}
+    table.upsert(History(table, "SIMPLE", 1).rows([1, 2], True), options=QUIET | ENABLED | chosen)
+    table.upsert(widened(table, [3], [5]), options=QUIET)
+    assert "extra" in table.schema.names
+    shown = {*table.metadata("column_stats")["column"].to_pylist()}
+    assert shown - {*META_COLUMNS} == {"id", "price"}
+    assert_found(table)
