@@ -192,8 +192,8 @@ def test_what_a_batch_costs_does_not_grow_with_the_timeline(
     for step in range(40):
         history.table.upsert(table_of([row(step % 3, step)]), options=WITHOUT_SERVICES)
     decoded: list[int] = []
-    decode = store.decode_commit
-    monkeypatch.setattr(store, "decode_commit", lambda data: decoded.append(1) or decode(data))
+    decode = store.decode_head
+    monkeypatch.setattr(store, "decode_head", lambda data, **how: decoded.append(1) or decode(data, **how))
     for changes in (False, True):
         decoded.clear()
         batches = list(history.table.follow(poll_seconds=None, max_commits=1, changes=changes))
