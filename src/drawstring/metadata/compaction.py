@@ -32,7 +32,7 @@ from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, C
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, TaskContext, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, time_of
-from drawstring.model.plans import CompactionOperation, CompactionPlan
+from drawstring.model.plans import CompactionOperation, CompactionPlan, slice_metrics
 from drawstring.timeline.timeline import Timeline
 
 DELTA_COMMITS_MAX: Final = 10
@@ -158,6 +158,7 @@ def _operation(file_slice: FileSlice) -> CompactionOperation:
         base_instant=file_slice.base_instant,
         base_file=file_slice.base.status.name if file_slice.base else None,
         log_files=tuple(log.status.name for log in file_slice.logs),
+        metrics=slice_metrics(file_slice),  # Hudi cannot run a plan without them, if this process dies
     )
 
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+from drawstring.model.files import FileSlice
+
+_MEBIBYTE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +100,18 @@ class RollbackMetadata:
     instant: str
     action: str
     stats: tuple[RollbackStat, ...]
+
+
+def slice_metrics(file_slice: FileSlice) -> dict[str, float]:
+    """Return the sizes of an operation under Hudi's metric names."""
+    logs = sum(log.status.size_bytes for log in file_slice.logs)
+    base = file_slice.base.status.size_bytes if file_slice.base else 0
+    read = round((logs + base) / _MEBIBYTE, 3)
+    written = round((base or logs) / _MEBIBYTE, 3)
+    return {
+        "TOTAL_LOG_FILES": float(len(file_slice.logs)),
+        "TOTAL_LOG_FILES_SIZE": float(logs),
+        "TOTAL_IO_READ_MB": read,
+        "TOTAL_IO_WRITE_MB": written,
+        "TOTAL_IO_MB": round(read + written, 3),
+    }

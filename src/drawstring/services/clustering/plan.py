@@ -29,7 +29,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.base_file_compaction import base_file_plan
 from drawstring.model.clustering import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from drawstring.model.files import FileSlice
-from drawstring.services.compaction.plan import slice_metrics
+from drawstring.model.plans import slice_metrics
 
 SORT_COLUMNS: Final = "hoodie.clustering.plan.strategy.sort.columns"
 LAYOUT: Final = "hoodie.layout.optimize.strategy"

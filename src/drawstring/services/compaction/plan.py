@@ -21,7 +21,7 @@ from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.filegroups.write.log_compaction import LogRun, check_rewritable, log_runs
 from drawstring.model.files import FileSlice
-from drawstring.model.plans import CompactionOperation, CompactionPlan
+from drawstring.model.plans import CompactionOperation, CompactionPlan, slice_metrics
 from drawstring.services.compaction.strategies import choose, partitions_to_plan
 from drawstring.services.compaction.tiers import runs_to_merge
 from drawstring.storage import open_spec
@@ -29,8 +29,6 @@ from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.instants import day_of
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.transaction import LockedTable
-
-_MEBIBYTE = 1 << 20
 
 ReadLogRuns = Callable[[Sequence[FileSlice]], list[list[LogRun]]]
 """Reads what the log files of file slices hold, see `log_runs`."""
@@ -208,18 +206,3 @@ class _LogRuns:
 
     def __call__(self, file_slice: FileSlice) -> list[LogRun]:
         return log_runs(open_spec(self.storage), self.config, file_slice, self.instants)
-
-
-def slice_metrics(file_slice: FileSlice) -> dict[str, float]:
-    """Return the sizes of an operation under Hudi's metric names."""
-    logs = _log_bytes(file_slice)
-    base = file_slice.base.status.size_bytes if file_slice.base else 0
-    read = round((logs + base) / _MEBIBYTE, 3)
-    written = round((base or logs) / _MEBIBYTE, 3)
-    return {
-        "TOTAL_LOG_FILES": float(len(file_slice.logs)),
-        "TOTAL_LOG_FILES_SIZE": float(logs),
-        "TOTAL_IO_READ_MB": read,
-        "TOTAL_IO_WRITE_MB": written,
-        "TOTAL_IO_MB": round(read + written, 3),
-    }
