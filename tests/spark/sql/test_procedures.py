@@ -81,7 +81,11 @@ def test_services_run(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
     assert (done.timestamp, done.state) == (planned.timestamp, "COMPLETED")
     assert called(session, "show_compaction", table="rides") == [done]
     sql("UPDATE rides SET fare = 10.5, ts = 3 WHERE id = 1")
-    called(session, "run_compaction", op="run", table="rides")
+    [planned] = called(session, "run_compaction", op="schedule", table="rides")
+    [done] = called(session, "run_compaction", op="run", table="rides")
+    assert (done.timestamp, done.state) == (planned.timestamp, "COMPLETED"), (
+        "nothing new: what is pending runs"
+    )
     [clustered] = called(
         session,
         "run_clustering",

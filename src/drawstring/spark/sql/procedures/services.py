@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError
@@ -45,16 +45,28 @@ def _newest_first(instants: Sequence[Instant]) -> list[Instant]:
     return sorted(instants, key=lambda each: each.requested, reverse=True)
 
 
+def _to_do(call: Call, operation: str, action: Action, schedule: Callable[[], str | None]) -> list[str]:
+    """Return the plans of a call: the one that it schedules; without one, those that are pending, to run.
+
+    Args:
+        call: the call.
+        operation: what it is to do.
+        action: of the plans.
+        schedule: plans the action; returns its requested time, None when there is nothing to do.
+    """
+    scheduled = schedule() if operation != _EXECUTE else None
+    if scheduled is not None:
+        return [scheduled]
+    if operation == _SCHEDULE:
+        return []
+    pending = call.table.timeline.pending_of(action)
+    return _wanted(call, sorted(each.requested for each in pending))
+
+
 def run_compaction(call: Call) -> Rows:
     """Schedule and run compactions."""
-    operation, done = _operation(call, "run"), []
-    options = call.options
-    if operation != _EXECUTE:
-        scheduled = call.table.schedule_compaction(options=options)
-        done = [] if scheduled is None else [scheduled]
-    else:
-        pending = call.table.timeline.pending_of(Action.COMPACTION)
-        done = _wanted(call, sorted(each.requested for each in pending))
+    operation, options = _operation(call, "run"), call.options
+    done = _to_do(call, operation, Action.COMPACTION, lambda: call.table.schedule_compaction(options=options))
     if operation != _SCHEDULE:
         for instant in done:
             call.table.compact(instant, options=options)
@@ -92,13 +104,13 @@ def run_clustering(call: Call) -> Rows:
         partitions = _partitions_where(call, predicate)
         if not partitions:
             return []
-    operation = _operation(call, "run")
-    if operation != _EXECUTE:
-        scheduled = call.table.schedule_clustering(partitions=partitions or None, options=options)
-        done = [] if scheduled is None else [scheduled]
-    else:
-        pending = call.table.timeline.pending_of(Action.CLUSTERING)
-        done = _wanted(call, sorted(each.requested for each in pending))
+    operation, chosen = _operation(call, "run"), partitions or None
+    done = _to_do(
+        call,
+        operation,
+        Action.CLUSTERING,
+        lambda: call.table.schedule_clustering(partitions=chosen, options=options),
+    )
     if operation != _SCHEDULE:
         for instant in done:
             call.table.cluster(instant, options=options)
