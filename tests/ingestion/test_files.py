@@ -287,3 +287,14 @@ def test_a_batch_of_which_nothing_is_left_is_not_read_again(folder: Path, arrive
     assert ingest(folder, transformers=nothing).batches == 1
     assert not ingest(folder, transformers=nothing)
     assert [each.get(HUDI_KEY) for each in extras(folder)] == ["1000", "2000"]
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_an_empty_one_has_nothing(tmp_path: Path) -> None:
+    options = {
+        "hoodie.streamer.source.dfs.root": str(tmp_path / "arriving"),
+        "hoodie.datasource.write.recordkey.field": "id",
+    }
+    with pytest.raises(InvalidError, match=r"arriving, which hoodie\.streamer\.source\.dfs\.root names"):
+        drawstring.ingest(tmp_path / "t", "json", options=options)
+    (tmp_path / "arriving").mkdir()
+    assert drawstring.ingest(tmp_path / "t", "json", options=options).batches == 0

@@ -165,3 +165,14 @@ def test_bad_records_of_a_topic_are_in_the_error_table(tmp_path: Path) -> None:
         broker.send("rides", [b'{"id": 3, "ts": "late"}', b'{"id": 4, "ts": 4}'])
         assert drawstring.ingest(tmp_path / "t", "kafka-json", options=options).rejected == 1
         assert (len(bad(tmp_path)), ids(tmp_path)) == (3, [1, 2, 4])
+
+
+@pytest.mark.parametrize("path", ["t", "t/bad", ".", "other/../t/", "link/bad"])
+def test_an_error_table_in_the_table_or_above_it_is_refused_before_anything_is_written(
+    tmp_path: Path, path: str
+) -> None:
+    arrive(tmp_path, "a.json", 1, ['{"id": 1}', "nonsense"])
+    (tmp_path / "link").symlink_to(tmp_path / "t")
+    with pytest.raises(InvalidError, match=r"Set hoodie\.errortable\.base\.path to a folder of its own"):
+        ingest(tmp_path, {"hoodie.errortable.base.path": f"{tmp_path}/{path}"})
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in", "link"]

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import posixpath
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +45,9 @@ _COLUMNS: Final = pa.schema(
         "base_table_commited_instant_time": pa.string(),
     }
 )
+_SAME_STORES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
+"""Schemes that address the same objects as others."""
+
 _log: Final = logging.getLogger("drawstring")
 
 
@@ -85,7 +90,7 @@ class Quarantine:
         """Return the error table that the options describe, None for none.
 
         Raises:
-            InvalidError: it has no address.
+            InvalidError: it has no address, or is not apart from the table.
         """
         if not parsed.quarantines:
             return None
@@ -93,6 +98,11 @@ class Quarantine:
             raise InvalidError(
                 "hoodie.errortable.enable is true, but the error table has no address. Set"
                 " hoodie.errortable.base.path."
+            )
+        if _overlap(parsed.quarantine_path, base_path):
+            raise InvalidError(
+                f"The error table {parsed.quarantine_path} and the table {base_path} are the same, or one is"
+                " inside the other. Set hoodie.errortable.base.path to a folder of its own."
             )
         options = {
             key[len(_WRITES) :]: value for key, value in given.items() if key.lower().startswith(_WRITES)
@@ -193,3 +203,18 @@ class Quarantine:
             return create(
                 self.uri, _COLUMNS, record_key=_KEY, name=self.name, storage_options=storage_options
             )
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Tell whether two roots are the same, or one is inside the other."""
+    first, second = (_comparable(each) for each in (one, other))
+    return first.startswith(second) or second.startswith(first)
+
+
+def _comparable(uri: str) -> str:
+    """Return an address that ends in a slash; links and relative parts of local ones are followed."""
+    plain = uri.removeprefix("file://") if uri.startswith("file:///") else uri.removeprefix("file:")
+    scheme, mark, rest = plain.partition("://")
+    if not mark:
+        return os.path.realpath(plain).rstrip("/") + "/"
+    return f"{_SAME_STORES.get(scheme, scheme)}://{posixpath.normpath(rest)}/"

@@ -64,7 +64,7 @@ def tables_in(
     """
     given = {**common, **own}
     names = parse_ingest_options(given).tables
-    if len(names) < 1:
+    if not names:
         return []
     tables = [_table(prefix, name, given, own, folder) for name in names]
     roots = [each.uri for each in tables]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -104,9 +105,14 @@ def _files(context: SourceContext, read: ReadFiles, limit_bytes: int | None = No
         raise InvalidError(
             "The source has no folder. Set hoodie.streamer.source.dfs.root to the folder of the files."
         )
-    source = FileSource(
-        open_storage(root, context.storage_options), read, context.clock, context.options.files_age_ms
-    )
+    storage = open_storage(root, context.storage_options)
+    local = storage.local_path("")
+    if local is not None and not os.path.isdir(local):
+        raise InvalidError(
+            f"There is no folder {local}, which hoodie.streamer.source.dfs.root names. Correct the option, or"
+            " create the folder if nothing arrived yet."
+        )
+    source = FileSource(storage, read, context.clock, context.options.files_age_ms)
     return source if limit_bytes is None else source.limited(limit_bytes)
 
 
