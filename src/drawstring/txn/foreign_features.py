@@ -116,7 +116,7 @@ def _has_stored_keys(config: TableConfig) -> bool:
 
 
 def switch_off_metadata_table(storage: Storage, config: TableConfig, clock: Clock) -> TableConfig | None:
-    """Switch the metadata table off at once; the caller holds the table lock.
+    """Switch the metadata table off at once, to build it again afterwards; the caller holds the table lock.
 
     Args:
         storage: the table's files.
@@ -130,7 +130,7 @@ def switch_off_metadata_table(storage: Storage, config: TableConfig, clock: Cloc
     if not is_registered and not storage.list_folders(METADATA_FOLDER):
         return None
     storage.delete_tree(METADATA_FOLDER)
-    _log_switched_off(config)
+    _log.info("Removed the metadata table of %s, which a restore or a repair builds again.", config.name)
     return load_config(storage)
 
 
