@@ -14,7 +14,7 @@ from drawstring.ingestion.job import Beginning, IngestJob, Pace
 from drawstring.ingestion.progress import IngestProgress, IngestResult
 from drawstring.ingestion.quarantine import Quarantine
 from drawstring.ingestion.rows import Shape
-from drawstring.ingestion.settings import parse_ingest_options, write_options
+from drawstring.ingestion.settings import parse_ingest_options, tell_ignored, write_options
 from drawstring.ingestion.sources.named import SourceContext, named_source
 from drawstring.ingestion.sources.protocol import Source
 from drawstring.ingestion.target import Target
@@ -158,6 +158,7 @@ def _job(
             "hoodie.streamer.ingestion.tablesToBeIngested names several tables, but this call ingests into"
             " one. Use the command drawstring ingest, or a call for each table without the option."
         )
+    tell_ignored(given)
     shape = Shape.of(parsed)
     source_name = source if isinstance(source, str) else type(source).__name__
     context = SourceContext(parsed, target.storage_options, shape.source, clock, given)

@@ -8,20 +8,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.keys.ignored import meant_key
 from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS, IngestOptions
 from drawstring.config.options.option import Option, Value, text_of
-from drawstring.config.options.registry import OPTION_OF_KEY, fields_of
+from drawstring.config.options.registry import OPTION_OF_KEY, fields_of, unknown_key
 
 _OPTION_OF_KEY: Final[Mapping[str, Option]] = {
     key: option for option in INGEST_OPTIONS for key in option.keys
 }
-_PREFIXES: Final = ("hoodie.streamer.", "hoodie.deltastreamer.", "drawstring.ingest.", "hoodie.errortable.")
+_OWN: Final = "drawstring.ingest."
+_PREFIXES: Final = ("hoodie.streamer.", "hoodie.deltastreamer.", _OWN, "hoodie.errortable.")
 _OF_OTHERS: Final = (
     "hoodie.streamer.transformer.sql.",
     "hoodie.streamer.ingestion.",
     "hoodie.deltastreamer.ingestion.",
     "hoodie.errortable.writeconfig.",
 )
+_NAMED_BY_USERS: Final = ("hoodie.streamer.transformer.sql.", "hoodie.errortable.writeconfig.")
+_NEAR_BUT_REAL: Final = (
+    ".schemaprovider.registry.baseurl",
+    ".schemaprovider.registry.urlsuffix",
+    ".schemaprovider.registry.targeturl",
+)
+"""Options of HoodieStreamer that look like another one misspelled."""
+
 _log: Final = logging.getLogger("drawstring")
 
 
@@ -32,20 +42,30 @@ def parse_ingest_options(given: Mapping[str, Any]) -> IngestOptions:
         given: options by Hudi's keys; those of writes are passed over.
 
     Raises:
-        InvalidError: an option has no valid value, or two contradict each other.
+        InvalidError: an option is misspelled or has no valid value, or two contradict each other.
     """
     parsed: dict[Option, tuple[str, Value]] = {}
-    unknown: list[str] = []
     for name, value in given.items():
         key, text = name.lower(), text_of(value)
         option = _OPTION_OF_KEY.get(key)
-        if option is not None and text is not None:
+        if option is None:
+            _check_spelling(name)
+        elif text is not None:
             _add(parsed, option, key, text)
-        elif _is_of_ingestion(key) and not key.startswith(_OF_OTHERS):
-            unknown.append(name)
-    if unknown:
-        _log.warning("Options of HoodieStreamer that have no effect here: %s.", ", ".join(sorted(unknown)))
     return IngestOptions(**fields_of(INGEST_OPTIONS, parsed))
+
+
+def tell_ignored(given: Mapping[str, Any]) -> None:
+    """Log which options of HoodieStreamer have no effect."""
+    ignored = [
+        name
+        for name in given
+        if _is_of_ingestion(name.lower())
+        and name.lower() not in _OPTION_OF_KEY
+        and not name.lower().startswith(_OF_OTHERS)
+    ]
+    if ignored:
+        _log.warning("Options of HoodieStreamer that have no effect here: %s.", ", ".join(sorted(ignored)))
 
 
 def write_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,6 +110,15 @@ def properties_of(lines: Iterable[str]) -> dict[str, str]:
 
 def _is_of_ingestion(key: str) -> bool:
     return key in _OPTION_OF_KEY or (key.startswith(_PREFIXES) and key not in OPTION_OF_KEY)
+
+
+def _check_spelling(name: str) -> None:
+    key = name.lower()
+    if not _is_of_ingestion(key) or key.startswith(_NAMED_BY_USERS) or key.endswith(_NEAR_BUT_REAL):
+        return
+    near = meant_key(key, _OPTION_OF_KEY)
+    if near is not None or key.startswith(_OWN):
+        raise unknown_key(name, near)
 
 
 def _add(parsed: dict[Option, tuple[str, Value]], option: Option, key: str, text: str) -> None:
