@@ -176,3 +176,16 @@ def test_an_error_table_in_the_table_or_above_it_is_refused_before_anything_is_w
     with pytest.raises(InvalidError, match=r"Set hoodie\.errortable\.base\.path to a folder of its own"):
         ingest(tmp_path, {"hoodie.errortable.base.path": f"{tmp_path}/{path}"})
     assert sorted(each.name for each in tmp_path.iterdir()) == ["in", "link"]
+
+
+def test_values_that_contradict_each_other_before_there_is_a_table_ask_for_one(tmp_path: Path) -> None:
+    arrive(tmp_path, "a.json", 1, ['{"id": 1, "ts": 1}', '{"id": 2, "ts": "late"}'])
+    says = r"'ts' has values of int64 and of string in the source.* create the table first"
+    with pytest.raises(InvalidError, match=says):
+        ingest(tmp_path)
+
+
+def test_files_of_another_kind_than_the_source_ask_for_another_source(tmp_path: Path) -> None:
+    arrive(tmp_path, "a.json", 1, ['{"id": 1}'])
+    with pytest.raises(InvalidError, match=r"use the source \(--source\) of its format"):
+        ingest(tmp_path, source="parquet")

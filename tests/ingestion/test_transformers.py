@@ -110,3 +110,9 @@ def test_properties_are_read_as_java_reads_them() -> None:
     assert properties_of(lines) == {"a.b": "1", "c": "x=y", "d": "1,2"}
     with pytest.raises(InvalidError, match="has no value"):
         properties_of(["nothing"])
+
+
+def test_an_error_in_sql_has_no_terminal_codes(tmp_path: Path) -> None:
+    with pytest.raises(InvalidError) as caught:
+        ingested(tmp_path, {}, transformers=["SELECT FROM WHERE ("])
+    assert "\x1b" not in str(caught.value)

@@ -9,7 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnavailableError
+from drawstring.base.errors import (
+    CorruptTableError,
+    DrawstringError,
+    InvalidError,
+    UnavailableError,
+    UnsupportedError,
+)
 from drawstring.schema.evolve import conform, evolve
 
 
@@ -27,8 +33,25 @@ def merged(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
         try:
             result = evolve(result, optional(schema))
         except InvalidError as error:
-            raise error.at(path=name) from error.__cause__
+            raise InvalidError(
+                f"{_conflict(result, schema)}. While there is no table, nothing says which of them is right:"
+                " create the table first, or give the types of its columns with"
+                " hoodie.streamer.schemaprovider.source.schema.file.",
+                path=name,
+            ) from error
     return result
+
+
+def _conflict(known: pa.Schema, schema: pa.Schema) -> str:
+    """Say which column has values of types that no type holds."""
+    for field in optional(schema):
+        if field.name in known.names:
+            earlier = known.field(field.name)
+            try:
+                evolve(pa.schema([earlier]), pa.schema([field]))
+            except InvalidError:
+                return f"Column {field.name!r} has values of {earlier.type} and of {field.type} in the source"
+    return "The columns of the source do not fit together"
 
 
 def optional(schema: pa.Schema) -> pa.Schema:
@@ -79,8 +102,11 @@ def source_file(name: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise UnavailableError("A file of the source was deleted before it was read.", path=name) from error
-    except CorruptTableError as error:
-        message = "A file of the source cannot be read: it is damaged, or of another format. Move it away."
+    except (CorruptTableError, UnsupportedError) as error:
+        message = (
+            "A file of the source cannot be read: it is damaged, or of another format. Move it away, or use"
+            " the source (--source) of its format."
+        )
         raise InvalidError(message, path=name) from error
     except DrawstringError as error:
         raise error.at(path=name) from error.__cause__

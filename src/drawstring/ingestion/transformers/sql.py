@@ -12,6 +12,9 @@ import sqlglot
 from drawstring.base.errors import InvalidError
 
 _SOURCE: Final = re.compile(r"<SRC>", re.IGNORECASE)
+_STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
+"""Codes by which sqlglot underlines what is wrong on a terminal."""
+
 _NAME: Final = "drawstring_source"
 
 
@@ -60,5 +63,5 @@ def _translated(query: str) -> str:
 
 
 def _wrong(query: str, error: Exception) -> InvalidError:
-    told = " ".join(str(error).split())
+    told = " ".join(_STYLES.sub("", str(error)).split())
     return InvalidError(f"The SQL transformer {query!r} failed: {told}. Correct it.")
