@@ -298,3 +298,16 @@ def test_a_folder_that_is_not_there_is_an_error_and_an_empty_one_has_nothing(tmp
         drawstring.ingest(tmp_path / "t", "json", options=options)
     (tmp_path / "arriving").mkdir()
     assert drawstring.ingest(tmp_path / "t", "json", options=options).batches == 0
+
+
+@pytest.mark.parametrize(("more", "says"), [({}, "csv.header=true"), (WHOLE, "csv.sep")])
+def test_csv_whose_key_is_not_found_names_the_options_of_its_form(
+    folder: Path, tmp_path: Path, more: Mapping[str, str], says: str
+) -> None:
+    (folder / "a.csv").write_text("id;ts\n1;2\n")
+    options = {
+        "hoodie.streamer.source.dfs.root": str(folder),
+        "hoodie.datasource.write.recordkey.field": "id",
+    }
+    with pytest.raises(InvalidError, match=f"names a column id .*{says}"):
+        drawstring.ingest(tmp_path / "t", "csv", options={**options, **more})

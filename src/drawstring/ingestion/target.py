@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
-from drawstring.base.errors import NoTableError
+from drawstring.base.errors import InvalidError, NoTableError
 from drawstring.config.options.write_options import WriteOptions, table_scope
 from drawstring.creation import create
 from drawstring.engine.protocol import Engine
@@ -19,6 +20,7 @@ from drawstring.services.streams import StreamWriter, stream_options
 from drawstring.table import Table
 
 _STREAM: Final = "ingest"
+_SEPARATORS: Final = re.compile(r"[,;|\t]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,15 @@ class Target:
         Raises:
             InvalidError: the options do not describe a table with these columns.
         """
+        try:
+            return self._created(schema)
+        except InvalidError as error:
+            hint = _hint(schema.names)
+            if not hint:
+                raise
+            raise InvalidError(f"{error.message} {hint}") from error
+
+    def _created(self, schema: pa.Schema) -> Table:
         parsed = WriteOptions.parse(self.options)
         return create(
             self.uri,
@@ -78,3 +89,15 @@ class Target:
         options = stream_options(self.options, _STREAM)
         keeper = StreamerCheckpoints(is_old=not table.config.rules.layout.has_completion_times)
         return StreamWriter(table._context, table._rows_of, options, table._errors, keeper)
+
+
+def _hint(names: Sequence[str]) -> str | None:
+    """Return what to do about columns that look like those of CSV files that were read wrongly."""
+    if len(names) == 1 and _SEPARATORS.search(names[0]):
+        return "Name the separator of the files with hoodie.streamer.csv.sep."
+    if "_c0" in names:
+        return (
+            "If the first lines of the files name the columns, set hoodie.streamer.csv.header=true; the"
+            " separator is hoodie.streamer.csv.sep."
+        )
+    return None
