@@ -11,7 +11,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.keys.ignored import meant_key
 from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS, IngestOptions
 from drawstring.config.options.option import Option, Value, text_of
-from drawstring.config.options.registry import OPTION_OF_KEY, fields_of, unknown_key
+from drawstring.config.options.registry import OPTION_OF_KEY, add_option, fields_of, unknown_key
 
 _OPTION_OF_KEY: Final[Mapping[str, Option]] = {
     key: option for option in INGEST_OPTIONS for key in option.keys
@@ -51,7 +51,7 @@ def parse_ingest_options(given: Mapping[str, Any]) -> IngestOptions:
         if option is None:
             _check_spelling(name)
         elif text is not None:
-            _add(parsed, option, key, text)
+            add_option(parsed, option, key, text)
     return IngestOptions(**fields_of(INGEST_OPTIONS, parsed))
 
 
@@ -119,13 +119,3 @@ def _check_spelling(name: str) -> None:
     near = meant_key(key, _OPTION_OF_KEY)
     if near is not None or key.startswith(_OWN):
         raise unknown_key(name, near)
-
-
-def _add(parsed: dict[Option, tuple[str, Value]], option: Option, key: str, text: str) -> None:
-    value = option.parse(key, text)
-    earlier = parsed.setdefault(option, (key, value))
-    if earlier[1] != value:
-        raise InvalidError(
-            f"{earlier[0]} and {key} are the same option but differ ({text_of(earlier[1])!r} and {text!r})."
-            " Drop one of them."
-        )

@@ -62,7 +62,7 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
             if reason:
                 ignored[key] = reason
         elif option.applies_to(scope):
-            _add(parsed, option, key, text)
+            add_option(parsed, option, key, text)
             if option.warning and parsed[option][1]:
                 _warn(f"{key}={text}: {option.warning}")
         else:
@@ -126,7 +126,18 @@ def _nearest(key: str) -> str | None:
     return None
 
 
-def _add(parsed: dict[Option, tuple[str, Value]], option: Option, key: str, text: str) -> None:
+def add_option(parsed: dict[Option, tuple[str, Value]], option: Option, key: str, text: str) -> None:
+    """Parse a value and add it to those of other options.
+
+    Args:
+        parsed: by option its key and its value.
+        option: the option.
+        key: the key by which it was given.
+        text: the value as text.
+
+    Raises:
+        InvalidError: the value is invalid, or differs from that of another key of the option.
+    """
     value = option.parse(key, text)
     earlier = parsed.setdefault(option, (key, value))
     if earlier[1] != value:
