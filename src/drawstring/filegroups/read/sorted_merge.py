@@ -31,7 +31,7 @@ from drawstring.filegroups.read.log_records import (
     record_keys,
 )
 from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, log_reading
-from drawstring.filegroups.read.sorted_runs import SortedRun, fenced, in_runs
+from drawstring.filegroups.read.sorted_runs import BASE_WINDOW_BYTES, SortedRun, fenced, gathered, in_runs
 from drawstring.filegroups.read.tasks import LogReading, ReadTask
 from drawstring.formats.base_files import is_parquet
 from drawstring.formats.log_native import NativeBlock
@@ -41,9 +41,6 @@ from drawstring.schema.meta import RECORD_KEY
 
 WINDOWS_BYTES: Final = 64 << 20
 """Bytes that the windows of all log files of a slice may have together, as far as it can be estimated."""
-
-BASE_WINDOW_BYTES: Final = 16 << 20
-"""Bytes of a window of the base file, from which on it ends."""
 
 _EXPANSION: Final = 8
 """Bytes in memory for a stored byte, where nothing tells."""
@@ -96,23 +93,10 @@ def merged_parts(task: ReadTask) -> Iterator[MergedPart]:
         among = _outlines(reading, placed)
         path = task.file_slice.base.status.path if task.file_slice.base else ""
         keys = partial(_keys_of_rows, config=task.config)
-        base: _Run = SortedRun([(path, _base_windows(task))], keys, windows_held=1)
+        windows = gathered(base_rows(task, task.merged_among), BASE_WINDOW_BYTES)
+        base: _Run = SortedRun([(path, windows)], keys, windows_held=1)
         for parts in fenced([base, *(_run_of(logs, each) for each in runs)]):
             yield _merged(task, reading, parts, among)
-
-
-def _base_windows(task: ReadTask) -> Iterator[pa.Table]:
-    """Yield the rows of the base file in few tables, each of which costs a merge with all log files."""
-    held: list[pa.RecordBatch] = []
-    held_bytes = 0
-    for batch in base_rows(task, task.merged_among):
-        held.append(batch)
-        held_bytes += batch.nbytes
-        if held_bytes >= BASE_WINDOW_BYTES:
-            yield pa.Table.from_batches(held)
-            held, held_bytes = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
 
 
 def _merged(

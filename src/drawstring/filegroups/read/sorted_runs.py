@@ -26,6 +26,9 @@ import pyarrow as pa
 from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read.key_order import AscendingKeys
 
+BASE_WINDOW_BYTES: Final = 16 << 20
+"""Bytes of a window of a base file, from which on it ends."""
+
 WINDOWS_HELD: Final = 2
 """Windows of a small run in memory: with one, the rest of a window would be the bound of its run."""
 
@@ -152,3 +155,22 @@ def in_runs(files: Sequence[T], bounds: Callable[[T], tuple[str, str] | None]) -
         if found is not None:
             ranges.insert(place, found)
     return runs
+
+
+def gathered(batches: Iterable[pa.RecordBatch], window_bytes: int) -> Iterator[pa.Table]:
+    """Yield batches in few windows, each of which costs a merge with all other runs.
+
+    Args:
+        batches: the rows of a run.
+        window_bytes: bytes from which on a window ends.
+    """
+    held: list[pa.RecordBatch] = []
+    held_bytes = 0
+    for batch in batches:
+        held.append(batch)
+        held_bytes += batch.nbytes
+        if held_bytes >= window_bytes:
+            yield pa.Table.from_batches(held)
+            held, held_bytes = [], 0
+    if held:
+        yield pa.Table.from_batches(held)

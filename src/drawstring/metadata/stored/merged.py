@@ -9,7 +9,7 @@ Where only the newest version of a key counts, records are copied as they are en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -17,7 +17,13 @@ import pyarrow as pa
 
 from drawstring.base.errors import REPAIR
 from drawstring.filegroups.read.log_records import open_logs
-from drawstring.filegroups.read.sorted_runs import WINDOWS_HELD, SortedRun, fenced
+from drawstring.filegroups.read.sorted_runs import (
+    BASE_WINDOW_BYTES,
+    WINDOWS_HELD,
+    SortedRun,
+    fenced,
+    gathered,
+)
 from drawstring.formats.log_inline import BlockType
 from drawstring.merge.versions import flat
 from drawstring.metadata.merging import newest
@@ -25,9 +31,6 @@ from drawstring.metadata.partitions import IS_REMOVED, KEY, Kind, record_schema
 from drawstring.metadata.statistics import combined
 from drawstring.metadata.stored.rows import ENCODED, MetadataFiles, SliceRows
 from drawstring.model.files import FileSlice
-
-BASE_WINDOW_BYTES: Final = 16 << 20
-"""Bytes of a window of the base file, each of which is merged with what the log files have there."""
 
 _COMBINED: Final = (Kind.STATISTICS, Kind.EXPRESSION_INDEX)
 _UNSORTED: Final = f"An HFile is damaged (its keys are not in order). To repair the table, {REPAIR}."
@@ -62,7 +65,9 @@ def _opened(rows: SliceRows) -> Iterator[Sequence[_Run]]:
     """Open the base file and the blocks of log files that count, in the order of merging."""
     with open_logs(rows.reading, rows.file_slice) as logs:
         base = rows.file_slice.base
-        runs = [_run(_gathered(rows.of_base()), "" if base is None else base.status.path, 1)]
+        runs = [
+            _run(gathered(rows.of_base(), BASE_WINDOW_BYTES), "" if base is None else base.status.path, 1)
+        ]
         for placed in logs.blocks_to_merge(rows.table.instants):
             windows = map(_one, rows.of_block(placed, logs.files[placed.file]))
             in_order = map(_sorted, windows) if placed.block.kind is BlockType.DELETE else windows
@@ -72,20 +77,6 @@ def _opened(rows: SliceRows) -> Iterator[Sequence[_Run]]:
 
 def _run(windows: Iterator[pa.Table], path: str, held: int) -> _Run:
     return SortedRun([(path, windows)], lambda window: flat(window.column(KEY)), held, _UNSORTED)
-
-
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield batches in few windows."""
-    held: list[pa.RecordBatch] = []
-    held_bytes = 0
-    for batch in batches:
-        held.append(batch)
-        held_bytes += batch.nbytes
-        if held_bytes >= BASE_WINDOW_BYTES:
-            yield pa.Table.from_batches(held)
-            held, held_bytes = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
 
 
 def _one(batch: pa.RecordBatch) -> pa.Table:
