@@ -16,7 +16,7 @@ import drawstring
 from drawstring.base.errors import InternalError, InvalidError, UnsupportedError
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.write.placement import place
-from drawstring.write.placement.key_ranges import in_key_ranges
+from drawstring.write.placement.place import in_pieces
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.sorted_tables import LSM, check_sorted, keys_of_files, sorted_table, unsorted_table
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, logs
@@ -80,7 +80,7 @@ def test_an_insert_that_fills_a_small_file_merges_with_the_records_in_it() -> No
 
 def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "sorted_by_key", partial(sorted_by_key, bytes_max=512))
-    monkeypatch.setattr(place, "in_key_ranges", lambda rows, _: in_key_ranges(rows, 512))
+    monkeypatch.setattr(place, "in_pieces", partial(in_pieces, bytes_max=512))
     table = sorted_table()
     rows = drawn(1, 300)
     table.upsert(rows, options=WITHOUT_SERVICES)
@@ -100,12 +100,12 @@ def test_a_write_that_does_not_fit_into_memory_becomes_one_sorted_log_file(
     table.insert(pa.Table.from_pylist(rows, schema), options=WITHOUT_SERVICES)
     pieces: list[int] = []
 
-    def noted(batches: Iterator[pa.RecordBatch], _: int) -> Iterator[pa.Table]:
-        for piece in in_key_ranges(batches, 512):
+    def noted(batches: Iterator[pa.RecordBatch], *, is_sorted: bool) -> Iterator[pa.Table]:
+        for piece in in_pieces(batches, 512, is_sorted=is_sorted):
             pieces.append(piece.num_rows)
             yield piece
 
-    monkeypatch.setattr(place, "in_key_ranges", noted)
+    monkeypatch.setattr(place, "in_pieces", noted)
     changed = [{**row, "ts": 2, "_hoodie_is_deleted": number % 3 == 0} for number, row in enumerate(rows)]
     stale = [{**row, "ts": 0} for row in rows]  # rows of one key are in one piece
     table.upsert(pa.Table.from_pylist([*changed, *stale], schema), options=WITHOUT_SERVICES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,23 +12,15 @@ from drawstring.schema.meta import RECORD_KEY
 
 
 def in_key_ranges(rows: Iterator[pa.RecordBatch], bytes_max: int) -> Iterator[pa.Table]:
-    """Yield rows of a sorted file group as `place.in_pieces` does, each piece after those with lower keys.
+    """Divide rows of a sorted file group (`place.in_pieces`): a piece follows those with lower keys.
 
     So they can be written to one sorted file, piece by piece.
 
     Args:
-        rows: prepared rows, at least one batch.
-        bytes_max: about how many bytes of rows a piece has; all of them, not sorted, if they are not more.
+        rows: prepared rows, which are not all in memory.
+        bytes_max: about how many bytes of rows a piece has.
     """
-    held: list[pa.RecordBatch] = []
-    held_bytes = 0
-    for batch in rows:
-        held.append(batch)
-        held_bytes += batch.nbytes
-        if held_bytes > bytes_max:
-            yield from _cut(sorted_by_key(chain(held, rows), bytes_max), bytes_max)
-            return
-    yield pa.Table.from_batches(held)
+    yield from _cut(sorted_by_key(rows, bytes_max), bytes_max)
 
 
 def _cut(batches: Iterator[pa.RecordBatch], bytes_max: int) -> Iterator[pa.Table]:

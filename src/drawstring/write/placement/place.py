@@ -113,12 +113,15 @@ _SHUFFLED: Final = 1_048_573
 """The hash places of a file group's keys lie close together: this factor takes further digits of them."""
 
 
-def in_pieces(rows: Iterator[pa.RecordBatch], bytes_max: int = PIECE_BYTES_MAX) -> Iterator[pa.Table]:
+def in_pieces(
+    rows: Iterator[pa.RecordBatch], bytes_max: int = PIECE_BYTES_MAX, *, is_sorted: bool = False
+) -> Iterator[pa.Table]:
     """Yield the rows of a file group in pieces; all rows of a key are in one piece, in their order.
 
     Args:
         rows: prepared rows, at least one batch.
         bytes_max: maximum bytes of rows in memory.
+        is_sorted: whether a piece follows those with lower keys, if there are several.
     """
     held: list[pa.RecordBatch] = []
     held_bytes = 0
@@ -126,7 +129,11 @@ def in_pieces(rows: Iterator[pa.RecordBatch], bytes_max: int = PIECE_BYTES_MAX) 
         held.append(batch)
         held_bytes += batch.nbytes
         if held_bytes > bytes_max:
-            yield from _divided(chain(held, rows), batch.schema, bytes_max)
+            everything = chain(held, rows)
+            if is_sorted:
+                yield from in_key_ranges(everything, bytes_max)
+            else:
+                yield from _divided(everything, batch.schema, bytes_max)
             return
     yield pa.Table.from_batches(held)
 
@@ -220,11 +227,7 @@ class _GroupWork:
             yield from self._rewrite(target, joined([self._changes(piece) for piece in in_pieces(rows)]))
 
     def _pieces(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        return (
-            in_key_ranges(rows, PIECE_BYTES_MAX)
-            if self._task.settings.config.has_sorted_files
-            else in_pieces(rows)
-        )
+        return in_pieces(rows, is_sorted=self._task.settings.config.has_sorted_files)
 
     def _append(self, target: FileSlice, pieces: Iterator[pa.Table]) -> Iterator[WriteStat]:
         """Write a log file, or rewrite the base file if new records fill it; these fit into memory."""
@@ -311,7 +314,7 @@ class _GroupWork:
     def _resolved(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settings = self._task.settings
         if settings.config.has_sorted_files:
-            for piece in in_key_ranges(rows, PIECE_BYTES_MAX):
+            for piece in self._pieces(rows):
                 yield from sorted_by_key(acted(piece, settings).records.to_batches())
         elif self._task.combine and not self._task.sort_by:
             yield from self._merged(rows)
