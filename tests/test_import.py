@@ -6,12 +6,17 @@ import ast
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pyarrow as pa
+
 import drawstring
-from drawstring import creation, table
+from drawstring import creation, entry, storage, table
+from drawstring.base import java_patterns
 from drawstring.base.later import Later
+from drawstring.engine import local
 from drawstring.txn import table_context
 from drawstring.write import validation
 
@@ -31,7 +36,7 @@ def imports_for_checkers(module: ModuleType) -> dict[str, Any]:
     ]
     names: dict[str, Any] = {}
     for block in checked:
-        imports = [each for each in block.body if isinstance(each, ast.ImportFrom)]
+        imports = [each for each in block.body if isinstance(each, ast.Import | ast.ImportFrom)]
         exec(compile(ast.Module(imports, []), module.__name__, "exec"), names)
     return names
 
@@ -51,8 +56,18 @@ def test_opening_a_table_loads_neither_pandas_nor_what_reads_writes_and_maintain
     assert {"pandas", "pyarrow.dataset", "pyarrow.parquet"}.isdisjoint(loaded)
 
 
+def test_opening_a_local_table_loads_no_kernels_no_clients_of_stores_and_no_options_of_verbs(
+    tmp_path: Path,
+) -> None:
+    drawstring.create(tmp_path / "t", pa.schema([("id", pa.int64())]), record_key="id")
+    loaded = loaded_by(f"import drawstring; drawstring.open({str(tmp_path / 't')!r})")
+    assert {"drawstring.table", "drawstring.storage.local", "drawstring.engine.local"} <= loaded
+    assert {"pyarrow.compute", "obstore", "drawstring.storage.memory"}.isdisjoint(loaded)
+    assert {"drawstring.config.options.registry", "drawstring.config.keys.write"}.isdisjoint(loaded)
+
+
 def test_what_a_verb_loads_later_is_what_type_checkers_see() -> None:
-    for module in (creation, table, table_context, validation):
+    for module in (creation, entry, java_patterns, local, storage, table, table_context, validation):
         defined = module.__dict__.copy()
         seen = {name: value for name, value in imports_for_checkers(module).items() if name in defined}
         assert seen

@@ -5,16 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drawstring.base.errors import DrawstringError, NoTableError
-from drawstring.config.options.read_options import table_options
+from drawstring.base.later import import_later
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
-from drawstring.query.table_place import table_above
 from drawstring.storage import open_storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
+
+if TYPE_CHECKING:
+    from drawstring.config.options.read_options import table_options
+    from drawstring.query.table_place import table_above
+else:
+    import_later(
+        globals(),
+        table_options="drawstring.config.options.read_options:table_options",
+        table_above="drawstring.query.table_place:table_above",
+    )
 
 
 def open(
@@ -54,11 +63,10 @@ def open(
         >>> table.scan(columns=["id"], where="fare > 15").to_arrow().num_rows
         2
     """
-    chosen = table_options(options or {})
-    storage = open_storage(uri, storage_options)
-    context = TableContext(
-        storage, engine or LocalEngine(), uses_metadata=chosen.uses_metadata, skips_data=chosen.skips_data
-    )
+    chosen = table_options(options) if options else None
+    context = TableContext(open_storage(uri, storage_options), engine or LocalEngine())
+    if chosen is not None:
+        context = replace(context, uses_metadata=chosen.uses_metadata, skips_data=chosen.skips_data)
     try:
         try:
             return Table(context)

@@ -19,12 +19,9 @@ import pyarrow as pa
 
 from drawstring.base.errors import DrawstringError
 from drawstring.base.later import import_later
-from drawstring.config.keywords import with_keywords
-from drawstring.config.options.write_options import WriteOptions, check_call, options_of
 from drawstring.model.hold import HOLD_HOURS
 from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.query.policies import NEWEST, Holes, OnCleaned, policy_of, start_of
-from drawstring.services.service_options import check_direction, service_options
 from drawstring.timeline.properties_store import load_config
 from drawstring.txn.table_context import TableContext
 
@@ -33,6 +30,8 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from drawstring.base.clock import Clock
+    from drawstring.config.keywords import with_keywords
+    from drawstring.config.options.write_options import WriteOptions, check_call, options_of
     from drawstring.config.table.config import TableConfig
     from drawstring.engine.protocol import Rows
     from drawstring.formats.arrow_dataset import ScannedDataset
@@ -85,6 +84,7 @@ if TYPE_CHECKING:
     from drawstring.services.report.facts import load_report
     from drawstring.services.report.page import Report
     from drawstring.services.savepoints import restore, savepoint
+    from drawstring.services.service_options import check_direction, service_options
     from drawstring.services.streams import StreamWriter, stream_options
     from drawstring.services.table_locks import table_locks
     from drawstring.services.table_summary import table_summary
@@ -109,6 +109,10 @@ if TYPE_CHECKING:
 else:
     import_later(
         globals(),
+        with_keywords="drawstring.config.keywords:with_keywords",
+        WriteOptions="drawstring.config.options.write_options:WriteOptions",
+        check_call="drawstring.config.options.write_options:check_call",
+        options_of="drawstring.config.options.write_options:options_of",
         shown="drawstring.metadata.contents:shown",
         open_metadata_table="drawstring.metadata.metadata_table:open_metadata_table",
         ArchiveResult="drawstring.model.result:ArchiveResult",
@@ -146,6 +150,8 @@ else:
         Report="drawstring.services.report.page:Report",
         restore="drawstring.services.savepoints.restore",
         savepoint="drawstring.services.savepoints.savepoint",
+        check_direction="drawstring.services.service_options:check_direction",
+        service_options="drawstring.services.service_options:service_options",
         StreamWriter="drawstring.services.streams:StreamWriter",
         stream_options="drawstring.services.streams:stream_options",
         repair="drawstring.services.validation.repair",

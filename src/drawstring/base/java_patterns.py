@@ -7,12 +7,17 @@ engine, such as Python's `re`, takes exponential time for some of them.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.later import import_later
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+else:
+    import_later(globals(), pc="pyarrow.compute")
 
 PATTERN_LENGTH_MAX: Final = 10_000
 """Characters of a pattern that is accepted."""

@@ -12,23 +12,40 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
+from drawstring.base.later import import_later
 from drawstring.base.threads import at_once
-from drawstring.engine.counting import Tally
-from drawstring.engine.grouping import GroupKey, split_by
-from drawstring.engine.key_sets import KeySet, KeySets
-from drawstring.engine.matching import WantedKeys, left_pairs, with_null_left
 from drawstring.engine.protocol import BatchFunction, Relation, TaskFunction
-from drawstring.engine.ranges import SortedRanges
-from drawstring.engine.spill import SpillingGroups
-from drawstring.engine.sql import run_in_duckdb
-from drawstring.engine.streams import stream
 from drawstring.model.files import TaskContext
+
+if TYPE_CHECKING:
+    from drawstring.engine.counting import Tally
+    from drawstring.engine.grouping import GroupKey, split_by
+    from drawstring.engine.key_sets import KeySet, KeySets
+    from drawstring.engine.matching import WantedKeys, left_pairs, with_null_left
+    from drawstring.engine.ranges import SortedRanges
+    from drawstring.engine.spill import SpillingGroups
+    from drawstring.engine.sql import run_in_duckdb
+    from drawstring.engine.streams import stream
+else:
+    import_later(
+        globals(),
+        Tally="drawstring.engine.counting:Tally",
+        split_by="drawstring.engine.grouping:split_by",
+        KeySet="drawstring.engine.key_sets:KeySet",
+        WantedKeys="drawstring.engine.matching:WantedKeys",
+        left_pairs="drawstring.engine.matching:left_pairs",
+        with_null_left="drawstring.engine.matching:with_null_left",
+        SortedRanges="drawstring.engine.ranges:SortedRanges",
+        SpillingGroups="drawstring.engine.spill:SpillingGroups",
+        run_in_duckdb="drawstring.engine.sql:run_in_duckdb",
+        stream="drawstring.engine.streams:stream",
+    )
 
 T = TypeVar("T")
 R = TypeVar("R")

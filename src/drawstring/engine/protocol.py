@@ -8,13 +8,15 @@ batches of bounded size.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from drawstring.engine.counting import Tally
-from drawstring.engine.key_sets import KeySets
 from drawstring.model.files import TaskContext
+
+if TYPE_CHECKING:
+    from drawstring.engine.counting import Tally
+    from drawstring.engine.key_sets import KeySets
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -5,22 +5,34 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.later import import_later
 from drawstring.config.keys.storage import is_storage_key, is_synced
-from drawstring.storage.azure import open_azure
-from drawstring.storage.bucket import Bucket
 from drawstring.storage.faults import SCHEME as FAULTY_SCHEME
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.file_system import FileSystem
-from drawstring.storage.gcs import open_gcs
 from drawstring.storage.local import LocalStorage
-from drawstring.storage.memory import MemoryStorage
-from drawstring.storage.objects import ObjectStorage
 from drawstring.storage.protocol import Storage, StorageSpec
-from drawstring.storage.s3 import open_s3
+
+if TYPE_CHECKING:
+    from drawstring.storage.azure import open_azure
+    from drawstring.storage.bucket import Bucket
+    from drawstring.storage.gcs import open_gcs
+    from drawstring.storage.memory import MemoryStorage
+    from drawstring.storage.objects import ObjectStorage
+    from drawstring.storage.s3 import open_s3
+else:
+    import_later(
+        globals(),
+        open_azure="drawstring.storage.azure:open_azure",
+        open_gcs="drawstring.storage.gcs:open_gcs",
+        MemoryStorage="drawstring.storage.memory:MemoryStorage",
+        ObjectStorage="drawstring.storage.objects:ObjectStorage",
+        open_s3="drawstring.storage.s3:open_s3",
+    )
 
 __all__ = ["Storage", "StorageSpec", "is_object_store", "open_spec", "open_storage"]
 
