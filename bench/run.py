@@ -42,7 +42,7 @@ WITHOUT_RIDES = {
     "streams",
 }
 """Engines whose peers need no rides."""
-WRITERS_COMMITS = int(os.environ.get("BENCH_WRITERS_COMMITS", "10"))
+WRITERS_COMMITS = int(os.environ.get("BENCH_WRITERS_COMMITS", "30"))
 """Commits of each process in the suite of writers."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench import peers
-from bench.results import Results
+from bench.results import Measured, Results
 from bench.tables import markdown
 
 OWN = (peers.WRITERS_COW, peers.WRITERS_MOR, peers.WRITERS_NBCC)
@@ -87,10 +87,14 @@ def _aim(what: str, times: float, wanted: float, *, at_least: bool = False) -> t
 
 
 def _steps(results: Results, peer: str) -> Iterator[tuple[str, float, float | None, dict[str, Any]]]:
-    """Yield scenario, seconds, seconds of the processor, and what the processes told."""
+    """Yield scenario, seconds, seconds of the processor, and what the processes told: of the median round."""
+    rounds: dict[str, list[Measured]] = {}
     for one in results.steps:
         if one.peer == peer and isinstance(one.result, dict) and "again" in one.result:
-            yield one.step.rpartition("_")[0], one.seconds, one.processor_seconds, one.result
+            rounds.setdefault(one.step, []).append(one)
+    for step, found in rounds.items():
+        one = sorted(found, key=lambda each: each.seconds)[len(found) // 2]
+        yield step.rpartition("_")[0], one.seconds, one.processor_seconds, one.result
 
 
 def _title(scenario: str, processes: int) -> str:

@@ -42,6 +42,8 @@ PROCESSES = tuple(map(int, os.environ.get("BENCH_WRITERS_PROCESSES", "1,2,4,8").
 READY_SECONDS = 600
 SECONDS_MAX = int(os.environ.get("BENCH_WRITERS_SECONDS", "60"))
 """What a scenario may take, and the warm-up before it; after that its processes are killed."""
+ROUNDS = int(os.environ.get("BENCH_WRITERS_ROUNDS", "3"))
+"""How often all scenarios are run, one after the other; those that took too long are not run again."""
 
 
 class Peer(Protocol):
@@ -88,15 +90,24 @@ def run(peer: Peer) -> None:
     data, tables = Path(sys.argv[1]), Path(sys.argv[2])
     facts = json.loads((data / "writers" / "facts.json").read_text())
     rides = json.loads((data / "facts.json").read_text())["size"]["rows"]
-    for scenario in scenarios(peer.alone, facts["commits"]):
-        shutil.rmtree(tables, ignore_errors=True)
-        tables.mkdir(parents=True)
-        if not _run(peer, scenario, data, tables):
-            continue
-        expected = rides + facts["new"] * facts["commits"] * len(scenario.batches)
-        rows, keys = peer.count(str(tables / "rides"))
-        assert rows == keys == expected, f"{scenario.name}: {rows} rows with {keys} keys: {expected} expected"
+    left = scenarios(peer.alone, facts["commits"])
+    for _ in range(ROUNDS):
+        left = [scenario for scenario in left if _run_checked(peer, scenario, data, tables, rides, facts)]
     shutil.rmtree(tables)
+
+
+def _run_checked(
+    peer: Peer, scenario: Scenario, data: Path, tables: Path, rides: int, facts: dict[str, int]
+) -> bool:
+    """Run a scenario on a new table and count its rows; return whether it ended by itself."""
+    shutil.rmtree(tables, ignore_errors=True)
+    tables.mkdir(parents=True)
+    if not _run(peer, scenario, data, tables):
+        return False
+    expected = rides + facts["new"] * facts["commits"] * len(scenario.batches)
+    rows, keys = peer.count(str(tables / "rides"))
+    assert rows == keys == expected, f"{scenario.name}: {rows} rows with {keys} keys: {expected} expected"
+    return True
 
 
 def _run(peer: Peer, scenario: Scenario, data: Path, tables: Path) -> bool:

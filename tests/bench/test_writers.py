@@ -29,6 +29,7 @@ def test_processes_write_to_one_table_and_are_told(
     peer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCH_WRITERS_PROCESSES", "2")
+    monkeypatch.setenv("BENCH_WRITERS_ROUNDS", "1")
     monkeypatch.setattr(run, "WRITERS_COMMITS", 2)
     words = ["--suite", "writers", "--rows", "2000", "--batches", "1", "--work", str(tmp_path)]
     code = run.main([*words, "--peers", peer])
@@ -45,6 +46,12 @@ def test_a_row_tells_rates_waits_and_lost_work() -> None:
     shown = report.text(results_of(("overlap_4", 8.0, told(4, 0.5, 2.0, again=7, errors=1))))
     row = next(line for line in shown.splitlines() if "overlap, 4" in line)
     assert cells(row) == ["overlap, 4 processes", "5.00", "500", "0.500", "2.000", "4.0", "7", "1", "1.5"]
+
+
+def test_of_several_rounds_the_median_one_counts() -> None:
+    rounds = [("overlap_4", seconds, told(4, 0.5, seconds)) for seconds in (8.0, 2.0, 4.0)]
+    rows = [line for line in report.text(results_of(*rounds)).splitlines() if "overlap, 4" in line]
+    assert [cells(row)[1:5] for row in rows] == [["10.00", "1,000", "0.500", "4.000"]]
 
 
 def test_a_peer_that_takes_too_long_is_stopped_and_told(
