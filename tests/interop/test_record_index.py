@@ -20,6 +20,17 @@ KINDS = [
     pytest.param(Kind("RECORD_INDEX", COW, version=8), marks=pytest.mark.long),
     pytest.param(Kind("GLOBAL_RECORD_LEVEL_INDEX", MOR, version=8), marks=pytest.mark.long),
 ]
+COMPACTING = [
+    Kind("GLOBAL_RECORD_LEVEL_INDEX", MOR),
+    pytest.param(Kind("RECORD_LEVEL_INDEX", COW), marks=pytest.mark.long),
+    pytest.param(Kind("RECORD_INDEX", COW, version=8), marks=pytest.mark.long),
+    pytest.param(Kind("RECORD_INDEX", COW, version=6), marks=pytest.mark.long),
+]
+THRESHOLD = "hoodie.metadata.log.compaction.blocks.threshold"
+OFTEN = {
+    "hoodie.metadata.log.compaction.enable": "true",
+    "hoodie.metadata.compact.max.delta.commits": "14",
+}
 
 
 def hudi_options(kind: Kind, operation: str) -> dict[str, str]:
@@ -43,19 +54,42 @@ def hudi_options(kind: Kind, operation: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_both_keep_one_record_index(referee: Referee, tmp_path: Path, kind: Kind) -> None:
-    path = str(tmp_path / "rides")
+    take_turns(referee, str(tmp_path / "rides"), kind, {})
+
+
+@pytest.mark.parametrize("kind", COMPACTING, ids=str)
+def test_both_compact_its_log_files(referee: Referee, tmp_path: Path, kind: Kind) -> None:
+    by_us, by_hudi = take_turns(referee, str(tmp_path / "rides"), kind, OFTEN)
+    assert (by_us > 0, by_hudi > 0) == (True, True)
+
+
+def log_compactions(path: str) -> int:
+    """Return how many log compactions are on the timeline of the metadata table."""
+    timeline = Path(path) / ".hoodie/metadata/.hoodie"
+    return sum(1 for _ in timeline.rglob("*.logcompaction.requested"))
+
+
+def take_turns(referee: Referee, path: str, kind: Kind, more: dict[str, str]) -> tuple[int, int]:
+    """Write to a new table in turns, with further options, and compare it with a dictionary.
+
+    Returns the number of log compactions of the metadata table that drawstring made, and that Hudi made.
+    """
     kind.create(path)
     memory = InMemory(kind)
+    made = {"ours": 0, "theirs": 0}
 
     def ours(operation: str, rows: list[Row]) -> None:
-        getattr(drawstring.open(path, options=METADATA), operation)(table_of(rows), options=kind.options)
-        settled(operation, rows)
+        getattr(drawstring.open(path, options=METADATA), operation)(
+            table_of(rows), options={**kind.options, **more, THRESHOLD: "4"}
+        )
+        settled("ours", operation, rows)
 
     def theirs(operation: str, rows: list[Row]) -> None:
-        referee.write(path, table_of(rows), hudi_options(kind, operation))
-        settled(operation, rows)
+        referee.write(path, table_of(rows), {**hudi_options(kind, operation), **more, THRESHOLD: "2"})
+        settled("theirs", operation, rows)
 
-    def settled(operation: str, rows: list[Row]) -> None:
+    def settled(writer: str, operation: str, rows: list[Row]) -> None:
+        made[writer] += log_compactions(path) - sum(made.values())
         getattr(memory, operation)(rows)
         checked()
 
@@ -80,6 +114,7 @@ def test_both_keep_one_record_index(referee: Referee, tmp_path: Path, kind: Kind
     for number in range(4):
         ours("upsert", rides(range(number, 70, 5), 900 + number, "oslo"))
     theirs("upsert", rides(range(1, 80, 6), 1000, "lima"))
+    return made["ours"], made["theirs"]
 
 
 def rides(numbers: range | tuple[int, ...], ts: int, city: str) -> list[Row]:

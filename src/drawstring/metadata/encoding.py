@@ -7,7 +7,7 @@ first, and are null but for the file name in base files, as Hudi writes them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from io import BytesIO
 from typing import Any, Final
@@ -118,21 +118,28 @@ def _shape(schema: Any) -> Any:
 
 
 def encode_log_file(
-    instant: str, partition: str, rows: pa.Table, removed: pa.Array, created_ms: int
+    instant: str,
+    partition: str,
+    rows: pa.Table,
+    removed: pa.Array,
+    created_ms: int,
+    more: Mapping[HeaderKey, str] | None = None,
 ) -> bytes:
     """Return a log file with a data block, a delete block, or both; without records an empty delete block.
 
     Args:
         instant: requested time of the delta commit.
         partition: of the metadata table.
-        rows: records with distinct keys, with some columns of the schema.
+        rows: records with distinct keys, with some columns of the schema, or encoded as `VALUE`.
         removed: keys of records that are removed, as text.
         created_ms: milliseconds since the epoch.
+        more: further headers of the blocks.
     """
-    header = {HeaderKey.INSTANT_TIME: instant}
+    header = {HeaderKey.INSTANT_TIME: instant, **(more or {})}
     blocks = []
     if rows.num_rows:
-        content = encode_hfile(flat(rows.column(KEY)), encoded_values(rows), _info(), created_ms)
+        values = flat(rows.column(VALUE)) if VALUE in rows.column_names else encoded_values(rows)
+        content = encode_hfile(flat(rows.column(KEY)), values, _info(), created_ms)
         with_schema = header | {HeaderKey.SCHEMA: stored_schema()}
         blocks.append(encode_block(BlockType.HFILE_DATA, with_schema, content))
     if len(removed) or not blocks:

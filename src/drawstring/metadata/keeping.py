@@ -12,18 +12,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError, DrawstringError, MetadataTableError
+from drawstring.config.keys.metadata import DEFAULT_COMPACTION, MetadataCompaction
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.clean import decode_clean
 from drawstring.formats.metadata.commit import decode_commit
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.metadata.building import BegunPartition, add_partition, begin_partition, build, can_build
-from drawstring.metadata.compaction import compact, is_due
+from drawstring.metadata.compaction.base_files import compact, later_delta_commits
+from drawstring.metadata.compaction.log_files import compact_logs, is_log_compaction_due
 from drawstring.metadata.definitions import undefine
 from drawstring.metadata.maintained.added_columns import add_to_definition, added_columns
 from drawstring.metadata.maintained.files import command_files, forgotten_files
@@ -31,6 +34,7 @@ from drawstring.metadata.maintained.indexing_plans import BuildingPartitions
 from drawstring.metadata.maintained.kinds import can_keep, maintainers_of, with_columns
 from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableChange, TableFacts
 from drawstring.metadata.metadata_table import (
+    MetadataTable,
     about_metadata,
     building_of,
     lacking,
@@ -63,12 +67,14 @@ class MetadataKeeper:
         clock: creation times of files.
         ids: makes the names of files distinct.
         check: raises an error if the table lock was lost.
+        compaction: when the metadata table is compacted.
     """
 
     storage: Storage
     clock: Clock
     ids: Ids
     check: Callable[[], None]
+    compaction: MetadataCompaction = DEFAULT_COMPACTION
 
     def update(
         self, instant: Instant, content: bytes, held: Mapping[str, Held], timeline: Timeline
@@ -263,20 +269,35 @@ class MetadataKeeper:
             MetadataTableError: the metadata table is damaged.
         """
         writer = self._writer
-        if not is_due(writer.store.loaded, 1):  # without one request more for most writes
+        if not self._may_be_due(writer.store.loaded):  # without one request more for most writes
             return
         config = load_config(self.storage)
         try:
-            if not is_due(writer.store.load()):
+            run = self._due(writer.store.load())
+            if run is None:
                 return
             timeline = TimelineStore(self.storage, config, self.clock).load()
             table = open_metadata_table(self.storage, config, timeline, self.clock)
             with about_metadata(self._own):
-                compact(writer, table, timeline, self.check)
+                run(writer, table, timeline)
         except MetadataTableError:
             raise
         except (DrawstringError, OSError) as error:
             _log.warning("The metadata table of %s could not be compacted now: %s", config.name, error)
+
+    def _may_be_due(self, own: Timeline) -> bool:
+        """Return whether a service is due when one delta commit more is on the timeline."""
+        first = self.compaction.log_blocks if self.compaction.logs else self.compaction.delta_commits
+        return len(later_delta_commits(own)) + 1 >= min(first, self.compaction.delta_commits)
+
+    def _due(self, own: Timeline) -> Callable[[MetadataWriter, MetadataTable, Timeline], object] | None:
+        """Return the service that is due."""
+        if len(later_delta_commits(own)) >= self.compaction.delta_commits:
+            return partial(compact, check=self.check)
+        blocks = self.compaction.log_blocks
+        if self.compaction.logs and is_log_compaction_due(self._writer.store, blocks):
+            return partial(compact_logs, blocks=blocks, check=self.check)
+        return None
 
     def _roll_back(self, instant: Instant, content: bytes) -> None:
         """Take back the delta commit of an instant that is rolled back, and the names of its files.

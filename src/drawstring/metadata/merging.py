@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,9 @@ import pyarrow.compute as pc
 from drawstring.merge.order import Array, number_keys
 from drawstring.merge.versions import flat
 from drawstring.metadata.partitions import FILE_INFOS, IS_REMOVED, KEY, NAME, SIZE
+
+_TOMBSTONE: Final = -1
+_NOT_LISTED: Final = -2
 
 
 def newest(rows: pa.Table) -> pa.Table:
@@ -32,6 +36,16 @@ def newest(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(live)).drop_columns([IS_REMOVED]).sort_by(KEY)
 
 
+def removed_keys(rows: pa.Table) -> pa.Array:
+    """Return the distinct keys that a version of a record removes, in their order.
+
+    Args:
+        rows: versions of records, with the column `is_removed`.
+    """
+    removed = rows.column(KEY).filter(rows.column(IS_REMOVED))
+    return flat(removed).unique().sort()
+
+
 def listed_files(rows: pa.Table) -> pa.Table:
     """Return the files that records of `files` list, as columns `key`, `name` and `size_bytes`.
 
@@ -41,6 +55,16 @@ def listed_files(rows: pa.Table) -> pa.Table:
         rows: versions of records, oldest first, with the column `is_removed`.
     """
     return _listed(_mentions(rows), flat(rows.column(KEY)), is_true(rows.column(IS_REMOVED)))
+
+
+def mentioned_files(rows: pa.Table) -> pa.Table:
+    """Return what log records of `files` say together, as `listed_files` does; a tombstone has no size.
+
+    Args:
+        rows: versions of records, oldest first, with the column `is_removed`.
+    """
+    keys, is_removed = flat(rows.column(KEY)), is_true(rows.column(IS_REMOVED))
+    return _listed(_mentions(rows), keys, is_removed, keeps_tombstones=True)
 
 
 def listed_after(listed: pa.Table, rows: pa.Table, few: int = 10_000) -> pa.Table:
@@ -77,7 +101,9 @@ def _spliced(one: pa.Table, other: pa.Table) -> pa.Table:
     return pa.concat_tables([*pieces, one.slice(done)])
 
 
-def _listed(mentions: _Mentions, keys: pa.Array, is_removed: Array) -> pa.Table:
+def _listed(
+    mentions: _Mentions, keys: pa.Array, is_removed: Array, *, keeps_tombstones: bool = False
+) -> pa.Table:
     """Return the files that are listed after all mentions, by the keys of records and which are removed."""
     key_codes, distinct_keys = number_keys(keys)
     name_codes, distinct_names = number_keys(mentions.names)
@@ -85,15 +111,18 @@ def _listed(mentions: _Mentions, keys: pa.Array, is_removed: Array) -> pa.Table:
     files, first, codes = np.unique(pairs, return_index=True, return_inverse=True)
     removed_at = _last(key_codes, is_removed, distinct_keys)
     gone_at = _last(codes, mentions.is_gone, len(files))
-    counts = np.arange(len(codes)) > gone_at[codes]
-    counts &= mentions.row > removed_at[key_codes[mentions.row]]
-    size = np.full(len(files), -1, np.int64)
+    is_valid = mentions.row > removed_at[key_codes[mentions.row]]
+    counts = is_valid & (np.arange(len(codes)) > gone_at[codes])
+    size = np.full(len(files), _NOT_LISTED, np.int64)
     np.maximum.at(size, codes[counts], mentions.size[counts])
-    live = np.flatnonzero(size >= 0)
+    if keeps_tombstones:
+        gone = codes[is_valid & mentions.is_gone]
+        size[gone] = np.maximum(size[gone], _TOMBSTONE)
+    chosen = np.flatnonzero(size > _NOT_LISTED)
     columns = {
-        KEY: keys.take(pa.array(mentions.row[first[live]])),
-        NAME: mentions.names.take(pa.array(first[live])),
-        SIZE: pa.array(size[live]),
+        KEY: keys.take(pa.array(mentions.row[first[chosen]])),
+        NAME: mentions.names.take(pa.array(first[chosen])),
+        SIZE: pa.array(size[chosen], mask=size[chosen] == _TOMBSTONE),
     }
     return pa.table(columns).sort_by([(KEY, "ascending"), (NAME, "ascending")])
 

@@ -71,6 +71,27 @@ def combined(rows: pa.Table) -> pa.Table:
     return newest(pa.concat_tables([rows.filter(pa.array(~chosen)), several]))
 
 
+def with_cuts(rows: pa.Table) -> pa.Table:
+    """Return versions of statistics in which those that are deleted remove what is before them, too.
+
+    A live version after a deleted one replaces what is before both. Without a removal nothing would tell
+    that once versions are merged among themselves.
+
+    Args:
+        rows: versions of records, oldest first, with the column `is_removed`.
+    """
+    statistics = flat(rows.column(STATISTICS))
+    is_cut = is_true(statistics.is_valid()) & is_true(statistics.field("isDeleted"))
+    if not is_cut.any():
+        return rows
+    at = np.sort(np.concatenate([np.arange(len(is_cut)), np.flatnonzero(is_cut)]))
+    is_removed = is_true(rows.column(IS_REMOVED))[at]
+    is_removed[np.flatnonzero(np.diff(at) == 0)] = True
+    doubled = rows.take(pa.array(at))
+    place = doubled.column_names.index(IS_REMOVED)
+    return doubled.set_column(place, IS_REMOVED, pa.array(is_removed))
+
+
 def _continued(rows: pa.Table, codes: Array) -> Array:
     """Return the codes of keys with a version that is to be combined with the one before it."""
     statistics = flat(rows.column(STATISTICS))

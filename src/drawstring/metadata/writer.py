@@ -46,6 +46,11 @@ from drawstring.timeline.timeline import Timeline
 _CONTENT: Final = "drawstring.content.md5"
 """Key in the commit metadata of a delta commit: hash of the completed file of which it was made."""
 
+_OPERATIONS: Final = {
+    Action.COMPACTION: WriteOperation.COMPACT,
+    Action.LOG_COMPACTION: WriteOperation.LOG_COMPACT,
+}
+
 _log = logging.getLogger("drawstring")
 
 
@@ -162,12 +167,12 @@ class MetadataWriter:
         Raises:
             ConflictError: another process completed or fenced it.
         """
-        is_compaction = instant.action is Action.COMPACTION
+        operation = _OPERATIONS.get(instant.action, WriteOperation.UPSERT)
         metadata = CommitMetadata(
             stats=tuple(stats),
-            operation=WriteOperation.COMPACT if is_compaction else WriteOperation.UPSERT,
+            operation=operation,
             extra={"schema": schemas.text(RECORD_SCHEMA)} | extra,
-            compacted=is_compaction,
+            compacted=instant.action in COMPACTION_ACTIONS,
         )
         return self.store.complete(instant, encode_commit(metadata, self.config.layout, False), fence)
 

@@ -31,6 +31,7 @@ from drawstring.base.errors import (
     MetadataTableError,
     UnsupportedError,
 )
+from drawstring.config.keys.metadata import DEFAULT_COMPACTION, MetadataCompaction
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
@@ -149,6 +150,7 @@ class MetadataTableGuard:
         ids: makes the names of files of the metadata table distinct.
         builds: whether a table without a metadata table gets one.
         check: makes sure that the table lock is still held.
+        compaction: when the metadata table is compacted.
     """
 
     def __init__(
@@ -160,8 +162,10 @@ class MetadataTableGuard:
         *,
         builds: bool = False,
         check: Callable[[], None] = lambda: None,
+        compaction: MetadataCompaction = DEFAULT_COMPACTION,
     ) -> None:
         self._check = check
+        self._compaction = compaction
         self._storage = storage
         self._clock = clock
         self._ids = ids
@@ -256,7 +260,8 @@ class MetadataTableGuard:
 
     @cached_property
     def _keeper(self) -> MetadataKeeper:
-        return MetadataKeeper(self._storage, self._clock, self._ids or SystemIds(), self._check)
+        ids = self._ids or SystemIds()
+        return MetadataKeeper(self._storage, self._clock, ids, self._check, self._compaction)
 
     def _keep(self, instant: Instant, content: bytes) -> bool:
         """Bring the metadata table up to date; False if that is not possible, or not needed."""

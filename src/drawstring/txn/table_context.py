@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from drawstring.base.clock import Clock, Ids, SystemClock, SystemIds
 from drawstring.base.errors import InvalidError
 from drawstring.base.later import import_later
+from drawstring.config.keys.metadata import DEFAULT_COMPACTION, MetadataCompaction
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
@@ -42,6 +43,7 @@ class TableContext:
         uses_metadata: whether the metadata table names the files for queries, writes and services,
             and writes build one.
         skips_data: whether the metadata table, if queries use it, rules out files for them.
+        metadata_compaction: when writes and services compact the metadata table.
         scope: the partitions that queries read, None for all; a table that was opened so cannot be changed.
     """
 
@@ -51,6 +53,7 @@ class TableContext:
     ids: Ids = field(default_factory=SystemIds)
     uses_metadata: bool = True
     skips_data: bool = True
+    metadata_compaction: MetadataCompaction = DEFAULT_COMPACTION
     scope: PartitionScope | None = None
 
     def listing(self, config: TableConfig, timeline: Timeline) -> Listing | None:

@@ -79,7 +79,9 @@ class LockedTable:
     def keeper(self) -> MetadataKeeper:
         """What maintains the metadata table."""
         context = self.context
-        return MetadataKeeper(context.storage, context.clock, context.ids, self.lock.check)
+        return MetadataKeeper(
+            context.storage, context.clock, context.ids, self.lock.check, context.metadata_compaction
+        )
 
     def rollback_context(self) -> RollbackContext:
         """Return the context that a rollback of this table works with."""
@@ -188,8 +190,7 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
         UnsupportedError: the table has a feature that this release cannot write.
     """
     context.check_changeable()
-    if locking.uses_metadata is not None:
-        context = replace(context, uses_metadata=locking.uses_metadata)
+    context = _chosen(context, locking)
     storage, clock, ids = context.storage, context.clock, context.ids
     pending = partial(told_pending, storage, clock)
     with (
@@ -201,6 +202,12 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
         locked = _locked_table(context, config, lock)
         with lost_to_archiving(locked.store, config.timeline_folder):
             yield locked
+
+
+def _chosen(context: TableContext, locking: LockSettings) -> TableContext:
+    """Return the open table with what the options of a call say of its metadata table."""
+    uses = context.uses_metadata if locking.uses_metadata is None else locking.uses_metadata
+    return replace(context, uses_metadata=uses, metadata_compaction=locking.metadata_compaction)
 
 
 def recover(
@@ -370,7 +377,13 @@ def _sync(context: TableContext, paths: Sequence[str]) -> None:
 
 def _locked_table(context: TableContext, config: TableConfig, lock: HeldLock) -> LockedTable:
     guard = MetadataTableGuard(
-        context.storage, config, context.clock, context.ids, builds=context.uses_metadata, check=lock.check
+        context.storage,
+        config,
+        context.clock,
+        context.ids,
+        builds=context.uses_metadata,
+        check=lock.check,
+        compaction=context.metadata_compaction,
     )
     store = TimelineStore(context.storage, config, context.clock, context.ids, guard)
     guard.watch(store)

@@ -72,7 +72,7 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.keep.": _ARCHIVING,
     "hoodie.lance.": _TUNING,
     "hoodie.layout.": _TUNING,
-    "hoodie.log.compaction.": "log compaction runs only when enabled, and there is no metadata table",
+    "hoodie.log.compaction.": "log compaction runs only when enabled",
     "hoodie.logfile.": _TUNING,
     "hoodie.markers.": _TUNING,
     "hoodie.memory.": _TUNING,

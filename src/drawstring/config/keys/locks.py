@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.keys.metadata import DEFAULT_COMPACTION, MetadataCompaction
 from drawstring.config.options.option import Given, Kind, Option, text_of
 
 _PREFIX: Final = "hoodie.write.lock."
@@ -75,6 +76,7 @@ class LockSettings:
         given: all options of locks and of access to AWS as given, for a provider of a user's own.
         uses_metadata: whether who holds the lock uses the metadata table, and builds it if there is none;
             None as the table was opened.
+        metadata_compaction: when who holds the lock compacts the metadata table.
     """
 
     provider: str
@@ -103,6 +105,7 @@ class LockSettings:
     dynamodb_creation_ms: int
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
     uses_metadata: bool | None = None
+    metadata_compaction: MetadataCompaction = DEFAULT_COMPACTION
 
     @classmethod
     def take(cls, fields: dict[str, Any], given: Given) -> Self:

@@ -1,4 +1,4 @@
-"""Options of the partitions of the metadata table."""
+"""Options of the metadata table: its partitions, and when it is compacted."""
 
 from __future__ import annotations
 
@@ -30,6 +30,51 @@ class MetadataPartitions:
     record_index: bool
     partitioned_record_index: bool
 
+
+@dataclass(frozen=True, slots=True)
+class MetadataCompaction:
+    """When a write compacts the metadata table.
+
+    Attributes:
+        delta_commits: number of delta commits after which it is compacted.
+        logs: whether its log files are compacted into fewer ones in between.
+        log_blocks: number of delta commits after which they are, in file groups with log blocks of as many.
+    """
+
+    delta_commits: int = 10
+    logs: bool = False
+    log_blocks: int = 5
+
+
+DEFAULT_COMPACTION: Final = MetadataCompaction()
+
+METADATA_COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
+    Option(
+        "hoodie.metadata.compact.max.delta.commits",
+        "Number of delta commits after which the metadata table is compacted.",
+        kind=Kind.NUMBER,
+        default=10,
+        minimum=1,
+        field="delta_commits",
+    ),
+    Option(
+        "hoodie.metadata.log.compaction.enable",
+        "Whether a write compacts the log files of the metadata table into fewer ones, between two"
+        " compactions into base files. Readers then open fewer files where compactions are rare.",
+        kind=Kind.FLAG,
+        default=False,
+        field="logs",
+    ),
+    Option(
+        "hoodie.metadata.log.compaction.blocks.threshold",
+        "Number of delta commits after which the log files of the metadata table are compacted, in the file"
+        " groups with log blocks of as many.",
+        kind=Kind.NUMBER,
+        default=5,
+        minimum=2,
+        field="log_blocks",
+    ),
+)
 
 METADATA_OPTIONS: Final[tuple[Option, ...]] = (
     Option(

@@ -16,7 +16,7 @@ from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS
 from drawstring.config.keys.index import INDEX_OPTIONS
 from drawstring.config.keys.locks import LOCK_OPTIONS
 from drawstring.config.keys.log_index import LOG_INDEX_OPTIONS
-from drawstring.config.keys.metadata import METADATA_OPTIONS
+from drawstring.config.keys.metadata import METADATA_COMPACTION_OPTIONS, METADATA_OPTIONS
 from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS
 from drawstring.config.keys.pipelines.sync import SYNC_OPTIONS
 from drawstring.config.keys.pipelines.validators import VALIDATOR_OPTIONS
@@ -301,5 +301,6 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *VALIDATOR_OPTIONS,
     *TTL_OPTIONS,
     *METADATA_OPTIONS,
+    *METADATA_COMPACTION_OPTIONS,
     *LOCK_OPTIONS,
 )

@@ -19,7 +19,12 @@ from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS, Concurrency,
 from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS, FailedWrites
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keys.locks import LOCK_OPTIONS, LockSettings
-from drawstring.config.keys.metadata import METADATA_OPTIONS, MetadataPartitions
+from drawstring.config.keys.metadata import (
+    METADATA_COMPACTION_OPTIONS,
+    METADATA_OPTIONS,
+    MetadataCompaction,
+    MetadataPartitions,
+)
 from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS, Streaming
 from drawstring.config.keys.pipelines.sync import SYNC_OPTIONS, CatalogSync
 from drawstring.config.keys.pipelines.validators import VALIDATOR_OPTIONS, PreCommitValidators
@@ -63,10 +68,11 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
 }
 """Groups of options that form one field of `WriteOptions`, with the type of the field."""
 
+_OF_LOCKS: Final = (LOCK_OPTIONS, METADATA_COMPACTION_OPTIONS)
 _SINGLE: Final = tuple(
     option
     for option in WRITE_OPTIONS
-    if not any(option in group for group in (LOCK_OPTIONS, *(group for _, group in _GROUPS.values())))
+    if not any(option in group for group in (*_OF_LOCKS, *(group for _, group in _GROUPS.values())))
 )
 
 
@@ -213,9 +219,7 @@ class WriteOptions:
         concurrency, failed = fields["failed_writes"].beside_others(fields["concurrency"])
         fields |= {
             "compaction": CompactionSettings.take(fields),
-            "locking": LockSettings.take(
-                fields_of(LOCK_OPTIONS, parsed) | {"uses_metadata": _uses_metadata(parsed)}, given
-            ),
+            "locking": LockSettings.take(fields_of(LOCK_OPTIONS, parsed) | _of_metadata(parsed), given),
             "clustering": Clustering.take(fields),
             "concurrency": concurrency,
             "failed_writes": failed,
@@ -320,10 +324,13 @@ def _given_text(parsed: Mapping[Option, tuple[str, Value]], key: str) -> str | N
     return (text_of(entry[1]) or None) if (entry := parsed.get(OPTION_OF_KEY[key])) else None
 
 
-def _uses_metadata(parsed: Mapping[Option, tuple[str, Value]]) -> bool | None:
-    """Return whether a write or service uses and builds the metadata table; None as the table was opened."""
+def _of_metadata(parsed: Mapping[Option, tuple[str, Value]]) -> dict[str, Any]:
+    """Return what a write or service does with the metadata table, as fields of `LockSettings`."""
     given = parsed.get(OPTION_OF_KEY[METADATA_ENABLE])
-    return None if given is None else bool(given[1])
+    return {
+        "uses_metadata": None if given is None else bool(given[1]),
+        "metadata_compaction": MetadataCompaction(**fields_of(METADATA_COMPACTION_OPTIONS, parsed)),
+    }
 
 
 def _key_generator(parsed: Mapping[Option, tuple[str, Value]]) -> KeyGeneratorType | None:

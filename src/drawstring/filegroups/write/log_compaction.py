@@ -40,12 +40,14 @@ class LogRun:
     """What one write or log compaction left in the log files of a slice; a run of the LSM tree.
 
     Attributes:
+        instant: of the write, or of the log compaction.
         files: names of its log files, and of those whose records it replaced.
         blocks: number of its data and delete blocks.
         size_bytes: bytes of these.
         is_partial: whether one of them has only some of the columns.
     """
 
+    instant: str
     files: tuple[str, ...]
     blocks: int
     size_bytes: int
@@ -68,6 +70,7 @@ def log_runs(
         blocks.setdefault(each.instant, []).append(each.block)
     return [
         LogRun(
+            instant,
             tuple(names[instant]),
             len(of_instant),
             sum(each.content_bytes for each in of_instant),

@@ -30,6 +30,7 @@ class Suffix(StrEnum):
 
     COMPACTION = "001"
     CLEAN = "002"
+    LOG_COMPACTION = "005"
     ROLLBACK = "006"
 
 

@@ -110,12 +110,12 @@ def rows_of(listed: pa.Table) -> pa.Table:
     """Return the records that list files.
 
     Args:
-        listed: columns `key`, `name` and `size_bytes`, sorted by key.
+        listed: columns `key`, `name` and `size_bytes`, sorted by key; a size that is null is a tombstone.
     """
     encoded = flat(listed.column(KEY)).dictionary_encode()
     counts = pc.value_counts(encoded.indices).field("counts").to_numpy()
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-    keys = encoded.dictionary
+    keys, sizes = encoded.dictionary, flat(listed.column(SIZE))
     return pa.table(
         {
             KEY: keys,
@@ -123,7 +123,7 @@ def rows_of(listed: pa.Table) -> pa.Table:
             FILE_INFOS: pa.MapArray.from_arrays(
                 offsets,
                 flat(listed.column(NAME)),
-                _infos(flat(listed.column(SIZE)), pa.repeat(pa.scalar(False), listed.num_rows)),
+                _infos(sizes.fill_null(0), sizes.is_null()),
             ),
         }
     )

@@ -9,8 +9,9 @@ Where only the newest version of a key counts, records are copied as they are en
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -26,9 +27,9 @@ from drawstring.filegroups.read.sorted_runs import (
 )
 from drawstring.formats.log_inline import BlockType
 from drawstring.merge.versions import flat
-from drawstring.metadata.merging import newest
+from drawstring.metadata.merging import newest, removed_keys
 from drawstring.metadata.partitions import IS_REMOVED, KEY, Kind, record_schema
-from drawstring.metadata.statistics import combined
+from drawstring.metadata.statistics import combined, with_cuts
 from drawstring.metadata.stored.rows import ENCODED, MetadataFiles, SliceRows
 from drawstring.model.files import FileSlice
 
@@ -51,13 +52,40 @@ def merged_parts(table: MetadataFiles, file_slice: FileSlice, kind: Kind) -> Ite
     Raises:
         CorruptTableError: a file is missing, damaged or not sorted.
     """
-    merge, schema = (combined, record_schema(kind)) if kind in _COMBINED else (newest, ENCODED)
+    merge, schema = _merge_of(kind)
     with _opened(SliceRows(table, file_slice, schema, None)) as runs:
         for base, *logs in fenced(runs):
             if any(logs):
                 yield merge(pa.concat_tables([*base, *(window for run in logs for window in run)]))
             else:
                 yield from (window.drop_columns([IS_REMOVED]) for window in base)
+
+
+def logged_parts(
+    table: MetadataFiles, file_slice: FileSlice, kind: Kind
+) -> Iterator[tuple[pa.Table, pa.Array]]:
+    """Yield what the log files of a slice say, part by part, by ascending keys: records and removed keys.
+
+    A removal comes before the record of the same key.
+
+    Args:
+        table: the metadata table.
+        file_slice: one of its slices, not of `files`.
+        kind: what its records hold.
+
+    Raises:
+        CorruptTableError: a file is missing, damaged or not sorted.
+    """
+    merge, schema = _merge_of(kind)
+    with _opened(SliceRows(table, replace(file_slice, base=None), schema, None)) as runs:
+        for windows in fenced(runs):
+            rows = pa.concat_tables([window for run in windows for window in run])
+            rows = with_cuts(rows) if kind in _COMBINED else rows
+            yield merge(rows), removed_keys(rows)
+
+
+def _merge_of(kind: Kind) -> tuple[Callable[[pa.Table], pa.Table], pa.Schema]:
+    return (combined, record_schema(kind)) if kind in _COMBINED else (newest, ENCODED)
 
 
 @contextmanager

@@ -2,10 +2,10 @@
 
     clean the slices before the last two ──> plan ──> a base file for each file group ──> completed file
 
-Hudi compacts after ten delta commits. A delta commit whose instant is pending in the table does not count,
-and must not get into a base file, so there is no compaction while there is one. The caller holds the table
-lock, so what is pending in the metadata table belongs to a dead or stalled process: it is fenced and taken
-back. The lock is checked again once the compaction is on the timeline: delta commits of others
+It is due after ten delta commits, as in Hudi. A delta commit whose instant is pending in the table does not
+count, and must not get into a base file, so there is no compaction while there is one. The caller holds the
+table lock, so what is pending in the metadata table belongs to a dead or stalled process: it is fenced and
+taken back. The lock is checked again once the compaction is on the timeline: delta commits of others
 then complete after the compaction was requested, and belong to the slices that it makes.
 """
 
@@ -31,12 +31,9 @@ from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, TaskContext, join_path
-from drawstring.model.instant import WRITE_ACTIONS, Action, time_of
+from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, time_of
 from drawstring.model.plans import CompactionOperation, CompactionPlan, slice_metrics
 from drawstring.timeline.timeline import Timeline
-
-DELTA_COMMITS_MAX: Final = 10
-"""Delta commits after which the metadata table is compacted (`hoodie.metadata.compact.max.delta.commits`)."""
 
 _SLICES_KEPT: Final = 2
 """Number of slices of a file group that a clean leaves; readers may still read the older one."""
@@ -46,16 +43,14 @@ _END_OF_TIME: Final = "9"
 _log = logging.getLogger("drawstring")
 
 
-def is_due(own: Timeline, more: int = 0) -> bool:
-    """Return whether enough delta commits followed the last compaction.
+def later_delta_commits(own: Timeline) -> list[Instant]:
+    """Return the delta commits after the last compaction.
 
     Args:
         own: timeline of the metadata table.
-        more: number of delta commits that are not on the timeline yet.
     """
     last = max((each.requested for each in own.completed_of(Action.COMMIT)), default="")
-    later = (each for each in own.completed_of(Action.DELTA_COMMIT) if time_of(each) > last)
-    return sum(1 for _ in later) + more >= DELTA_COMMITS_MAX
+    return [each for each in own.completed_of(Action.DELTA_COMMIT) if time_of(each) > last]
 
 
 def compact(
@@ -75,7 +70,7 @@ def compact(
     Raises:
         ConflictError: the table lock was lost.
     """
-    if _has_to_wait(table, timeline):
+    if has_to_wait(table, timeline):
         return None
     writer.take_back_services(table.own_timeline)
     _clean(writer, table)
@@ -84,8 +79,8 @@ def compact(
     return run.requested if run.run() else None
 
 
-def _has_to_wait(table: MetadataTable, timeline: Timeline) -> bool:
-    """Return whether a delta commit is to come, or may have to go, that the base files could not have.
+def has_to_wait(table: MetadataTable, timeline: Timeline) -> bool:
+    """Return whether a delta commit is to come, or may have to go, that a compaction could not have.
 
     In layout 1 they come after all delta commits with earlier times.
     """
@@ -108,7 +103,7 @@ class _Compaction:
         ]
         if not slices:
             return False
-        content = encode_compaction_plan(CompactionPlan(tuple(map(_operation, slices))))
+        content = encode_compaction_plan(CompactionPlan(tuple(map(operation_of, slices))))
         instant = self.writer.begin(Action.COMPACTION, self.requested, content)
         self.check()
         stats = [self._rewrite(file_slice) for file_slice in slices]
@@ -151,7 +146,8 @@ class _Compaction:
             return write_base_file(file, parts, name, self.writer.clock.now_ms())
 
 
-def _operation(file_slice: FileSlice) -> CompactionOperation:
+def operation_of(file_slice: FileSlice) -> CompactionOperation:
+    """Return the operation of a plan that compacts a slice."""
     return CompactionOperation(
         partition=file_slice.partition,
         file_id=file_slice.file_id,
