@@ -245,12 +245,20 @@ def test_a_sync_of_catalogs_is_asked_for_by_either_key() -> None:
         assert ReadOptions.parse({key: "true"}) == ReadOptions.parse({})
 
 
+@pytest.mark.parametrize(
+    ("text", "layout"), [("z-order", "ZORDER"), ("hilbert", "HILBERT"), ("linear", "LINEAR")]
+)
+def test_the_order_of_clustered_rows_is_spelled_as_in_hudi(text: str, layout: str) -> None:
+    assert WriteOptions.parse({"hoodie.layout.optimize.strategy": text}).clustering.layout == layout
+
+
 def test_a_plugins_own_keys_are_left_aside() -> None:
     WriteOptions.parse({"hoodie.metrics.graphics.colour": "red", "hoodie.streamer.source.mine.topic": "t"})
 
 
 def test_reads_take_what_the_hudi_bundle_takes() -> None:
     assert ReadOptions.parse({"hoodie.datasource.view.type": "read_optimized"}).query_type == "read_optimized"
+    assert ReadOptions.parse({"hoodie.datasource.view.type": "realtime"}).query_type == "snapshot"
     assert ReadOptions.parse({"as.of.instant": "2024-01-01"}).as_of == "2024-01-01"
     options = ReadOptions.parse(
         {

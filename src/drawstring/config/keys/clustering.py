@@ -272,6 +272,7 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
         "How rows are sorted by the sort columns: column by column, or along a space-filling curve.",
         default=Layout.LINEAR.value,
         choices=tuple(Layout),
+        spellings=(("Z-ORDER", Layout.ZORDER.value),),
         field="clustering_layout",
     ),
     Option(

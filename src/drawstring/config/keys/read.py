@@ -16,6 +16,7 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         Scope.READ,
         default="snapshot",
         choices=("snapshot", "read_optimized", "incremental"),
+        spellings=(("realtime", "snapshot"),),
         alternatives=("hoodie.datasource.view.type",),
         field="query_type",
     ),

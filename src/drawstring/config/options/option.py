@@ -48,6 +48,7 @@ class Option:
         default: the value when it is not given.
         alternatives: alternative keys, from older releases or the table's properties.
         choices: allowed values, compared case-insensitively; empty for any.
+        spellings: other spellings of choices, of older releases, and the choice of each.
         only: values that this release supports, in upper case, if it does not support all.
         field: the attribute in `WriteOptions` or `ReadOptions`, empty if the value is only checked.
         stored_as: the key under which a new table stores the value, empty if it does not.
@@ -63,6 +64,7 @@ class Option:
     default: Value = None
     alternatives: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    spellings: tuple[tuple[str, str], ...] = ()
     only: tuple[str, ...] = ()
     field: str = ""
     stored_as: str = ""
@@ -123,6 +125,9 @@ def _text(option: Option, key: str, text: str) -> str:
         return text
     for choice in option.choices:
         if choice.upper() == text.upper():
+            return choice
+    for spelling, choice in option.spellings:
+        if spelling.upper() == text.upper():
             return choice
     possible = [choice for choice in option.choices if choice.upper() in option.only] or option.choices
     raise InvalidError(f"{key} is {text!r}. Choose one of {', '.join(possible)}.")
