@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.threads import at_once
-from drawstring.engine.streams import BATCHES_AHEAD_MAX, stream
+from drawstring.engine.streams import BATCHES_AHEAD_MAX, SOURCES_AHEAD, stream
 
 THREADS = (1, 2, 5)
 
@@ -63,8 +63,25 @@ def test_a_stream_given_up_stops_its_threads_which_are_ahead_by_a_bound(threads:
     next(batches)
     batches.close()
     assert readers() == []
-    assert len(read_by) <= threads * (BATCHES_AHEAD_MAX + 2)
+    assert len(read_by) <= threads * (SOURCES_AHEAD * BATCHES_AHEAD_MAX + 2)
     assert (set(read_by) == {"drawstring-read"}) == (threads > 1)
+
+
+def test_a_slow_source_holds_up_one_thread_and_no_source_has_a_thread_of_its_own() -> None:
+    others_are_read = threading.Event()
+    read_by: dict[int, int] = {}
+
+    def read(source: int) -> Iterator[pa.RecordBatch]:
+        if source == 0:
+            assert others_are_read.wait(timeout=60)
+        read_by[source] = threading.get_ident()
+        yield batch_of(source)
+        if source == 3:
+            others_are_read.set()
+
+    assert numbers(stream(range(40), read, 2)) == list(range(40))
+    assert read_by[1] == read_by[2] == read_by[3]
+    assert len(set(read_by.values())) == 2
 
 
 @pytest.mark.parametrize("threads", THREADS)

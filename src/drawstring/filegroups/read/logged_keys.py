@@ -6,6 +6,9 @@ the log records are taken apart once, and the long texts of all base rows are no
     log records   `l_orderkey:7,l_linenumber:1` ──> (7, 1) ──> hash ──┐
     base rows      l_orderkey   l_linenumber    ──> (7, 1) ──> hash ──┴── equal? ── equal numbers? ──> found
 
+Most base rows have no log record. A table of flags, one for each value of the first bits of a hash, tells so
+of nearly all of them, at a tenth of what looking a hash up costs.
+
 A text is taken apart only if it is the one that the numbers make, so that both ways find the same rows.
 """
 
@@ -29,6 +32,9 @@ from drawstring.schema.meta import RECORD_KEY
 
 _INTEGER: Final = "0|-?[1-9][0-9]{0,18}"
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+_FLAGS_A_KEY: Final = 32
+_FLAG_BITS_MAX: Final = 20
+"""The flags take up to a megabyte, so that they stay in the cache of a core."""
 _OF_ANY_COLUMNS: Final = (KeyGeneratorType.AUTO, KeyGeneratorType.USER_PROVIDED)
 _NAMED_SOMETIMES: Final = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
 """Generators whose keys of one column are `field:value` or `value`, by the release that wrote them."""
@@ -42,18 +48,38 @@ class KeyNumbers:
         columns: the key columns.
         numbers: for each of them, the values of the log records.
         hashes: one for each log record; they are distinct.
+        flags: by the first bits of a hash, whether a log record has one that begins with them.
     """
 
     columns: Sequence[str]
     numbers: Sequence[Array]
     hashes: pa.Array
+    flags: Array
+
+    @staticmethod
+    def of(columns: Sequence[str], numbers: Sequence[Array]) -> KeyNumbers | None:
+        """Return the keys of log records; None if two of them have the same hash.
+
+        Args:
+            columns: the key columns.
+            numbers: for each of them, the values of the log records.
+        """
+        hashes = _hashes(numbers)
+        if len(np.unique(hashes)) < len(hashes):
+            return None
+        bits = min(_FLAG_BITS_MAX, (len(hashes) * _FLAGS_A_KEY).bit_length() or 1)
+        flags = np.zeros(1 << bits, dtype=bool)
+        flags[_first_bits(hashes, len(flags))] = True
+        return KeyNumbers(columns, numbers, pa.array(hashes), flags)
 
     def find(self, rows: pa.RecordBatch) -> tuple[Array, Array]:
         """Return the base rows that have a log record, and the numbers of those log records."""
         stored = [rows.column(name) for name in self.columns]
         values = [_numbers(column) for column in stored]
-        places = pc.index_in(_hashes(values), value_set=self.hashes)
-        found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+        hashes = _hashes(values)
+        maybe = np.flatnonzero(self.flags[_first_bits(hashes, len(self.flags))])
+        places = pc.index_in(pa.array(hashes[maybe]), value_set=self.hashes)
+        found = maybe[places.is_valid().to_numpy(zero_copy_only=False)]
         records = places.drop_null().to_numpy(zero_copy_only=False)
         is_same = np.ones(len(found), dtype=bool)
         for column, own, logged in zip(stored, values, self.numbers, strict=True):
@@ -104,8 +130,7 @@ def _taken_apart(keys: pa.Array, config: TableConfig) -> KeyNumbers | None:
         numbers = [_numbers(part.cast(pa.int64())) for part in found.flatten()]
     except pa.ArrowInvalid:
         return None
-    hashes = _hashes(numbers)
-    return KeyNumbers(fields, numbers, hashes) if pc.count_distinct(hashes).as_py() == len(keys) else None
+    return KeyNumbers.of(fields, numbers)
 
 
 def _numbers(column: pa.Array) -> Array:
@@ -115,10 +140,15 @@ def _numbers(column: pa.Array) -> Array:
     return numbers
 
 
-def _hashes(columns: Sequence[Array]) -> pa.Array:
-    """Return a hash of the numbers of each row."""
+def _hashes(columns: Sequence[Array]) -> Array:
+    """Return a hash of the numbers of each row (uint64)."""
     hashes = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
         hashes += column.view(np.uint64)
         hashes *= _FACTOR
-    return pa.array(hashes.view(np.int64))
+    return hashes
+
+
+def _first_bits(hashes: Array, values: int) -> Array:
+    """Return the first bits of hashes, of which there are so many values."""
+    return (hashes >> np.uint64(65 - values.bit_length())).view(np.int64)

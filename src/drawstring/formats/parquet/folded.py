@@ -64,6 +64,8 @@ def folded_columns(
         for field in parquet.schema_arrow
         if field.name in names and field.name not in others and _is_text(field.type)
     }
+    if not texts:
+        return []
     places = [(at, path) for at in range(metadata.num_columns) if (path := _path(metadata, at)) in texts]
     return [path for at, path in places if any(_is_folded(metadata.row_group(group), at) for group in groups)]
 
