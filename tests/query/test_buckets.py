@@ -104,6 +104,36 @@ def test_other_indexes_leave_nothing_out(tmp_path: Path, properties: dict[str, A
     assert len(made.scan(where="id = '7'").tasks()) == whole
 
 
+@pytest.mark.parametrize("hashed", [None, "n", "id", "n,id"])
+def test_a_compound_key_leads_to_its_bucket_whatever_is_hashed(tmp_path: Path, hashed: str | None) -> None:
+    properties = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "7"}
+    properties |= {"hoodie.bucket.index.hash.field": hashed} if hashed else {}
+    made = drawstring.create(tmp_path / "t", SCHEMA, record_key=["id", "n"], properties=properties)
+    made.upsert(rides(120, pa.string()))
+    for key in range(0, 120, 7):
+        scan = made.scan(columns=["n"], where=f"id = '{key}' AND n = {key}")
+        assert scan.to_arrow()["n"].to_pylist() == [key]
+        assert len(scan.tasks()) == 1
+    assert len(made.scan(where="id = '7'").tasks()) > 1
+    with pytest.raises(InvalidError, match="hash fields"):
+        other = "id" if hashed == "n" else "n"
+        made.upsert(rides(10, pa.string()), options={"hoodie.bucket.index.hash.field": other})
+
+
+def test_a_table_that_does_not_say_what_is_hashed_is_read_as_a_whole(tmp_path: Path) -> None:
+    properties = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "7"}
+    made = drawstring.create(tmp_path / "t", SCHEMA, record_key=["id", "n"], properties=properties)
+    stored = tmp_path / "t/.hoodie/hoodie.properties"
+    kept = [line for line in stored.read_text().splitlines() if "hash.field" not in line]
+    stored.write_text("\n".join(kept) + "\n")
+    by_one = {"hoodie.bucket.index.hash.field": "id"}
+    made = drawstring.open(made.uri)
+    made.upsert(rides(120, pa.string()), options=by_one)
+    for key in range(0, 120, 7):
+        found = made.scan(columns=["n"], where=f"id = '{key}' AND n = {key}").to_arrow()
+        assert found["n"].to_pylist() == [key]
+
+
 @pytest.mark.parametrize(
     ("generator", "buckets"), [("COMPLEX", 1), ("USER_PROVIDED", None), ("CUSTOM", None)]
 )

@@ -101,6 +101,47 @@ def test_every_key_is_found(tmp_path: Path, key: pa.DataType, how: dict[str, Any
         assert made.scan(columns=["id"], where=f"id = {text}").to_arrow()["id"].to_pylist() == [value]
 
 
+COMPOUND = [
+    f"id = '{KEY}' AND n = {int(KEY)}",
+    f"n IN ({int(KEY)}, -1) AND id IN ('{KEY}', 'unknown')",
+    f"(id = '{KEY}' AND n = {int(KEY)}) OR (id = 'unknown' AND n = 1000)",
+]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("where", COMPOUND)
+def test_files_are_passed_by_for_compound_keys_too(tmp_path: Path, where: str, kind: str) -> None:
+    made = table(tmp_path / "t", record_key=["id", "n"], table_type=kind)
+    spoil_rows(made, besides=CITIES[0])
+    assert made.scan(columns=["id"], where=where).to_arrow()["id"].to_pylist() == [KEY]
+
+
+@pytest.mark.parametrize("where", [f"id = '{KEY}'", f"n = {int(KEY)}", f"id = '{KEY}' OR n = {int(KEY)}"])
+def test_some_columns_of_a_compound_key_are_no_key(tmp_path: Path, where: str) -> None:
+    made = table(tmp_path / "t", record_key=["id", "n"])
+    assert made.scan(where=where).to_arrow()["id"].to_pylist() == [KEY]
+    spoil_rows(made, besides=CITIES[0])
+    with pytest.raises(CorruptTableError):
+        made.scan(where=where).to_arrow()
+
+
+def test_compound_keys_of_null_and_empty_values_are_found(tmp_path: Path) -> None:
+    made = drawstring.create(tmp_path / "t", SCHEMA, record_key=["id", "n"])
+    odd = [("", 1), (None, 2), ("plain", None), ("__null__", 3)]
+    rows = [{"id": text, "n": number, "city": str(at)} for at, (text, number) in enumerate(odd)]
+    made.upsert(pa.Table.from_pylist(rows, SCHEMA))
+    for where, city in {
+        "id = '' AND n = 1": ["0"],
+        "id IS NULL AND n = 2": ["1"],
+        "id = '__null__' AND n = 3": ["3"],
+        "(id = '' OR id = '__null__') AND n IN (1, 3)": ["0", "3"],
+        "id = 'plain' AND n IS NULL": ["2"],
+        "id = 'x' AND n = 1": [],
+    }.items():
+        found = made.scan(columns=["city"], where=where).to_arrow()["city"].to_pylist()
+        assert sorted(found) == city, where
+
+
 def test_keys_that_another_generator_made_are_found(tmp_path: Path) -> None:
     """A table that does not say what makes its keys, as old ones do not, may have any."""
     made = table(tmp_path / "t", **COMPLEX, version=6)

@@ -4,14 +4,16 @@ Where a path contains the value of a partition column (`keygen.path_values`), th
 column in the rows: under a global index the file may hold an older value.
 
 A condition such as `id = 'a'` or `id IN (...)`, with or without further terms, can be true for a few keys
-only. These keys select the buckets of a bucket index, and rule out base files whose bloom filter has none
-of them. Arrow does not expose the structure of an expression, but it can decide whether an expression can be
-true in a given range of a column. So the literals of the condition are the keys, provided that the condition
-cannot be true between, below or above them. For tables of sorted files they yield a range of keys likewise.
+only; of a compound key it has to name all columns. These keys select the buckets of a bucket index, and rule
+out base files whose bloom filter has none of them. Arrow does not expose the structure of an expression, but
+it can decide whether an expression can be true in a given range of a column. So the literals of the condition
+are the keys, provided that the condition cannot be true between, below or above them. For tables of sorted
+files they yield a range of keys likewise.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
@@ -25,6 +27,7 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.base.sequences import LazySequence
+from drawstring.config.keys.index import HASH_FIELDS
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.condition_regions import Axis, ConditionRegions, literals_in, values_that_may_match
@@ -173,8 +176,9 @@ def stored_keys(
 ) -> tuple[str, ...] | None:
     """Return all record keys, as stored in base files, that a condition can be true for; None for any.
 
-    Each value yields two keys, with and without the column name as prefix, because the COMPLEX key generators
-    of Hudi releases differ in this. A table that does not name its key generator may have any keys.
+    Each value of a single key column yields two keys, with and without the column name as prefix, because the
+    COMPLEX key generators of Hudi releases differ in this. A table that does not name its key generator may
+    have any keys.
 
     Args:
         where: the condition; None for all rows.
@@ -185,16 +189,31 @@ def stored_keys(
         return None
     if RECORD_KEY in schema.names and (keys := key_values(where, schema, RECORD_KEY)) is not None:
         return tuple(keys.to_pylist())
-    fields = config.record_key_fields
-    if len(fields) != 1 or fields[0] not in schema.names or config.key_generator not in FROM_KEY_COLUMNS:
-        return None
     if not any(config.properties.get(name) for name in _GENERATOR_NAMES):
         return None
-    values = key_values(where, schema, fields[0])
-    if values is None:
+    rows = _key_rows(where, config, schema)
+    if rows is None:
         return None
-    texts = values.cast(pa.string()).to_pylist()
-    return tuple(f"{prefix}{text}" for text in texts for prefix in ("", f"{fields[0]}:"))
+    if rows.num_columns > 1:
+        return tuple(KeyGenerator(config).record_keys(rows).to_pylist())
+    texts = rows.column(0).cast(pa.string()).to_pylist()
+    return tuple(f"{prefix}{text}" for text in texts for prefix in ("", f"{rows.schema.names[0]}:"))
+
+
+def _key_rows(where: pc.Expression, config: TableConfig, schema: pa.Schema) -> pa.RecordBatch | None:
+    """Return the values of the key columns that a condition can be true for, combined; None if unknown."""
+    fields = config.record_key_fields
+    if not fields or config.key_generator not in FROM_KEY_COLUMNS or not {*fields} <= {*schema.names}:
+        return None
+    columns: list[pa.Array] = []
+    for name in fields:
+        values = key_values(where, schema, name)
+        if values is None or math.prod(map(len, columns), start=len(values)) > KEYS_MAX:
+            return None
+        columns.append(values)
+    places = np.indices([len(values) for values in columns]).reshape(len(columns), -1)
+    combined = [values.take(pa.array(place)) for values, place in zip(columns, places, strict=True)]
+    return pa.RecordBatch.from_arrays(combined, names=list(fields))
 
 
 def key_values(where: pc.Expression, schema: pa.Schema, name: str) -> pa.Array | None:
@@ -354,19 +373,18 @@ def bucket_pruning(
     count = config.bucket_count if config.index_type == "BUCKET" else None
     fixed = BucketCounts(count) if count else None
     counts = stored_counts(table.storage, table.instants.admits, fixed)
-    return None if counts is None else BucketPruning(keys, counts, config.record_key_fields)
+    return None if counts is None else BucketPruning(keys, counts, config.bucket_hash_fields)
 
 
 def _record_keys(where: pc.Expression, config: TableConfig, schema: pa.Schema) -> pa.Array | None:
-    """Return all record keys that a condition can be true for, None when they are unknown."""
-    fields = config.record_key_fields
-    if config.index_type not in (None, "BUCKET") or config.bucket_engine != "SIMPLE" or len(fields) != 1:
+    """Return all record keys that a condition can be true for, None when they are unknown.
+
+    Of a compound key some columns alone may be hashed, so the table has to say which.
+    """
+    fields, hashed = config.record_key_fields, config.bucket_hash_fields
+    if config.index_type not in (None, "BUCKET") or config.bucket_engine != "SIMPLE":
         return None
-    if config.bucket_hash_fields != fields or fields[0] not in schema.names:
+    if hashed != fields if len(fields) == 1 else not config.properties.get(HASH_FIELDS):
         return None
-    if config.key_generator not in FROM_KEY_COLUMNS:
-        return None
-    keys = key_values(where, schema, fields[0])
-    if keys is None:
-        return None
-    return KeyGenerator(config).record_keys(pa.record_batch([keys], names=list(fields)))
+    rows = _key_rows(where, config, schema)
+    return None if rows is None else KeyGenerator(config).record_keys(rows)

@@ -10,6 +10,7 @@ _INDEXES: Final = (
     "SIMPLE", "BUCKET", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX",
     "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX", "INMEMORY", "FLINK_STATE", "HBASE",
 )  # fmt: skip
+HASH_FIELDS: Final = "hoodie.bucket.index.hash.field"
 EXPRESSIONS: Final = "hoodie.bucket.index.partition.expressions"
 SUPPORTED_INDEXES: Final = _INDEXES[:8]
 
@@ -48,12 +49,12 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
         choices=("regex",),
     ),
     Option(
-        "hoodie.bucket.index.hash.field",
+        HASH_FIELDS,
         "Columns of the record key that are hashed; all when not given.",
         kind=Kind.LIST,
         default=(),
         field="bucket_hash_fields",
-        stored_as="hoodie.bucket.index.hash.field",
+        stored_as=HASH_FIELDS,
     ),
     Option(
         "hoodie.index.bucket.engine",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.keys.index import HASH_FIELDS
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.kinds import typed_columns
@@ -54,8 +55,7 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
             config.index_type and _is_bucket(options.index_type),
             _is_bucket(config.index_type),
         ),
-        ("bucket engine", config.index_type and options.bucket_engine, config.bucket_engine),
-        ("number of buckets", config.bucket_count and options.bucket_count, config.bucket_count),
+        *_buckets(options, config),
     ):
         if requested not in (None, ()) and requested != actual:
             raise InvalidError(
@@ -68,6 +68,16 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
             "hoodie.bucket.index.num.buckets needs a bucket index, but the table stores no index type. Drop"
             " the option, or set hoodie.index.type=BUCKET if the table was written with a bucket index."
         )
+
+
+def _buckets(options: WriteOptions, config: TableConfig) -> tuple[tuple[str, object, object], ...]:
+    """Return names, requested and actual values of the settings of a bucket index."""
+    hashed = config.properties.get(HASH_FIELDS) and tuple(sorted(options.bucket_hash_fields))
+    return (
+        ("hash fields of buckets", hashed, tuple(sorted(config.bucket_hash_fields))),
+        ("bucket engine", config.index_type and options.bucket_engine, config.bucket_engine),
+        ("number of buckets", config.bucket_count and options.bucket_count, config.bucket_count),
+    )
 
 
 def _payload(options: WriteOptions, config: TableConfig) -> tuple[tuple[str, str | None, str], ...]:

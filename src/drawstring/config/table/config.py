@@ -12,6 +12,7 @@ from typing import Final
 
 from drawstring.base.bounds import BUCKETS_MAX
 from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.config.keys.index import HASH_FIELDS
 from drawstring.config.table.creation import CDC_MODE, new_table_properties
 from drawstring.config.table.key_generators import KeyFunction
 from drawstring.config.table.kinds import (
@@ -251,7 +252,7 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         create_schema=properties.get("hoodie.table.create.schema") or None,
         index_type=(properties.get("hoodie.index.type") or "").upper() or None,
         bucket_count=_bucket_count(properties),
-        bucket_hash_fields=split_list(properties.get("hoodie.bucket.index.hash.field")) or record_key_fields,
+        bucket_hash_fields=split_list(properties.get(HASH_FIELDS)) or record_key_fields,
         properties=dict(properties),
     )
 

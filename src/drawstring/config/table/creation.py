@@ -18,7 +18,7 @@ from drawstring.config.table.kinds import (
     TableType,
     typed_columns,
 )
-from drawstring.config.table.new_index import check_index
+from drawstring.config.table.new_index import index_properties
 from drawstring.config.table.new_keys import KEY_PROPERTIES, key_properties
 from drawstring.config.table.new_merging import MODE_KEY, PAYLOAD_KEYS, STRATEGY_KEY, new_merging
 from drawstring.config.table.properties import table_checksum
@@ -76,7 +76,7 @@ def new_table_properties(
     if rules is None:
         raise UnsupportedError(f"A table of version {version} cannot be created. {_CHOICE}")
     merging = new_merging(extra, tuple(ordering), rules)
-    check_index(extra, record_key)
+    of_index = index_properties(extra, record_key)
     keys = key_properties(tuple(record_key), tuple(partition_by), rules, extra)
     properties = _identity(name, TableType(table_type), rules, extra)
     properties |= _columns(tuple(record_key), merging.ordering, rules) | merging.properties
@@ -84,7 +84,7 @@ def new_table_properties(
     if schema_json:
         properties["hoodie.table.create.schema"] = schema_json
     properties |= {key: value for key, value in extra.items() if key not in _CONSUMED} | _change_logs(extra)
-    properties |= layout_property(properties, record_key, rules)
+    properties |= of_index | layout_property(properties, record_key, rules)
     columns, _ = typed_columns(partition_by)
     check_leaner_files(properties, record_key, columns, merging.ordering)
     properties["hoodie.table.checksum"] = str(table_checksum(name, extra.get("hoodie.database.name", "")))
