@@ -26,6 +26,7 @@ from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedErr
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.config.table.key_generators import KeyFunction
 from drawstring.config.table.key_settings import BARE_SINGLE_KEY, timestamp_settings
+from drawstring.keygen.number_keys import number_keys
 from drawstring.keygen.path_parts import PathPart, SimplePart, TimestampPart, check_paths
 from drawstring.keygen.texts import java_text
 from drawstring.keygen.timestamps import TimestampTexts
@@ -108,6 +109,9 @@ class KeyGenerator:
         if not self.is_prefixed():
             return _plain_key(column_texts(batch, fields[0]), fields[0])
         columns = [column_of(batch, field) for field in fields]
+        of_numbers = number_keys(columns, fields)
+        if of_numbers is not None:
+            return of_numbers
         texts = [java_text(column, field) for column, field in zip(columns, fields, strict=True)]
         if self._is_writing:
             _check_unambiguous(columns, texts, fields)

@@ -17,16 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.digits import DIGITS
 from drawstring.schema.meta import FILE_NAME, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 
 _RUN_NUMBERS: Final = 10_000
 _BORDERS: Final = (0, 10, 100, 1_000, _RUN_NUMBERS)
-_DIGITS: Final = tuple(
-    np.array([f"{number:0{width}d}".encode() for number in range(end)]).view(f"V{width}")
-    for width, end in enumerate(_BORDERS)
-    if width
-)
-"""Index i: the texts, padded to i + 1 digits, of all numbers with at most i + 1 digits."""
 
 
 def counted_texts(prefix: str, start: int, rows: int) -> pa.Array:
@@ -61,7 +56,7 @@ class _Run:
     @staticmethod
     def of(prefix: str, first: int, last: int) -> _Run:
         thousands, number = divmod(first, _RUN_NUMBERS)
-        digits = _DIGITS[-1 if thousands else len(str(number)) - 1]
+        digits = DIGITS[-1 if thousands else len(str(number)) - 1]
         head = f"{prefix}{thousands}" if thousands else prefix
         return _Run(head.encode(), digits[number : number + last - first])
 
