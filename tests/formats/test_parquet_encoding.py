@@ -112,3 +112,20 @@ def test_a_column_that_the_codec_hardly_shortens_is_stored_as_it_is() -> None:
         "alike_so_far": "ZSTD",
         "null_so_far": "ZSTD",
     }
+
+
+def test_floats_that_the_codec_hardly_shortens_are_stored_as_they_are_in_small_files() -> None:
+    rows = 400
+    found = column_chunks(
+        {
+            "random": pa.array(np.random.default_rng(7).random(rows)),
+            "ascending": pa.array(np.arange(rows, dtype="float64")),
+            "texts": pa.array([f"the text {number}" for number in range(rows)]),
+        },
+        rows,
+    )
+    assert {chunk.path_in_schema: chunk.compression for chunk in found} == {
+        "random": "UNCOMPRESSED",
+        "ascending": "ZSTD",
+        "texts": "ZSTD",
+    }

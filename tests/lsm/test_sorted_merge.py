@@ -108,9 +108,10 @@ def few_base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.Re
 
 @contextmanager
 def small_windows() -> Iterator[None]:
-    """Let windows have two rows."""
+    """Let windows have two rows, and no log files fit into memory."""
     with (
         patch.object(sorted_merge, "BATCH_ROWS", 2),
+        patch.object(sorted_merge, "WINDOWS_BYTES", 0),
         patch.object(sorted_merge, "base_rows", few_base_rows),
     ):
         yield
@@ -145,9 +146,11 @@ def test_both_merges_read_the_same(
             take(table, kind, name, rows)
             found = [answers(table, **how) for how in QUERIES]
             assert {each.check for each in table.validate().findings} == set()
+        with patch.object(sorted_merge, "base_rows", few_base_rows):
+            logs_at_once = [answers(table, **how) for how in QUERIES]
         with without_sorted_merge():
             whole = [answers(table, **how) for how in QUERIES]
-        assert found == whole
+        assert found == logs_at_once == whole
         check_sorted(table)
 
 
@@ -165,6 +168,23 @@ def test_a_compaction_and_a_log_compaction_merge_by_windows() -> None:
         assert table.compact()
     (file_slice,) = table.file_slices()
     assert not file_slice.logs
+    check_sorted(table)
+    assert held(table) == before
+
+
+def test_a_compaction_of_log_files_that_fit_into_memory_sorts_them_once() -> None:
+    table = sorted_table(properties=BUCKET)
+    for ts in range(1, 5):
+        rows = [(f"{key:03}", "rome", ts, float(ts)) for key in range(ts, 60, ts)]
+        table.upsert(rides(*rows), options=WITHOUT_SERVICES)
+    table.delete(rides(*((f"{key:03}", "rome", 0, 0.0) for key in range(0, 60, 7))), options=WITHOUT_SERVICES)
+    before = held(table)
+    with (
+        patch.object(sorted_merge, "base_rows", few_base_rows),
+        patch.object(sorted_merge, "merged_records", side_effect=sorted_merge.merged_records) as merges,
+    ):
+        assert table.compact()
+    assert merges.call_count == 1
     check_sorted(table)
     assert held(table) == before
 
@@ -265,6 +285,7 @@ def test_log_files_of_other_keys_are_merged_as_one_run(
         table.upsert(rides(*((key, "rome", 2, 2.0) for key in keys_written)), options=WITHOUT_SERVICES)
     table.delete(rides(("c", "rome", 0, 0.0), ("d", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
     runs: list[int] = []
+    monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", 0)
     monkeypatch.setattr(sorted_merge, "fenced", lambda parts: (runs.append(len(parts)), fenced(parts))[1])
     expected = [(key, "rome", 2 if key in "ghabeai" else 1) for key in "abefghi"]
     assert [row[:3] for row in held(table)] == expected

@@ -112,8 +112,9 @@ def _matching_rows(
     schema, constants = base_schema(storage, path), selection.constants
     known = pa.schema([(name, value.type) for name, value in constants.items()])
     bound = bound_columns(where, with_table_types(known, with_table_types(schema, selection.types)))
-    requested = [name for name in selection.columns if name in schema.names]
-    in_predicate = [name for name in bound.names if name in schema.names and name not in constants]
+    stored = {*schema.names}
+    requested = [name for name in selection.columns if name in stored]
+    in_predicate = [name for name in bound.names if name in stored and name not in constants]
     needed = list(dict.fromkeys([*requested, *in_predicate]))
     for batch in _all_rows(storage, path, needed, selection.types):
         yield keep_rows(batch, where, bound, constants).select(requested)

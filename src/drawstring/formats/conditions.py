@@ -81,7 +81,8 @@ def with_table_types(present: pa.Schema, types: pa.Schema | None) -> pa.Schema:
     """Return the file's columns with the table's types, and the table's columns that the file lacks."""
     if types is None:
         return present
-    extra = [field for field in present if field.name not in types.names]
+    known = {*types.names}
+    extra = [field for field in present if field.name not in known]
     return pa.schema([*types, *extra])
 
 

@@ -53,6 +53,19 @@ class Versions:
             {name: rows[numbers] for name, rows in self.unset.items()},
         )
 
+    def slice(self, offset: int, length: int) -> Versions:
+        """Return some of the versions, without a copy."""
+        end = offset + length
+        return Versions(
+            self.rows.slice(offset, length),
+            self.keys.slice(offset, length),
+            tuple(column.slice(offset, length) for column in self.ordering),
+            self.is_delete[offset:end],
+            self.is_commit_time_ordering_delete[offset:end],
+            {name: rows[offset:end] for name, rows in self.unset.items()},
+            None if self.origin is None else self.origin[offset:end],
+        )
+
     def followed_by(self, newer: Versions) -> Versions:
         """Return these versions followed by newer ones, with the columns of these."""
         names = self.rows.column_names

@@ -62,6 +62,10 @@ class LogRecords:
         rows = self.versions.rows.select(names).filter(pa.array(alive))
         yield from rows.to_batches(max_chunksize=BATCH_ROWS)
 
+    def slice(self, offset: int, length: int) -> LogRecords:
+        """Return some of the records, without a copy."""
+        return replace(self, versions=self.versions.slice(offset, length))
+
     def beats(self, base_ordering: Sequence[pa.Array], numbers: Array) -> Array:
         """Return whether log records win as a whole over base records of the same keys.
 

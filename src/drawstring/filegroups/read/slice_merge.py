@@ -63,7 +63,8 @@ def _needed(task: ReadTask) -> list[str]:
         *([RECORD_KEY] if config.populate_meta_fields else config.record_key_fields),
         *ordering_fields(config),
     ]
-    return [name for name in dict.fromkeys(names) if name in task.schema.names]
+    known = {*task.schema.names}
+    return [name for name in dict.fromkeys(names) if name in known]
 
 
 def log_reading(task: ReadTask) -> LogReading:

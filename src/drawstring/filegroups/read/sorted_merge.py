@@ -6,10 +6,13 @@ r"""Merge of a slice whose files are sorted by record key, in bounded memory (st
 
 All versions of a key are between the same two fences. So each part is merged by itself, by the rules of any
 merge, and only as many windows are in memory as there are files.
+
+Log files that fit into memory as a whole are merged first, at once. Their records, sorted, are one run then.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +20,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS, VALUE_BYTES
 from drawstring.config.table.config import TableConfig
@@ -47,7 +51,9 @@ _EXPANSION: Final = 8
 
 _WINDOW_ROWS_MIN: Final = 256
 _MERGED: Final = frozenset((NativeLog.DATA, NativeLog.DELETES))
-_Run: TypeAlias = SortedRun["LogPiece | pa.Table"]
+_NO_KEYS: Final = pa.array([], pa.string())
+_Window: TypeAlias = "LogPiece | LogRecords | pa.Table"
+_Run: TypeAlias = SortedRun["_Window"]
 
 
 def has_sorted_runs(config: TableConfig, file_slice: FileSlice) -> bool:
@@ -88,28 +94,61 @@ def merged_parts(task: ReadTask) -> Iterator[MergedPart]:
     with open_logs(log_reading(task), task.file_slice) as opened:
         placed = opened.blocks_to_merge(opened.reading.instants)
         runs = log_runs(placed)
+        if _fit_into_memory(runs):
+            yield from _merged_with_one_run(task, opened, placed)
+            return
         logs = windowed(opened, runs)
         reading = logs.reading
         among = _outlines(reading, placed)
-        path = task.file_slice.base.status.path if task.file_slice.base else ""
-        keys = partial(_keys_of_rows, config=task.config)
-        windows = gathered(base_rows(task, task.merged_among), BASE_WINDOW_BYTES)
-        base: _Run = SortedRun([(path, windows)], keys, windows_held=1)
-        for parts in fenced([base, *(_run_of(logs, each) for each in runs)]):
+        for parts in fenced([_base_run(task), *(_run_of(logs, each) for each in runs)]):
             yield _merged(task, reading, parts, among)
+
+
+def _base_run(task: ReadTask) -> _Run:
+    path = task.file_slice.base.status.path if task.file_slice.base else ""
+    windows = gathered(base_rows(task, task.merged_among), BASE_WINDOW_BYTES)
+    return SortedRun([(path, windows)], partial(_keys_of_rows, config=task.config), windows_held=1)
+
+
+def _merged_with_one_run(
+    task: ReadTask, opened: OpenLogs, placed: Sequence[PlacedBlock]
+) -> Iterator[MergedPart]:
+    """Yield the merged records of a slice whose log files fit into memory."""
+    log = _sorted_records(opened, placed)
+    records: _Run = SortedRun([("", iter((log,)))], _keys_of_logged, windows_held=1)
+    for base, logged in fenced([_base_run(task), records]):
+        rows = [batch for table in base if isinstance(table, pa.Table) for batch in table.to_batches()]
+        found = [each for each in logged if isinstance(each, LogRecords)]
+        yield _part(task, rows, found[0]) if found else MergedPart(rows, _NO_KEYS, is_sorted=True)
+
+
+def _sorted_records(opened: OpenLogs, placed: Sequence[PlacedBlock]) -> LogRecords:
+    """Return the surviving log record of each key, by ascending keys."""
+    runs: list[_Run] = [
+        SortedRun([(each.file.status.path, opened.windows(each))], _keys_of_logged, sys.maxsize)
+        for each in placed
+    ]
+    pieces = [piece for parts in fenced(runs) for piece in _pieces(parts)]
+    log = merged_records(opened.reading, pieces, _outlines(opened.reading, placed))
+    order = pc.sort_indices(log.versions.keys).to_numpy()
+    return replace(log, versions=log.versions.take(order))
 
 
 def _merged(
     task: ReadTask,
     reading: LogReading,
-    parts: Sequence[Sequence[LogPiece | pa.Table]],
+    parts: Sequence[Sequence[_Window]],
     among: Sequence[LogPiece],
 ) -> MergedPart:
     rows = [batch for table in parts[0] if isinstance(table, pa.Table) for batch in table.to_batches()]
     pieces = _pieces(parts)
     if not pieces:
-        return MergedPart(rows, pa.array([], pa.string()), is_sorted=True)
-    merge = SliceMerge(task, merged_records(reading, pieces, among), rows)
+        return MergedPart(rows, _NO_KEYS, is_sorted=True)
+    return _part(task, rows, merged_records(reading, pieces, among))
+
+
+def _part(task: ReadTask, rows: Sequence[pa.RecordBatch], log: LogRecords) -> MergedPart:
+    merge = SliceMerge(task, log, rows)
     merged = [each for each in merge.batches() if each.num_rows]
     return MergedPart(merged, merge.deleted_keys())
 
@@ -164,13 +203,17 @@ def _key_bounds(placed: PlacedBlock) -> tuple[str, str] | None:
 
 def windowed(logs: OpenLogs, runs: Sequence[Sequence[PlacedBlock]]) -> OpenLogs:
     """Return open log files whose windows all fit into memory: whole files if these do, or of a row group."""
-    blocks = [placed for run in runs for placed in run]
-    if sum(map(_decoded_bytes, blocks)) <= WINDOWS_BYTES:
+    if _fit_into_memory(runs):
         return logs
+    blocks = [placed for run in runs for placed in run]
     row_bytes = max(map(_row_bytes, blocks))
     rows = WINDOWS_BYTES // (4 * len(runs) * row_bytes)
     batch_rows = min(BATCH_ROWS, max(_WINDOW_ROWS_MIN, rows))
     return replace(logs, reading=replace(logs.reading, batch_rows=batch_rows, ahead_bytes=0))
+
+
+def _fit_into_memory(runs: Sequence[Sequence[PlacedBlock]]) -> bool:
+    return sum(_decoded_bytes(placed) for run in runs for placed in run) <= WINDOWS_BYTES
 
 
 def _row_bytes(placed: PlacedBlock) -> int:
@@ -189,12 +232,12 @@ def _decoded_bytes(placed: PlacedBlock) -> int:
     return max(stored, VALUE_BYTES * int(footer.num_rows * footer.num_columns))  # dictionaries grow
 
 
-def _pieces(parts: Sequence[Sequence[LogPiece | pa.Table]]) -> list[LogPiece]:
+def _pieces(parts: Sequence[Sequence[_Window]]) -> list[LogPiece]:
     return [each for part in parts for each in part if isinstance(each, LogPiece)]
 
 
 def _run_of(logs: OpenLogs, run: Sequence[PlacedBlock]) -> _Run:
-    return SortedRun(((each.file.status.path, logs.windows(each)) for each in run), _keys_of_piece)
+    return SortedRun(((each.file.status.path, logs.windows(each)) for each in run), _keys_of_logged)
 
 
 def _outlines(reading: LogReading, placed: Sequence[PlacedBlock]) -> list[LogPiece]:
@@ -216,5 +259,9 @@ def _keys_of_rows(rows: pa.Table, config: TableConfig) -> pa.Array:
     return flat(record_keys(rows, config))
 
 
-def _keys_of_piece(piece: LogPiece) -> pa.Array:
-    return flat(piece.keys)
+def _keys_of_logged(window: _Window) -> pa.Array:
+    """Return the record keys of a window of log records."""
+    if isinstance(window, LogPiece):
+        return flat(window.keys)
+    assert isinstance(window, LogRecords)
+    return window.versions.keys

@@ -91,7 +91,8 @@ def staged_rows(task: ReadTask, log: LogRecords) -> Iterator[pa.RecordBatch]:
     constants = None if task.where is None else typed(task.partition_values, task.schema)
     with staged(open_spec(task.storage), base.status.path, constants) as file:
         yield from _Stages.of(task, log, file, bound, is_left).batches()
-    names = [name for name in dict.fromkeys((*task.columns, *bound.names)) if name in task.schema.names]
+    known = {*task.schema.names}
+    names = [name for name in dict.fromkeys((*task.columns, *bound.names)) if name in known]
     for batch in log.rows(is_left & ~log.versions.is_delete, names):
         yield from finished(batch, task)
 
@@ -168,7 +169,8 @@ class _Stages:
 
     @staticmethod
     def of(task: ReadTask, log: LogRecords, file: StagedFile, bound: pa.Schema, is_left: Array) -> _Stages:
-        stored = pa.schema([each for each in task.schema if each.name in file.schema.names])
+        present = {*file.schema.names}
+        stored = pa.schema([each for each in task.schema if each.name in present])
         others = (*task.columns, *bound.names)
         numbers = key_numbers(log.versions.keys, task.config, stored, others) if _are_integers(task) else None
         keys = numbers or KeyTexts(log.versions.keys, task.config)
@@ -280,7 +282,8 @@ class _Stages:
     def _with_partition(self, stored: pa.RecordBatch) -> pa.RecordBatch:
         task = self.task
         names = dict.fromkeys((*task.columns, *self.bound.names))
-        known = nullable(task.schema, tuple(name for name in names if name in task.schema.names))
+        present = {*task.schema.names}
+        known = nullable(task.schema, tuple(name for name in names if name in present))
         return with_values(stored, task.partition_values, known)
 
 

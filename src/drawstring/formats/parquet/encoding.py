@@ -13,7 +13,8 @@ several times as long as without. The same sample decides:
 
     meta column of one value       no compression, since its pages have a few bytes
     with a dictionary              the codec; later rows may have long and many values
-    plain, or a boolean            the codec, if rows are few or it saves `GAIN_MIN` of the sample
+    plain, or a boolean            the codec, if it saves `GAIN_MIN` of the sample; of few rows, only floats
+                                   are asked, which are what it most often saves nothing of
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def _encoding_by_sample(field: pa.Field, sample: pa.ChunkedArray, rows: int) -> 
     repeating = _distinct_expected(len(values), rows * len(values) / len(sample) * DISTINCT_SHARE)
     if distinct <= max(1.0, repeating):
         return True, True
-    return False, is_small or _gains(values)
+    return False, (is_small and not _is_float(kind)) or _gains(values)
 
 
 def _gains(values: pa.ChunkedArray) -> bool:

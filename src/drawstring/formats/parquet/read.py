@@ -253,6 +253,8 @@ def fetched_if_small(file: pa.NativeFile) -> pa.NativeFile:
 def _batches(
     file: pa.NativeFile, query: ParquetQuery, metadata: pq.FileMetaData | None = None
 ) -> Iterator[pa.RecordBatch]:
+    if metadata is not None and query.where is not None and _excludes(query, metadata):
+        return
     file = fetched_if_small(file)
     if query.where is not None:
         yield from _matching(file, query, query.where, metadata)
@@ -265,8 +267,6 @@ def _batches(
 def _matching(
     file: pa.NativeFile, query: ParquetQuery, where: pc.Expression, metadata: pq.FileMetaData | None
 ) -> Iterator[pa.RecordBatch]:
-    if metadata is not None and _excludes(query, metadata):
-        return
     fragment = fragment_of(file, query.constants)
     if metadata is None and _excludes(query, fragment.metadata):
         return
@@ -275,8 +275,9 @@ def _matching(
     known = types_of(query.constants)
     bound = bound_columns(where, with_table_types(known, with_table_types(present, query.types)))
     requested = _requested(query, present)
-    in_predicate = [name for name in bound.names if name in present.names and name not in query.constants]
-    needed = [*requested, *(name for name in in_predicate if name not in requested)]
+    stored = {*present.names} - query.constants.keys()
+    in_predicate = (name for name in bound.names if name in stored)
+    needed = list(dict.fromkeys([*requested, *in_predicate]))
     groups = groups_that_may_match(fragment, where, bound, with_table_types(present, known))
     for batch in group_rows(file, parquet, groups, needed, query):
         matching = keep_rows(batch, where, bound, query.constants)
@@ -308,7 +309,8 @@ def types_of(constants: Mapping[str, pa.Scalar]) -> pa.Schema:
 def _requested(query: ParquetQuery, present: pa.Schema) -> list[str]:
     if query.columns is None:
         return list(present.names)
-    return [name for name in query.columns if name in present.names]
+    stored = {*present.names}
+    return [name for name in query.columns if name in stored]
 
 
 def group_rows(

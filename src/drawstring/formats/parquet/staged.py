@@ -107,7 +107,8 @@ class StagedFile:
         Raises:
             CorruptTableError: the file is damaged.
         """
-        present = [name for name in names if name in self.schema.names]
+        stored = {*self.schema.names}
+        present = [name for name in names if name in stored]
         with about_file(self.path):
             yield from group_rows(self.file, self.parquet, groups, present)
 
