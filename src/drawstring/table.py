@@ -68,10 +68,12 @@ if TYPE_CHECKING:
     from drawstring.query.latest_slices import latest_slices
     from drawstring.query.scan import Scan
     from drawstring.query.snapshot import snapshot_scan
+    from drawstring.schema import column_changes
     from drawstring.services import indexes as indexing
     from drawstring.services import indexing as background_indexing
     from drawstring.services import manual_rollback
     from drawstring.services import partition_ttl as expire
+    from drawstring.services.alter_columns import alter_columns
     from drawstring.services.archiving import run as archive
     from drawstring.services.background import wait_for_background
     from drawstring.services.cleaning import run as clean
@@ -138,6 +140,8 @@ else:
         manual_rollback="drawstring.services.manual_rollback",
         expire="drawstring.services.partition_ttl",
         archive="drawstring.services.archiving.run",
+        column_changes="drawstring.schema.column_changes",
+        alter_columns="drawstring.services.alter_columns:alter_columns",
         wait_for_background="drawstring.services.background:wait_for_background",
         clean="drawstring.services.cleaning.run",
         base_file_compaction="drawstring.services.clustering.base_file_compaction",
@@ -693,6 +697,163 @@ class Table:
         with self._errors():
             given = with_keywords("delete_partition", options)
             return after_commit(table_writes.drop_partitions(self._context, partitions, given))
+
+    # -------------------- columns
+
+    def add_column(
+        self,
+        name: str,
+        type: pa.DataType,
+        *,
+        first: bool = False,
+        after: str | None = None,
+        options: Options = None,
+    ) -> CommitResult:
+        """Add a column, which is null in the rows that are there, in a commit without rows.
+
+        This and the other changes of columns need schema on read: files stay as they are, and columns are
+        found in them by ids, so Apache Hudi reads the table right with `hoodie.schema.on.read.enable=true`
+        only. A column at the end needs no such call: write rows that have it.
+
+        Args:
+            name: of the column; `"st.a"` is field a of the struct st, `"l.element.a"` of the items of a list,
+                `"m.value.a"` of the values of a map.
+            type: its type.
+            first: whether it comes before all others.
+            after: the column that it comes after; the last one by default.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            The result of the commit.
+
+        Raises:
+            ConflictError: another writer holds the table; nothing was written.
+            InvalidError: there is such a column, or there is none of the name in `after`.
+            UnsupportedError: the columns of such a table cannot be changed.
+
+        Example:
+            >>> result = table.add_column("note", pa.string(), after="city")
+            >>> table.schema.names
+            ['id', 'city', 'note', 'fare', 'ts']
+        """
+        place = column_changes.FIRST if first else after
+        return self._alter(column_changes.added(name, type, place), options)
+
+    def rename_column(self, name: str, new_name: str, *, options: Options = None) -> CommitResult:
+        """Rename a column with its values, in a commit without rows.
+
+        Files stay as they are: columns are found in them by ids (schema on read). Apache Hudi reads the table
+        right with `hoodie.schema.on.read.enable=true` only.
+
+        Args:
+            name: of the column, with dots for a field of a struct. Columns of the record key, the partition
+                path, the ordering and of indexes keep their names.
+            new_name: its new name, without the names of structs around it.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            The result of the commit.
+
+        Raises:
+            ConflictError: another writer holds the table; nothing was written.
+            InvalidError: there is no such column, it keeps its name, or another one has the new name.
+            UnsupportedError: the columns of such a table cannot be changed.
+
+        Example:
+            >>> result = table.rename_column("fare", "price")
+            >>> table.scan(columns=["id", "price"], where="id = 1").to_arrow().to_pylist()
+            [{'id': 1, 'price': 10.0}]
+        """
+        return self._alter(column_changes.renamed(name, new_name), options)
+
+    def drop_column(self, name: str, *, options: Options = None) -> CommitResult:
+        """Drop a column, in a commit without rows.
+
+        Files stay as they are: columns are found in them by ids (schema on read). Apache Hudi reads the table
+        right with `hoodie.schema.on.read.enable=true` only.
+
+        Its values stay in files until these are written anew. A column that is added under the name later is
+        another one, and does not show them.
+
+        Args:
+            name: of the column, with dots for a field of a struct; not one of the record key, the partition
+                path, the ordering or an index.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            The result of the commit.
+
+        Raises:
+            ConflictError: another writer holds the table; nothing was written.
+            InvalidError: there is no such column, or the table needs it.
+            UnsupportedError: the columns of such a table cannot be changed.
+
+        Example:
+            >>> result = table.drop_column("fare")
+            >>> table.schema.names
+            ['id', 'city', 'ts']
+        """
+        return self._alter(column_changes.dropped(name), options)
+
+    def change_column_type(self, name: str, type: pa.DataType, *, options: Options = None) -> CommitResult:
+        """Give a column a wider type, in a commit without rows.
+
+        Files stay as they are: columns are found in them by ids (schema on read). Apache Hudi reads the table
+        right with `hoodie.schema.on.read.enable=true` only.
+
+        Integers become long, float, double or string; float becomes double or string; double and date become
+        string; decimals get more digits. Reads cast the values of older files.
+
+        Args:
+            name: of the column, with dots for a field of a struct; not one of the record key, the partition
+                path, the ordering or an index.
+            type: its new type.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            The result of the commit.
+
+        Raises:
+            ConflictError: another writer holds the table; nothing was written.
+            InvalidError: there is no such column, the table needs its type, or it cannot become the new one.
+            UnsupportedError: the columns of such a table cannot be changed.
+
+        Example:
+            >>> result = table.change_column_type("fare", pa.string())
+            >>> table.schema.field("fare").type
+            DataType(string)
+        """
+        return self._alter(column_changes.retyped(name, type), options)
+
+    def move_column(
+        self, name: str, *, first: bool = False, after: str | None = None, options: Options = None
+    ) -> CommitResult:
+        """Give a column another place among the columns, in a commit without rows.
+
+        Files stay as they are: columns are found in them by ids (schema on read). Apache Hudi reads the table
+        right with `hoodie.schema.on.read.enable=true` only.
+
+        Args:
+            name: of the column, with dots for a field of a struct.
+            first: whether it comes before all others.
+            after: the column that it comes after; the last one by default.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            The result of the commit.
+
+        Raises:
+            ConflictError: another writer holds the table; nothing was written.
+            InvalidError: there is no such column, or it is there already.
+            UnsupportedError: the columns of such a table cannot be changed.
+
+        Example:
+            >>> result = table.move_column("ts", first=True)
+            >>> table.schema.names
+            ['ts', 'id', 'city', 'fare']
+        """
+        place = column_changes.FIRST if first else after
+        return self._alter(column_changes.moved(name, place), options)
 
     # -------------------- queries
 
@@ -2139,6 +2300,12 @@ class Table:
         """Run an operation on rows of the engine of the table."""
         with self._errors():
             return after_commit(write(self._context, operation, rows, options_of(operation, options), extra))
+
+    def _alter(self, change: column_changes.ColumnChange, options: Options) -> CommitResult:
+        """Change a column."""
+        with self._errors():
+            given = options_of("insert", with_keywords("insert", options))
+            return after_commit(alter_columns(self._context, [change], given))
 
     def _merge(
         self,

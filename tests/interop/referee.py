@@ -10,6 +10,7 @@ one line on standard output. Rows do not travel in the lines: they are Parquet f
     {"do": "compact", "table": T, "options": {...}}   answers "instant": TIME, or null for none
     {"do": "service", "table": T, "what": NAME, "instant": TIME, "run": BOOL, "options": {...}}   likewise
     {"do": "change_version", "table": T, "to": VERSION, "options": {...}}
+    {"do": "sql", "table": T, "statements": [...], "options": {...}}   the statements name the table {table}
 
 A service is compaction, log_compaction or clustering (scheduled, and run if `run` says so; with an instant
 that plan is run), clean, archive, rollback, savepoint or restore (the last three of an instant).
@@ -58,12 +59,17 @@ class Referee:
         self.spark.sparkContext.setLogLevel("ERROR")
 
     def read(self, request):
+        settings = {key: text for key, text in request["options"].items() if key.startswith("spark.")}
+        for key, text in settings.items():
+            self.spark.conf.set(key, text)
         frame = self.spark.read.format("hudi").options(**request["options"]).load(request["table"])
         if request.get("where"):
             frame = frame.where(request["where"])
         if request.get("columns"):
             frame = frame.select(*request["columns"])
         frame.coalesce(1).write.parquet(request["to"])
+        for key in settings:
+            self.spark.conf.unset(key)
         return {}
 
     def write(self, request):
@@ -77,6 +83,21 @@ class Referee:
         writer = rows.parquet(request["source"]).writeStream.format("hudi").options(**request["options"])
         writer = writer.option("checkpointLocation", request["checkpoint"]).trigger(availableNow=True)
         writer.start(request["table"]).awaitTermination()
+        return {}
+
+    def sql(self, request):
+        """Run statements on a table, registered under a name for them, with options as settings."""
+        settings = self.spark.conf
+        for key, value in request["options"].items():
+            settings.set(key, value)
+        self.spark.sql("CREATE TABLE asked USING hudi LOCATION '{}'".format(request["table"]))
+        try:
+            for statement in request["statements"]:
+                self.spark.sql(statement.format(table="asked"))
+        finally:
+            self.spark.sql("DROP TABLE asked")
+            for key in request["options"]:
+                settings.unset(key)
         return {}
 
     def timeline(self, request):
@@ -193,7 +214,7 @@ class Referee:
 
 def serve(referee: Referee, answers: TextIO) -> None:
     """Answer requests until standard input ends."""
-    names = ("read", "write", "stream", "timeline", "files", "compact", "service", "change_version")
+    names = ("sql", "read", "write", "stream", "timeline", "files", "compact", "service", "change_version")
     actions = {name: getattr(referee, name) for name in names}
     print(json.dumps({"ok": True}), file=answers, flush=True)
     for line in sys.stdin:

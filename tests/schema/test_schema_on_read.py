@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import CorruptTableError
+from drawstring.config.table.schema_versions import SchemaHistory
 from drawstring.schema.evolve import conform
-from drawstring.schema.schema_on_read import SchemaHistory, decode_history
+from drawstring.schema.schema_on_read import decode_history, encode_history, in_requested_columns
 
 
 def record(*fields: tuple[int, str, Any]) -> dict[str, Any]:
@@ -72,13 +73,13 @@ ASKED = pa.schema(
 
 
 def history(asked: int = 20) -> SchemaHistory:
-    return SchemaHistory(decode_history(HISTORY), asked)
+    return decode_history(HISTORY).at(str(asked))
 
 
 def test_renames_and_drops_are_followed_at_every_depth() -> None:
     renames = history().renames("19")
     assert renames is not None
-    assert conform(renames.applied(ROWS), ASKED).to_pylist() == [
+    assert conform(in_requested_columns(ROWS, renames), ASKED).to_pylist() == [
         {"number": 1, "gone": None, "place": {"a": 2, "c": None}, "items": [{"x2": 1}, None],
          "by_name": [("p", {"y2": 5})], "key": "k", "_hoodie_operation": "I"},
         {"number": None, "gone": None, "place": None, "items": None, "by_name": None, "key": "l",
@@ -91,19 +92,25 @@ def test_renames_and_drops_are_followed_at_every_depth() -> None:
 def test_a_slice_of_rows_is_renamed_like_the_whole() -> None:
     renames = history().renames("19")
     assert renames is not None
-    whole = conform(renames.applied(ROWS), ASKED)
-    assert conform(renames.applied(ROWS.slice(1, 2)), ASKED).to_pylist() == whole.slice(1, 2).to_pylist()
+    whole = conform(in_requested_columns(ROWS, renames), ASKED)
+    assert (
+        conform(in_requested_columns(ROWS.slice(1, 2), renames), ASKED).to_pylist()
+        == whole.slice(1, 2).to_pylist()
+    )
 
 
 def test_a_struct_that_lost_all_its_fields_stays_a_struct() -> None:
     one = record((0, "st", record((1, "a", "int"))))
     other = record((0, "st", record((2, "b", "int"))))
     text = json.dumps({"schemas": [{"version_id": 2, **other}, {"version_id": 1, **one}]})
-    renames = SchemaHistory(decode_history(text), 2).renames("1")
+    renames = decode_history(text).renames("1")
     assert renames is not None
     rows = pa.record_batch({"st": pa.array([{"a": 1}, None])})
     asked = pa.schema([("st", pa.struct([("b", pa.int32())]))])
-    assert conform(renames.applied(rows), asked).to_pylist() == [{"st": {"b": None}}, {"st": None}]
+    assert conform(in_requested_columns(rows, renames), asked).to_pylist() == [
+        {"st": {"b": None}},
+        {"st": None},
+    ]
 
 
 def test_columns_are_asked_of_a_file_by_their_old_names() -> None:
@@ -122,10 +129,21 @@ def test_files_of_the_version_asked_for_are_read_as_they_are(asked: int, instant
 def test_files_of_a_time_before_the_history_are_not_guessed_at() -> None:
     text = json.dumps({"schemas": [{"version_id": 20, **NEW}]})
     with pytest.raises(CorruptTableError, match="history begins after"):
-        SchemaHistory(decode_history(text), 20).renames("19")
+        decode_history(text).renames("19")
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"schemas": [{}]}', '{"schemas": [{"version_id": 1}]}'])
 def test_a_damaged_history_is_said(text: str) -> None:
     with pytest.raises(CorruptTableError, match="schema history cannot be read"):
         decode_history(text)
+
+
+def test_a_history_is_written_as_it_was_read_and_the_newest_version_first() -> None:
+    versions = json.loads(HISTORY)["schemas"]
+    oldest_first = json.dumps({"schemas": versions[::-1]})
+    assert json.loads(encode_history(decode_history(oldest_first))) == {"schemas": versions}
+    newer = {**versions[0], "version_id": 30}
+    asked = decode_history(HISTORY, json.dumps(newer))
+    assert asked.requested == 30
+    assert json.loads(asked.text) == newer
+    assert decode_history(HISTORY).at("19").requested == 0

@@ -115,6 +115,11 @@ class Referee:
             options={**self._options, **options},
         )
 
+    def sql(self, table: str, *statements: str, options: Mapping[str, str] = NO_OPTIONS) -> None:
+        """Run statements of SQL, in which the table is `{table}`, with real Hudi."""
+        given = {**self._options, **options}
+        self._ask(do="sql", table=table, statements=list(statements), options=given)
+
     def timeline(self, table: str) -> list[tuple[str, str | None, str, str]]:
         """Return requested time, completion time, action and state of all instants."""
         return [tuple(instant) for instant in self._ask(do="timeline", table=table)["instants"]]

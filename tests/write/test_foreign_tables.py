@@ -17,12 +17,6 @@ from drawstring.table import Table
 from tests.support.golden import NAMES, TABLES, golden_table
 from tests.support.golden_rows import in_order, rows_of
 from tests.support.interrupted import in_no_time
-from tests.support.storages import files_below
-
-REFUSED = {
-    "evo_on_read": "had its schema changed on read",
-}
-"""By part of a name: what the error says."""
 
 BUCKETED = ("idx_bucket_cow", "idx_bucket_hash_field", "mor_log_only", "idx_consistent")
 """Tables that were written with the bucket index, which their properties do not say."""
@@ -92,7 +86,7 @@ def plain(*tables: pa.Table) -> list[str]:
     return [row for table in tables for row in in_order(rows_of(table))]
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if matching((*REFUSED, *OTHERWISE), n) is None])
+@pytest.mark.parametrize("name", [n for n in NAMES if matching(OTHERWISE, n) is None])
 def test_writes_go_on_where_real_hudi_stopped(name: str, tmp_path: Path) -> None:
     table = golden_table(name, tmp_path)
     options = options_of(name)
@@ -137,18 +131,6 @@ def test_writes_go_on_where_spark_sql_made_texts_of_partition_numbers(
     assert data(table).select(["id", "v"]).sort_by("id").to_pydict() == {"id": [3, 9], "v": ["c", "z"]}
     with pytest.raises(InvalidError, match=r"'2024-01-05', which is not an integer\. Give it as EPOCHMILLI"):
         table.upsert(pa.table([[1], ["a"], [9], ["2024-01-05"]], names=schema.names))
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if matching(REFUSED, n) is not None and n[:2] != "v8"])
-def test_a_table_that_a_write_would_break_is_left_alone(name: str, tmp_path: Path) -> None:
-    table = golden_table(name, tmp_path)
-    rows = table.schema.empty_table()
-    before = files_below(table.uri)
-    for write in (table.upsert, table.delete, table.insert_overwrite_table):
-        with pytest.raises(UnsupportedError, match=REFUSED[matching(REFUSED, name)]) as caught:
-            write(rows)
-        assert caught.value.table == table.uri
-    assert files_below(table.uri) == before
 
 
 def test_a_table_that_real_hudi_left_empty_takes_its_first_rows(tmp_path: Path) -> None:

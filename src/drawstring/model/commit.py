@@ -26,6 +26,7 @@ class WriteOperation(StrEnum):
     COMPACT = "COMPACT"
     CLUSTER = "CLUSTER"
     LOG_COMPACT = "LOG_COMPACT"
+    ALTER_SCHEMA = "ALTER_SCHEMA"
     UNKNOWN = "UNKNOWN"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -10,7 +10,6 @@ import pyarrow as pa
 from drawstring.base.clock import Clock
 from drawstring.base.errors import (
     ConflictError,
-    CorruptTableError,
     DrawstringError,
     MissingFileError,
     NoTableError,
@@ -23,12 +22,11 @@ from drawstring.metadata.listing import MetadataListing, listing_by_metadata
 from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.model.partition_scope import PartitionScope
 from drawstring.schema.meta import with_meta
-from drawstring.schema.schema_on_read import SchemaColumn, SchemaHistory, decode_history
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.change_detection import ATTEMPTS_MAX
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.table_schema import table_schema
+from drawstring.timeline.table_schema import table_schema, with_history
 from drawstring.timeline.timeline import Timeline
 
 
@@ -83,7 +81,8 @@ class TableFacts:
     def as_of(self, requested: str) -> TableFacts:
         """Return this state with the schema that the table had at a requested time."""
         schema = table_schema(self.storage, self.store, self.timeline, self.config, requested)
-        return replace(self, schema=schema)
+        config = with_history(self.config, self.storage, self.store, self.timeline, requested)
+        return replace(self, schema=schema, config=config)
 
 
 def load_facts(
@@ -120,6 +119,7 @@ def _load(storage: Storage, clock: Clock, uses_metadata: bool, skips_data: bool)
         try:
             config, store, timeline = _load_timeline(storage, clock)
             schema = table_schema(storage, store, timeline, config)
+            config = with_history(config, storage, store, timeline)
         except ConflictError:
             continue  # the table version changed just now
         except MissingFileError as error:
@@ -158,8 +158,6 @@ def scoped_paths(facts: TableFacts) -> Sequence[str]:
 
 
 _BASE_FILE_FORMATS = ("PARQUET", "ORC", "HFILE")
-_SCHEMA_ON_READ = "latest_schema"
-SCHEMA_FOLDER = ".hoodie/.schema"
 
 
 def check_readable(config: TableConfig) -> None:
@@ -213,62 +211,3 @@ def with_shown_columns(schema: pa.Schema, config: TableConfig) -> pa.Schema:
         texts = {name: pa.field(name, pa.string()) for name in config.partition_fields}
         return pa.schema([texts.get(field.name, field) for field in schema])
     return schema
-
-
-def schema_history(facts: TableFacts, as_of: str | None = None) -> SchemaHistory | None:
-    """Return the schema versions of a table with schema-on-read evolution; None for other tables.
-
-    Args:
-        facts: the table.
-        as_of: latest requested time that the query sees; None for no bound.
-
-    Raises:
-        CorruptTableError: the history is damaged.
-    """
-    latest = _latest_schema(facts, as_of)
-    if latest is None:
-        return None
-    current = decode_history(f'{{"schemas": [{latest}]}}')
-    return SchemaHistory({**_stored_history(facts), **current}, max(current))
-
-
-def _latest_schema(facts: TableFacts, as_of: str | None) -> str | None:
-    """Return the schema version in the metadata of the newest write, None if it has none."""
-    writes = [i for i in facts.timeline.writes() if as_of is None or i.requested <= as_of]
-    for instant in reversed(writes):
-        extra = facts.store.commit_metadata(instant).extra
-        if text := extra.get(_SCHEMA_ON_READ):
-            return text
-        if extra.get("schema"):
-            break
-    return None
-
-
-def _stored_history(facts: TableFacts) -> Mapping[int, tuple[SchemaColumn, ...]]:
-    """Return the versions in the newest history file, none if there is no such file."""
-    path = _history_path(facts)
-    if path is None:
-        return {}
-    try:
-        return decode_history(facts.storage.read(path).decode())
-    except FileNotFoundError as error:
-        raise MissingFileError(
-            "The schema history file is missing. Restore it from a backup.", path=path
-        ) from error
-    except (DrawstringError, UnicodeDecodeError) as error:
-        raise CorruptTableError(
-            f"The schema history file is damaged ({error}). Restore it from a backup.", path=path
-        ) from error
-
-
-def _history_path(facts: TableFacts) -> str | None:
-    """Return the path of the newest history file of a completed write."""
-    completed = {instant.requested for instant in facts.timeline.writes()}
-    start = facts.timeline.start
-    files = []
-    for status in facts.storage.list_files(SCHEMA_FOLDER):
-        stem, _, kind = status.name.partition(".")
-        instant = stem.partition("_")[0]
-        if kind == "schemacommit" and (instant in completed or (start is not None and instant < start)):
-            files.append((instant, status.path))
-    return max(files)[1] if files else None

@@ -31,7 +31,7 @@ from drawstring.query.candidates import (
     those_that,
 )
 from drawstring.query.cleaned_files import is_needed
-from drawstring.query.facts import TableFacts, check_readable, schema_history, scoped_paths, visible_schema
+from drawstring.query.facts import TableFacts, check_readable, scoped_paths, visible_schema
 from drawstring.query.pruning import (
     BucketFacts,
     BucketPruning,
@@ -46,7 +46,6 @@ from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.skipping import DataSkipping
 from drawstring.query.time_travel import check_not_cleaned, check_versions_kept, with_schema_of
-from drawstring.schema.schema_on_read import SchemaHistory
 from drawstring.timeline.instants import as_instant_time
 
 
@@ -102,7 +101,7 @@ class _Request:
             check_not_cleaned(facts, self.time)
         then = with_schema_of(saved or facts, self.time)
         instants = InstantRange.of(then.timeline, self.time)
-        return query_of(then, self.columns, self.where, instants, self.time)
+        return query_of(then, self.columns, self.where, instants)
 
     def draft(self, first: TableFacts, known: Query, facts: TableFacts) -> Draft[Task]:
         """Return the plan for a loaded table; `known` is the query on the table that was loaded first."""
@@ -125,7 +124,6 @@ class Query:
         columns: columns of the result.
         where: the condition.
         instants: instants whose log blocks the query sees.
-        history: versions of the schema, for a table with schema-on-read evolution.
         keys: all record keys that rows of the condition can have; None for any.
         key_range: range of these keys, for the merge of sorted files; None for any.
         wording: the SQL of the condition, for errors; None if it was given as an expression.
@@ -136,7 +134,6 @@ class Query:
     columns: tuple[str, ...]
     where: pc.Expression | None
     instants: InstantRange
-    history: SchemaHistory | None
     keys: tuple[str, ...] | None = None
     key_range: KeyRange | None = None
     wording: Wording | None = None
@@ -152,6 +149,11 @@ class Query:
         except InvalidError as error:
             raise (error if self.wording is None else self.wording.of(error)) from error.__cause__
 
+    @property
+    def has_history(self) -> bool:
+        """Whether files may have columns under other names, as with schema-on-read evolution."""
+        return self.facts.config.history is not None
+
     def skipping(self, *, is_latest: bool = False) -> DataSkipping | None:
         """Return what rules out files by the metadata table; None if it is not used.
 
@@ -160,7 +162,7 @@ class Query:
         Args:
             is_latest: whether the query reads the latest rows, log files included.
         """
-        metadata = None if self.where is None or self.history is not None else self.facts.metadata
+        metadata = None if self.where is None or self.has_history else self.facts.metadata
         if metadata is None or self.where is None:
             return None
         is_current = is_latest and not knows_later_writes(metadata, self.facts.timeline)
@@ -194,7 +196,6 @@ def query_of(
     columns: Sequence[str] | None,
     where: Where,
     instants: InstantRange,
-    schema_time: str | None = None,
 ) -> Query:
     """Check the arguments of a query against a table.
 
@@ -203,7 +204,6 @@ def query_of(
         columns: columns of the result, in order, or one column; None for all.
         where: SQL text or an Arrow expression; None for all rows.
         instants: instants whose log blocks the query sees.
-        schema_time: requested time that the schema of `facts` belongs to; None for now.
 
     Raises:
         InvalidError: an unknown column or an invalid condition.
@@ -218,10 +218,9 @@ def query_of(
     if requested is not None:
         check_columns(requested, schema)
     names = tuple(schema.names if requested is None else dict.fromkeys(requested))
-    history = schema_history(facts, schema_time)
     condition = None if where is None else parse_where(where, schema)
     wording = None if where is None else wording_of(where, condition)
-    return Query(facts, schema, names, condition, instants, history, wording=wording)
+    return Query(facts, schema, names, condition, instants, wording=wording)
 
 
 def snapshot_tasks(query: Query) -> Sequence[ReadTask]:
@@ -239,7 +238,7 @@ def snapshot_plan(query: Query, *, read_optimized: bool = False) -> tuple[Sequen
     facts = query.facts
     keys = stored_keys(query.where, facts.config, query.schema)
     of_range = (
-        key_range(query.where, facts.config, query.schema) if keys is None and query.history is None else None
+        key_range(query.where, facts.config, query.schema) if keys is None and not query.has_history else None
     )
     query = replace(query, keys=keys, key_range=of_range)
     is_latest = query.instants.as_of is None and not read_optimized
@@ -373,7 +372,6 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
         query.instants,
         None,
         partition.values,
-        query.history,
         query.keys,
         wording=query.wording,
         key_range=query.key_range,

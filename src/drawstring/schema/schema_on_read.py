@@ -11,120 +11,79 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import types as pt
 
 from drawstring.base.errors import CorruptTableError
+from drawstring.config.table.schema_versions import Renames, SchemaColumn, SchemaHistory
 from drawstring.schema.normal import null_mask, own_items
 
 _NOTHING = "\0"
 """Name of the placeholder field in a struct of which the file has no field."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaColumn:
-    """A column of one schema version, or a part of one.
+def in_requested_columns(batch: pa.RecordBatch, renames: Renames) -> pa.RecordBatch:
+    """Return rows of a file with the query's column names, at every depth.
 
-    Attributes:
-        id: identifies the column in all versions.
-        name: name in this version.
-        parts: fields of a struct, the element of a list, or the value of a map.
+    Columns without an id in the query keep their name.
+
+    Args:
+        batch: the rows.
+        renames: how columns of the query are called in the file.
     """
-
-    id: int
-    name: str
-    parts: tuple[SchemaColumn, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Renames:
-    """The mapping of a query's columns to those of a file with another schema version.
-
-    Attributes:
-        requested: columns of the query's version.
-        stored: columns of the file's version.
-    """
-
-    requested: tuple[SchemaColumn, ...]
-    stored: tuple[SchemaColumn, ...]
-
-    def stored_names(self, names: Iterable[str]) -> list[str]:
-        """Return the names in the file of columns of the query, without those that the file lacks."""
-        sources = self._sources()
-        return [stored for name in names if (stored := sources.get(name, name)) is not None]
-
-    def applied(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of the file with the query's column names, at every depth.
-
-        Columns without an id in the query keep their name.
-        """
-        sources = self._sources()
-        taken = {stored for stored in sources.values() if stored is not None}
-        columns = {
-            name: batch.column(name) for name in batch.schema.names if name not in taken | set(sources)
-        }
-        stored_columns = {column.name: column for column in self.stored}
-        for column in self.requested:
-            source = sources[column.name]
-            if source is not None and source in batch.schema.names:
-                columns[column.name] = _renamed(batch.column(source), column, stored_columns[source])
-        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-
-    def _sources(self) -> dict[str, str | None]:
-        """Return the names in the file by name in the query, None for a column that the file lacks."""
-        names = {column.id: column.name for column in self.stored}
-        return {column.name: names.get(column.id) for column in self.requested}
+    sources = renames.sources()
+    taken = {stored for stored in sources.values() if stored is not None}
+    columns = {name: batch.column(name) for name in batch.schema.names if name not in taken | set(sources)}
+    stored_columns = {column.name: column for column in renames.stored}
+    for column in renames.requested:
+        source = sources[column.name]
+        if source is not None and source in batch.schema.names:
+            columns[column.name] = _renamed(batch.column(source), column, stored_columns[source])
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaHistory:
-    """All versions of a table's schema.
+def decode_history(text: str, requested: str | None = None) -> SchemaHistory:
+    """Return the versions in the content of a history file; the newest one is requested.
 
-    Attributes:
-        versions: columns by version, oldest first; the version is the instant that created it, as a number.
-        requested: the version of the query.
-    """
-
-    versions: Mapping[int, tuple[SchemaColumn, ...]]
-    requested: int
-
-    def renames(self, instant: str) -> Renames | None:
-        """Return the mapping of the query's columns to those of a file; None if they are the same.
-
-        Args:
-            instant: the instant that wrote the file.
-
-        Raises:
-            CorruptTableError: no version is as old as the file.
-        """
-        version = max((number for number in self.versions if number <= int(instant)), default=None)
-        if version is None:
-            raise CorruptTableError(
-                "The schema history begins after the file was written."
-                " Restore .hoodie/.schema from a backup.",
-                instant=instant,
-            )
-        requested, stored = self.versions[self.requested], self.versions[version]
-        return None if set(requested) == set(stored) else Renames(requested, stored)
-
-
-def decode_history(text: str) -> dict[int, tuple[SchemaColumn, ...]]:
-    """Return the versions in the content of a history file, oldest first.
+    Args:
+        text: the content.
+        requested: a version that is requested instead, as JSON, which the file may lack.
 
     Raises:
-        CorruptTableError: the text cannot be read.
+        CorruptTableError: a text cannot be read.
     """
     try:
-        schemas = json.loads(text)["schemas"]
-        versions = {int(schema["version_id"]): _columns(schema) for schema in schemas}
+        schemas = {int(each["version_id"]): each for each in json.loads(text)["schemas"]}
+        newest = None if requested is None else json.loads(requested)
+        if newest is not None:
+            schemas[int(newest["version_id"])] = newest
+        number = int(newest["version_id"]) if newest is not None else max(schemas)
+        versions = {each: _columns(schemas[each]) for each in sorted(schemas)}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptTableError(
             f"The schema history cannot be read ({error!r}). Restore .hoodie/.schema from a backup."
         ) from error
-    return dict(sorted(versions.items()))
+    return SchemaHistory(versions, number, {each: _json(schemas[each]) for each in versions})
+
+
+def with_version(history: SchemaHistory, version: Mapping[str, Any]) -> SchemaHistory:
+    """Return a history with a new version, which is the requested one."""
+    number = int(version["version_id"])
+    return SchemaHistory(
+        {**history.versions, number: _columns(version)}, number, {**history.texts, number: _json(version)}
+    )
+
+
+def encode_history(history: SchemaHistory) -> str:
+    """Return the content of a history file: the newest version first."""
+    texts: Iterable[str] = (history.texts[number] for number in sorted(history.texts, reverse=True))
+    return f'{{"schemas":[{",".join(texts)}]}}'
+
+
+def _json(version: Mapping[str, Any]) -> str:
+    return json.dumps(version, separators=(",", ":"), ensure_ascii=False)
 
 
 def _columns(record: Mapping[str, Any]) -> tuple[SchemaColumn, ...]:

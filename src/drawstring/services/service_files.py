@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.metadata.definitions import summarized_columns
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.meta import with_meta_fields, without_meta
-from drawstring.timeline.table_schema import table_schema_json
+from drawstring.timeline.table_schema import table_schema_json, with_history
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.transaction import LockedTable
 
@@ -27,12 +29,19 @@ def file_settings(
     Raises:
         InvalidError: the table has no data yet.
     """
-    schema_json = table_schema_json(locked.context.storage, locked.store, timeline, locked.config)
+    storage, store = locked.context.storage, locked.store
+    config = with_history(locked.config, storage, store, timeline)
+    as_of = None
+    if (
+        config.history is not None and requested
+    ):  # files have the version of their instant, whatever came after it
+        config, as_of = replace(config, history=config.history.at(requested)), requested
+    schema_json = table_schema_json(storage, store, timeline, config, as_of)
     if schema_json is None:
         raise InvalidError("The table has no data yet, so there is nothing to do. Write to it first.")
     settings = FileSettings(
-        storage=locked.context.storage.spec,
-        config=locked.config,
+        storage=storage.spec,
+        config=config,
         instant=requested,
         schema=without_meta(avro_to_arrow(schema_json)),
         avro_schema=with_meta_fields(schema_json),
@@ -40,6 +49,6 @@ def file_settings(
         bloom=options.bloom_enabled,
         base_file_bytes_max=options.sizing.base_file_size_max_bytes,
         log_format=options.log_block_format,
-        summarized=summarized_columns(locked.context.storage, locked.config),
+        summarized=summarized_columns(storage, config),
     )
     return settings, schema_json

@@ -189,9 +189,9 @@ class TimelineStore:
         """
         return self._commits.get(instant) or self._decoded(instant)
 
-    def schema_json(self, instant: Instant) -> str | None:
-        """Return the schema in the commit metadata of a completed write; see `commit_metadata`."""
-        return (self._commits.get(instant) or self._decoded(instant, whole=False)).schema_json
+    def head(self, instant: Instant) -> CommitMetadata:
+        """Return the commit metadata of a completed write, of large metadata only `extra`."""
+        return self._commits.get(instant) or self._decoded(instant, whole=False)
 
     def _decoded(self, instant: Instant, *, whole: bool = True) -> CommitMetadata:
         data = self.read(instant)

@@ -6,10 +6,13 @@ schema of the newest base file.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.config.table.config import TableConfig
+from drawstring.config.table.schema_versions import LATEST_SCHEMA, SchemaHistory
 from drawstring.formats.base_files import base_schema
 from drawstring.model.files import BaseFile, FileStatus
 from drawstring.model.instant import Instant
@@ -17,6 +20,7 @@ from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.meta import without_meta
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import PROPERTIES_PATH
+from drawstring.timeline.schema_history import delete_old_histories, loaded_history, put_history
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
@@ -38,7 +42,7 @@ def table_schema_json(
     """
     writes = [instant for instant in timeline.writes() if as_of is None or instant.requested <= as_of]
     for instant in reversed(writes):
-        if schema_json := store.schema_json(instant):
+        if schema_json := store.head(instant).schema_json:
             return schema_json
     if config.create_schema:
         return config.create_schema
@@ -64,6 +68,66 @@ def table_schema(
         return without_meta(avro_to_arrow(schema_json))
     except DrawstringError as error:
         raise _at_source(error, schema_json, store, timeline) from error
+
+
+def with_history(
+    config: TableConfig, storage: Storage, store: TimelineStore, timeline: Timeline, as_of: str | None = None
+) -> TableConfig:
+    """Return the settings of a table with the versions of its schema, if it evolved on read.
+
+    Args:
+        config: the table's settings.
+        storage: the table's files.
+        store: reads commit metadata.
+        timeline: the active timeline.
+        as_of: the latest requested time to consider; None for all.
+
+    Raises:
+        CorruptTableError: the history is damaged.
+    """
+    latest = _latest_version(store, timeline, as_of)
+    if latest is None:
+        return config if config.history is None else replace(config, history=None)
+    return replace(config, history=loaded_history(storage, timeline, latest))
+
+
+def put_versions(
+    config: TableConfig,
+    storage: Storage,
+    store: TimelineStore,
+    instant: Instant,
+    history: SchemaHistory | None,
+) -> dict[str, str]:
+    """Store the versions of the schema for a commit that is about to complete, and return its entries.
+
+    Args:
+        config: the table's settings.
+        storage: the table's files.
+        store: the timeline, loaded.
+        instant: the commit.
+        history: the versions; None for those that the table has, if it has any.
+    """
+    timeline = store.loaded
+    known = with_history(config, storage, store, timeline).history
+    history = history or (known and known.at(instant.requested))
+    if history is None:
+        return {}
+    time = store.new_time(timeline) if config.layout.has_completion_times else None
+    put_history(storage, instant.requested, time, history)
+    delete_old_histories(storage, timeline)
+    return {LATEST_SCHEMA: history.text}
+
+
+def _latest_version(store: TimelineStore, timeline: Timeline, as_of: str | None) -> str | None:
+    """Return the schema version in the metadata of the newest write, None if it has none."""
+    writes = (each for each in reversed(timeline.writes()) if as_of is None or each.requested <= as_of)
+    for instant in writes:
+        extra = store.head(instant).extra
+        if text := extra.get(LATEST_SCHEMA):
+            return text
+        if extra.get("schema"):
+            break
+    return None
 
 
 def _at_source(

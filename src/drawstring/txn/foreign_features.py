@@ -45,7 +45,6 @@ from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
-SCHEMA_HISTORY: Final = ".hoodie/.schema"
 _TIMELINES: Final = (f"{METADATA_FOLDER}/.hoodie", f"{METADATA_FOLDER}/.hoodie/timeline")
 _KEYS: Final = (PARTITIONS_KEY, BUILDING_KEY)
 _log = logging.getLogger("drawstring")
@@ -72,7 +71,7 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
         check_mergeable(config)
     except UnsupportedError as error:
         raise error.at(table=storage.spec.uri) from error
-    for refused, feature in _refusals(storage, config):
+    for refused, feature in _refusals(config):
         if refused:
             raise UnsupportedError(
                 f"This release cannot write to a table that {feature}; it can only read it. Write to it with"
@@ -81,7 +80,7 @@ def check_writable(storage: Storage, config: TableConfig) -> None:
             )
 
 
-def _refusals(storage: Storage, config: TableConfig) -> list[tuple[bool, str]]:
+def _refusals(config: TableConfig) -> list[tuple[bool, str]]:
     """Return whether a table has each of the features that a write would break, and what it is."""
     return [
         (
@@ -104,10 +103,6 @@ def _refusals(storage: Storage, config: TableConfig) -> list[tuple[bool, str]]:
         (
             config.has_several_base_formats,
             "may have base files of several formats (hoodie.table.multiple.base.file.formats.enable)",
-        ),
-        (
-            bool(storage.list_files(SCHEMA_HISTORY)),
-            "had its schema changed on read (hoodie.schema.on.read.enable)",
         ),
     ]
 

@@ -26,6 +26,7 @@ from drawstring.base.process import this_process
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.config.keys.locks import LockSettings
 from drawstring.config.table.config import TableConfig
+from drawstring.config.table.schema_versions import SchemaHistory
 from drawstring.filegroups.view.missing_files import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.commit import encode_commit
@@ -38,6 +39,7 @@ from drawstring.timeline.change_detection import lost_to_archiving
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.table_schema import put_versions
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
 from drawstring.txn.heartbeats import Heartbeat
@@ -91,7 +93,11 @@ class LockedTable:
         )
 
     def commit_instant(
-        self, instant: Instant, metadata: CommitMetadata, fence: Fence | None = None
+        self,
+        instant: Instant,
+        metadata: CommitMetadata,
+        fence: Fence | None = None,
+        history: SchemaHistory | None = None,
     ) -> Instant:
         """Complete an inflight instant whose data files are written and flushed (`flush_files`).
 
@@ -99,13 +105,16 @@ class LockedTable:
             instant: inflight.
             metadata: the commit metadata of the instant.
             fence: the claim on the instant, where there is one.
+            history: versions of the schema; None for those that the table has, if it has any.
 
         Raises:
             ConflictError: the lock was lost, or another process rolled the instant back.
         """
         _sync(self.context, discard_failed_attempts(self.context, instant.requested, metadata.stats))
         self.lock.check()
-        metadata = replace(metadata, extra={**metadata.extra, WRITER: this_process()})
+        versions = put_versions(self.config, self.context.storage, self.store, instant, history)
+        extra = {**metadata.extra, **versions, WRITER: this_process()}
+        metadata = replace(metadata, extra=extra)
         is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
         content = encode_commit(metadata, self.config.layout, is_replace)
         self.guard.hold(metadata.stats)
@@ -152,8 +161,8 @@ class Transaction:
     heartbeat: Heartbeat | None = None
     is_beside_others: bool = False
 
-    def commit(self, metadata: CommitMetadata) -> Instant:
-        """Complete the instant.
+    def commit(self, metadata: CommitMetadata, history: SchemaHistory | None = None) -> Instant:
+        """Complete the instant; for the arguments see `LockedTable.commit_instant`.
 
         Raises:
             ConflictError: the lock or the heartbeat was lost, or another process rolled the instant back.
@@ -162,7 +171,7 @@ class Transaction:
             self.heartbeat.check()
         # Before the lock is checked: if it is lost after that, its next holder finds the claim.
         fence = self.locked.store.announce(self.instant) if self.is_beside_others else None
-        return self.locked.commit_instant(self.instant, metadata, fence)
+        return self.locked.commit_instant(self.instant, metadata, fence, history)
 
     def abandon(self) -> None:
         """Remove the instant from the timeline: there is nothing to commit."""

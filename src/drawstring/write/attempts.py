@@ -39,7 +39,6 @@ from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant, State
 from drawstring.timeline.properties_store import changed_by, load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.table_schema import table_schema_json
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER, alive_elsewhere
 from drawstring.txn.lost_races import (
@@ -47,7 +46,6 @@ from drawstring.txn.lost_races import (
     files_deleted,
     properties_race,
     rolled_back,
-    schema_race,
 )
 from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.reservations import Parts, await_reserved, changed_parts, reach_of, refuse_reserved
@@ -57,6 +55,7 @@ from drawstring.txn.transaction import LockedTable, Transaction, flush_files
 from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import WritePlan
+from drawstring.write.schema_races import resolved_schema
 from drawstring.write.verbs import Verb
 from drawstring.write.waits import rival_at_work, running_clustering, runs, wait_for
 from drawstring.write.write_source import BoundSource
@@ -343,23 +342,9 @@ def schema_to_commit(facts: WriteFacts, schema_json: str, now: Timeline, options
     Raises:
         LostRaceError: this write and another one changed the schema.
     """
-    locked = facts.locked
     if now.writes() == facts.timeline.writes() or not options.concurrency.resolves_schemas:
         return schema_json
-    began, current = (
-        table_schema_json(locked.context.storage, locked.store, timeline, locked.config)
-        for timeline in (facts.timeline, now)
-    )
-    if schema_json in (began, current):  # this write changes nothing, or what the other one changed too
-        return current or schema_json
-    # The schema of a table is that of the write with the greatest requested time.
-    is_latest = all(write.requested < facts.time for write in now.writes())
-    if is_latest and current == began:
-        return schema_json
-    since = [each for each in now.writes() if facts.timeline.write_at(each.requested) is None]
-    written = [(each, locked.store.commit_metadata(each)) for each in since]
-    others = (each for each in written if each[1].schema_json not in (None, began))
-    raise schema_race(facts.time, *next(others, (None, None)))
+    return resolved_schema(facts, schema_json, now)
 
 
 @contextmanager

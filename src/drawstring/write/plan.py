@@ -28,11 +28,13 @@ from drawstring.schema.meta import (
     IS_DELETED_COLUMN,
     PARTITION_PATH,
     RECORD_KEY,
+    with_meta,
     with_meta_fields,
     without_meta,
 )
 from drawstring.schema.normal import normalise
-from drawstring.timeline.table_schema import table_schema_json
+from drawstring.schema.schema_changes import evolved_history
+from drawstring.timeline.table_schema import table_schema_json, with_history
 from drawstring.write.facts import WriteFacts, key_config
 from drawstring.write.placement.arrangement import Arrangement, arrangement
 from drawstring.write.placement.place import Prepare
@@ -92,7 +94,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
         schema_json=schema_json,
         settings=FileSettings(
             storage=facts.locked.context.storage.spec,
-            config=config,
+            config=_with_version(facts, schema),
             instant=facts.time,
             schema=schema,
             avro_schema=with_meta_fields(schema_json),
@@ -242,6 +244,16 @@ def _schema_after(
     if evolved.equals(current):
         return current_json, current
     return arrow_to_avro(evolved, name, namespace), evolved
+
+
+def _with_version(facts: WriteFacts, schema: pa.Schema) -> TableConfig:
+    """Return the settings with the version of the schema of the new files, if the table has versions."""
+    locked = facts.locked
+    config = with_history(locked.config, locked.context.storage, locked.store, facts.timeline)
+    if config.history is None:
+        return config
+    full = with_meta(schema) if config.populate_meta_fields else schema
+    return replace(config, history=evolved_history(config.history, full, facts.time))
 
 
 def _check_complete(current: pa.Schema, incoming: pa.Schema, verb: Verb, config: TableConfig) -> None:

@@ -231,7 +231,7 @@ class _Write:
             locked.guard.want(partitions_to_build(plan.index, options, locked.config))
             change = IndexCommit(context.storage, timeline, facts.time, _overwritten(verb, metadata))
             with completing(plan.index, change):
-                completed = transaction.commit(metadata)
+                completed = transaction.commit(metadata, plan.settings.config.history)
         watch.lap("commit")
         result = CommitResult.of(completed, self.requested.name, _once(plan, stats), watch.seconds())
         result = emit_commit(context, locked.config, result, watch.laps)

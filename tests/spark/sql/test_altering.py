@@ -67,13 +67,46 @@ def test_columns_are_added_and_widened(sql: Ask, tmp_path: Path) -> None:
     assert names == ["id", "fare", "day", "hour", "early", "tip", "note"]
 
 
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_columns_are_renamed_dropped_moved_and_replaced_with_schema_on_read(
+    sql: Ask, session: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    sql(f"{RIDES} TBLPROPERTIES (primaryKey = 'id', type = '{kind}')")
+    sql(THREE)
+    sql("SET hoodie.schema.on.read.enable=true")
+    sql("ALTER TABLE rides RENAME COLUMN fare TO price")
+    sql("RESET hoodie.schema.on.read.enable")  # the table has versions now
+    sql("ALTER TABLE rides ADD COLUMN fare STRING AFTER id")
+    sql("ALTER TABLE rides ALTER COLUMN price TYPE DOUBLE")
+    sql("ALTER TABLE rides ADD COLUMN at STRUCT<x: INT, y: STRING>")
+    sql("UPDATE rides SET fare = 'new', at = named_struct('x', 1, 'y', 'y') WHERE id = 2")
+    sql("ALTER TABLE rides RENAME COLUMN at.x TO xx")
+    assert session.table("rides").columns == ["id", "fare", "price", "day", "hour", "at"]
+    assert sql("SELECT id, fare, price, at.xx FROM rides") == [
+        (1, None, 1.5, None),
+        (2, "new", 2.5, 1),
+        (3, None, 3.5, None),
+    ]
+    assert sql("SELECT id FROM rides WHERE price > 2 AND fare IS NULL") == [(3,)]
+    sql("MERGE INTO rides USING (SELECT 3 AS k) ON id = k WHEN MATCHED THEN UPDATE SET price = 9")
+    sql("ALTER TABLE rides DROP COLUMN price")
+    sql("ALTER TABLE rides ALTER COLUMN at FIRST")
+    sql("ALTER TABLE rides ADD COLUMN price DOUBLE")
+    assert sql("SELECT at.xx, id, fare, price FROM rides WHERE id > 1") == [
+        (1, 2, "new", None),
+        (None, 3, None, None),
+    ]
+    names = drawstring.open(f"{tmp_path}/lake/rides").schema.names
+    assert names == ["at", "id", "fare", "day", "hour", "price"]
+
+
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
         ("RENAME COLUMN fare TO price", r"Renaming columns \(fare\) needs Hudi's schema on read"),
         ("DROP COLUMN fare", "Dropping columns"),
-        ("ADD COLUMN tip INT FIRST", "only be added at the end"),
-        ("ADD COLUMN tip INT DEFAULT 5", "only be added at the end"),
+        ("ADD COLUMN tip INT FIRST", "Adding columns elsewhere than at the end"),
+        ("ADD COLUMN tip INT DEFAULT 5", "cannot have a comment or a default value"),
         ("ALTER COLUMN fare TYPE INT", "NOT_SUPPORTED_CHANGE_COLUMN"),
         ("SET TBLPROPERTIES (primaryKey = 'fare')", "Property primaryKey describes the table"),
         ("SET TBLPROPERTIES ('hoodie.nonsense' = '1')", "no option 'hoodie.nonsense'"),

@@ -36,7 +36,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         "Class that parses dates.",
     ),
     _only("FALSE", _WRITE + "schema.allow.auto.evolution.column.drop", "Whether absent columns are dropped."),
-    _only("FALSE", "hoodie.schema.on.read.enable", "Whether columns may be renamed and dropped."),
     _only("FALSE", "hoodie.allow.operation.metadata.field", "Whether records store their operation."),
     _never("hoodie.partition.ttl.strategy.class", "Class that selects expired partitions."),
     _only("FALSE", "hoodie.errortable.enable", "Whether bad records go to another table."),

@@ -238,6 +238,13 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         field="partial_update",
     ),
     Option(
+        "hoodie.schema.on.read.enable",
+        "Whether `ALTER TABLE` may rename, drop and move columns; whoever reads the table with"
+        " Apache Hudi afterwards sets it, too.",
+        kind=Kind.FLAG,
+        default=False,
+    ),
+    Option(
         "hoodie.write.set.null.for.missing.columns",
         "Whether rows may lack columns of the table, which are then set to null; otherwise such rows are"
         " refused, since an upsert would overwrite stored values with null.",

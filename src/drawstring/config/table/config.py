@@ -28,6 +28,7 @@ from drawstring.config.table.kinds import (
 from drawstring.config.table.merge_rules import PAYLOAD_STRATEGY, MergeMode, PayloadRule, merge_rule
 from drawstring.config.table.mergers import RecordMerger
 from drawstring.config.table.properties import table_checksum
+from drawstring.config.table.schema_versions import Renames, SchemaHistory
 from drawstring.config.table.storage_layout import DEFAULT_LAYOUT, LSM_TREE, STORAGE_LAYOUT
 from drawstring.model.table_version import (
     NEWEST_VERSION,
@@ -84,6 +85,8 @@ class TableConfig:
         create_schema: Avro schema (JSON) of the table at its creation.
         index_type, bucket_count, bucket_hash_fields: settings of the index, if the table stores them.
         properties: all keys and values as stored.
+        history: versions of the schema, of a table with schema-on-read evolution; set by those who load its
+            schema (`timeline.schema_history`).
     """
 
     name: str
@@ -120,6 +123,7 @@ class TableConfig:
     bucket_count: int | None = None
     bucket_hash_fields: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+    history: SchemaHistory | None = field(default=None, hash=False, repr=False)
 
     @property
     def rules(self) -> VersionRules:
@@ -194,6 +198,10 @@ class TableConfig:
     def has_sorted_files(self) -> bool:
         """Whether base and log files are sorted by record key: the storage layout `lsm_tree`."""
         return self.is_merge_on_read and self.properties.get(STORAGE_LAYOUT, "").lower() == LSM_TREE
+
+    def renames(self, instant: str) -> Renames | None:
+        """Return the names of columns in the files of an instant; None if they are those of the table."""
+        return None if self.history is None else self.history.renames(instant)
 
     @property
     def storage_layout(self) -> str:

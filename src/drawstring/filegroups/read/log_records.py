@@ -34,6 +34,7 @@ from drawstring.merge.versions import Merger, Versions, flat, ordering_of
 from drawstring.model.files import FileSlice, LogFile
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.schema_on_read import in_requested_columns
 from drawstring.storage.protocol import Storage
 
 
@@ -346,14 +347,14 @@ def _records_piece(reading: LogReading, block: LogBlock, batches: Sequence[pa.Re
 
 def _stored_rows(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
     """Yield the records of a data block with its columns under their current names."""
-    renames = reading.history.renames(placed.instant) if reading.history else None
+    renames = reading.config.renames(placed.instant)
     names = reading.schema.names
     if renames is None:
         yield from block_rows(file, placed.block, names, reading.wanted)
         return
     stored = renames.stored_names(names)
     for batch in block_rows(file, placed.block, stored, reading.wanted):
-        yield renames.applied(batch)
+        yield in_requested_columns(batch, renames)
 
 
 def _data_piece(reading: LogReading, rows: pa.Table) -> LogPiece:

@@ -27,6 +27,7 @@ from drawstring.merge.record_mergers import check_mergeable
 from drawstring.merge.versions import Versions, ordering_fields, ordering_of
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.schema_on_read import in_requested_columns
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
@@ -48,7 +49,7 @@ def _base_rows(
     else:
         batches = base_rows_of(storage, base, selection, task.schema, task.config)
     for batch in batches:
-        yield conform(batch if renames is None else renames.applied(batch), schema)
+        yield conform(batch if renames is None else in_requested_columns(batch, renames), schema)
 
 
 def _needed(task: ReadTask) -> list[str]:
@@ -78,7 +79,7 @@ def log_reading(task: ReadTask) -> LogReading:
     more = [name for name in delete_columns(task.config, task.schema) if name not in needed]
     schema = nullable(task.schema, (*needed, *more))
     keys = None if task.keys is None else pa.array(task.keys, pa.string())
-    reading = LogReading(open_spec(task.storage), task.config, schema, task.instants, task.history, keys)
+    reading = LogReading(open_spec(task.storage), task.config, schema, task.instants, keys)
     return replace(reading, key_range=task.key_range)
 
 

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.config.table.config import TableConfig
+from drawstring.config.table.schema_versions import Renames
 from drawstring.formats.conditions import Wording
 from drawstring.formats.wanted_rows import KeyRange, WantedRows
 from drawstring.merge.versions import ordering_fields
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
-from drawstring.schema.schema_on_read import Renames, SchemaHistory
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline
 
@@ -85,7 +85,6 @@ class ReadTask:
         instants: the visible instants of log blocks.
         commit_times: yield only records of these commits (incremental queries); None for all.
         partition_values: values of the partition columns, parsed from the path; these columns are not read.
-        history: versions of the schema, for a table that evolved it on read.
         keys: the only record keys that rows of `where` can have: other keys are not merged, and base files
             whose footer excludes them are skipped; None for any key.
         whole_slice: if the slice has only the files that a range of commits wrote, the task that reads the
@@ -107,7 +106,6 @@ class ReadTask:
     instants: InstantRange = field(default_factory=lambda: InstantRange(frozenset()))
     commit_times: tuple[str, ...] | None = None
     partition_values: Mapping[str, Any] = field(default_factory=dict)
-    history: SchemaHistory | None = None
     keys: tuple[str, ...] | None = None
     whole_slice: ReadTask | None = None
     timeline_digest: str | None = None
@@ -124,7 +122,7 @@ class ReadTask:
     def base_renames(self) -> Renames | None:
         """The names of the columns in the base file; None if they are unchanged."""
         base = self.file_slice.base
-        return None if self.history is None or base is None else self.history.renames(base.instant)
+        return None if base is None else self.config.renames(base.instant)
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -183,7 +181,6 @@ class LogReading:
         config: the table.
         schema: columns to read, all nullable: requested, key, ordering and delete columns.
         instants: the visible instants.
-        history: versions of the schema, for a table that evolved it on read.
         keys: the record keys to read; None for all.
         batch_rows: largest number of rows that are read at once from a native log file.
         key_range: the range of keys to read; None for all.
@@ -194,7 +191,6 @@ class LogReading:
     config: TableConfig
     schema: pa.Schema
     instants: InstantRange
-    history: SchemaHistory | None = None
     keys: pa.Array | None = None
     batch_rows: int = BATCH_ROWS
     key_range: KeyRange | None = None

@@ -58,6 +58,8 @@ def patch_source_of(settings: FileSettings, storage: Storage, target: FileSlice)
     config, base = settings.config, target.base
     if base is None or base.source is not None:
         return None
+    if config.renames(base.instant) is not None:
+        return None
     if config.has_sorted_files or config.cdc_enabled or not config.populate_meta_fields:
         return None
     return patch_source(storage, base.status.path, settings.full_schema, settings.compression)

@@ -47,6 +47,7 @@ from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, TaskContext
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import FILE_NAME, RECORD_KEY
+from drawstring.schema.schema_on_read import in_requested_columns
 from drawstring.storage.protocol import Storage
 
 _Rows: TypeAlias = tuple[pa.RecordBatch, bool]
@@ -251,6 +252,9 @@ def _base_rows(
     assert target.base is not None
     schema = schema or physical(settings.full_schema)
     columns = [name for name in schema.names if name != FILE_NAME]
+    renames = settings.config.renames(target.base.instant)
+    if renames is not None:
+        columns = renames.stored_names(columns)
     if target.base.source is None:
         path = target.base.status.path
         batches = read_parquet_rows(storage, path, columns, tuple(REPEATING), footer.metadata)
@@ -258,7 +262,8 @@ def _base_rows(
         full = settings.full_schema
         batches = base_rows_of(storage, target.base, Selection(columns), full, settings.config)
     for batch in batches:
-        yield keyed(conform(batch, schema), settings.config)
+        rows = batch if renames is None else in_requested_columns(batch, renames)
+        yield keyed(conform(rows, schema), settings.config)
 
 
 def _merge_handle(

@@ -25,6 +25,7 @@ from drawstring.metadata.maintained.file_summaries import (
     DataFile,
     FileSummaries,
     log_rows,
+    renamed_rows,
     schema_of,
 )
 from drawstring.metadata.maintained.protocol import TableChange, TableFacts
@@ -61,7 +62,7 @@ class ReadExpression:
         """Return the reader for a table as it is, or as it is once an instant is complete."""
         timeline = facts.timeline_after if isinstance(facts, TableChange) else facts.timeline
         instants = InstantRange.of(timeline)
-        return ReadExpression(facts.storage.spec, facts.config, schema_of(facts), index, instants)
+        return ReadExpression(facts.storage.spec, facts.read_config, schema_of(facts), index, instants)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -117,6 +118,8 @@ class ReadExpression:
 
     def _base_rows(self, base: BaseFile, field: pa.Field) -> Iterator[pa.RecordBatch]:
         types = pa.schema([field])
+        if self.config.renames(base.instant) is not None:
+            return renamed_rows(self, base, types)
         selection = Selection([field.name], types=types)
         storage = open_spec(self.storage)
         return (

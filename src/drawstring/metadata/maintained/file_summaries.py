@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
 from drawstring.filegroups.read.log_records import OpenLogs, open_logs
-from drawstring.filegroups.read.tasks import InstantRange, LogReading
+from drawstring.filegroups.read.slice_reader import read_slice
+from drawstring.filegroups.read.tasks import InstantRange, LogReading, ReadTask
 from drawstring.formats.base_files import Selection, is_parquet
 from drawstring.formats.parquet.summaries import column_summaries, summaries_of_rows
 from drawstring.metadata.maintained.protocol import TableChange, TableFacts
@@ -112,7 +113,8 @@ class ReadSummaries:
             return FileSummaries(held | read.columns, read.has_statistics)
         if isinstance(file.file, LogFile):
             return self._of_log(file.partition, file.file)
-        if file.file.source is not None or not is_parquet(file.file.status.path):
+        is_renamed = self.config.renames(file.file.instant) is not None
+        if file.file.source is not None or is_renamed or not is_parquet(file.file.status.path):
             columns = self._of_base_rows(file.file, self.columns)
             return FileSummaries(columns, has_statistics=file.file.source is None)
         return FileSummaries(self._of_parquet(file.file))
@@ -142,6 +144,8 @@ class ReadSummaries:
         names = top_level(columns, self.schema)
         types = pa.schema([self.schema.field(name) for name in names])
         storage = open_spec(self.storage)
+        if self.config.renames(base.instant) is not None:
+            return summaries_of_rows(renamed_rows(self, base, types), columns)
         batches = base_rows_of(storage, base, Selection(names, types=types), self.schema, self.config)
         return summaries_of_rows((conform(each, types) for each in batches), columns)
 
@@ -156,6 +160,35 @@ class ReadSummaries:
             is_pending = bool(blocks) and not any(self.instants.admits(each.instant) for each in blocks)
             summaries = summaries_of_rows(log_rows(logs), self.columns)
             return FileSummaries(summaries, has_statistics=not (is_partial or is_pending))
+
+
+class ReadsFiles(Protocol):
+    """What reads columns of the files of a table."""
+
+    @property
+    def storage(self) -> StorageSpec:
+        """Opens the table."""
+
+    @property
+    def config(self) -> TableConfig:
+        """The table, with the versions of its schema."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the table."""
+
+
+def renamed_rows(reader: ReadsFiles, base: BaseFile, types: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a base file whose columns have other names than those of the table.
+
+    Args:
+        reader: knows the table.
+        base: the file.
+        types: the columns to read, by the names of the table.
+    """
+    file_slice = FileSlice("", base.file_id, base.instant, base, ())
+    task = ReadTask(reader.storage, reader.config, file_slice, reader.schema, tuple(types.names))
+    return (conform(each, types) for each in read_slice(task))
 
 
 def log_rows(logs: OpenLogs) -> Iterator[pa.RecordBatch]:
@@ -179,7 +212,7 @@ def reader_of(facts: TableFacts, names: Sequence[str], *, is_v2: bool) -> ReadSu
     known = (name for name in dict.fromkeys(names) if name not in dropped)
     columns = tuple(name for name in known if is_indexable(schema, name, is_v2=is_v2))
     instants = InstantRange.of(timeline)
-    return ReadSummaries(facts.storage.spec, facts.config, schema, columns, is_v2, instants)
+    return ReadSummaries(facts.storage.spec, facts.read_config, schema, columns, is_v2, instants)
 
 
 def is_indexable(schema: pa.Schema, column: str, *, is_v2: bool) -> bool:

@@ -9,8 +9,9 @@ process that completes an instant for another one has nothing: a maintainer read
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,16 +19,19 @@ import pyarrow as pa
 from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock
 from drawstring.config.table.config import TableConfig
+from drawstring.config.table.schema_versions import LATEST_SCHEMA
 from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
 from drawstring.model.clean import CleanMetadata
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import parse_data_file
 from drawstring.model.instant import Instant
+from drawstring.schema.schema_on_read import with_version
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.completion_times import ArchivedCompletionTimes
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.table_schema import with_history
 from drawstring.timeline.timeline import Timeline
 
 
@@ -94,6 +98,14 @@ class TableFacts:
         return self.store.load()
 
     @cached_property
+    def read_config(self) -> TableConfig:
+        """The settings with the versions of the schema, for those who read columns of files."""
+        return self._after(with_history(self.config, self.storage, self.store, self.timeline))
+
+    def _after(self, config: TableConfig) -> TableConfig:
+        return config
+
+    @cached_property
     def view(self) -> FileGroupView:
         """The file groups of the table with the committed files."""
         return table_view(self.storage, self.config, self.timeline, self.store)
@@ -112,6 +124,13 @@ class TableChange(TableFacts):
     instant: Instant
     commit: CommitMetadata | None = None
     clean: CleanMetadata | None = None
+
+    def _after(self, config: TableConfig) -> TableConfig:
+        """Return settings with the version of the schema that the commit has."""
+        latest = None if self.commit is None else self.commit.extra.get(LATEST_SCHEMA)
+        if config.history is None or latest is None:
+            return config
+        return replace(config, history=with_version(config.history, json.loads(latest)))
 
     @cached_property
     def metadata(self) -> MetadataTable:

@@ -95,10 +95,10 @@ class RecordIndexMaintainer:
         schema = schema_after(change, commit)
         instants = InstantRange.of(change.timeline_after)
         if RECORD_INDEX in change.metadata.building:  # a look-up may miss keys that it does not have yet
-            read = ReadKeyChanges(change.storage.spec, change.config, schema, instants)
+            read = ReadKeyChanges(change.storage.spec, change.read_config, schema, instants)
             yield from self._by_group([_compared(change, each) for each in groups], read, ids)
             return
-        read = ReadKeyChanges(change.storage.spec, change.config, schema, instants, index)
+        read = ReadKeyChanges(change.storage.spec, change.read_config, schema, instants, index)
         yield from self._by_group(list(read.looked_up(groups)), read, ids)
 
     def define(self, storage: Storage, config: TableConfig) -> None:
@@ -127,7 +127,7 @@ class RecordIndexMaintainer:
         groups = [GroupKeys(None, each, epoch_ms_of(each.base_instant, timezone) or 0) for each in slices]
         ids = _new_ids(facts, slices, is_partitioned=self._is_partitioned(facts.storage))
         schema = with_meta(table_schema(facts.storage, facts.store, facts.timeline, facts.config))
-        read = ReadKeyChanges(facts.storage.spec, facts.config, schema, InstantRange.of(facts.timeline))
+        read = ReadKeyChanges(facts.storage.spec, facts.read_config, schema, InstantRange.of(facts.timeline))
         file_ids = tuple(sorted(each for some in ids.values() for each in some))
         return InitialPartition(file_ids, self._sorted_groups(groups, read, ids))
 

@@ -77,7 +77,7 @@ class SecondaryIndexMaintainer:
             return
         read = ReadValueChanges(
             change.storage.spec,
-            change.config,
+            change.read_config,
             schema_after(change, commit),
             InstantRange.of(change.timeline_after),
             self._column(change.storage),
@@ -107,7 +107,7 @@ class SecondaryIndexMaintainer:
         ids = [f"{name}-{number:04}-0" for number in range(GLOBAL_SIZING.groups(records))]
         read = ReadValueChanges(
             facts.storage.spec,
-            facts.config,
+            facts.read_config,
             with_meta(table_schema(facts.storage, facts.store, facts.timeline, facts.config)),
             InstantRange.of(facts.timeline),
             self._column(facts.storage),

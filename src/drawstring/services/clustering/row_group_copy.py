@@ -41,7 +41,7 @@ def stitched(
         CorruptTableError: a file is missing or damaged.
     """
     files = _base_files(slices)
-    if files is None:
+    if files is None or any(settings.config.renames(each.instant) is not None for each in files):
         return None
     candidates = [chunk_source(storage, each.status.path) for each in files]
     sources = [each for each in candidates if each is not None]

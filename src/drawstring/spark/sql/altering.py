@@ -2,9 +2,10 @@
 
 | change | how |
 |---|---|
-| ADD COLUMNS, also of structs; a wider type; DROP NOT NULL | a commit without rows that has the new schema |
+| ADD COLUMNS at the end, also of structs; a wider type; DROP NOT NULL | a commit without rows |
+| RENAME, DROP, move; all changes of a table that had one | the same, with another version of the schema |
 | SET, UNSET TBLPROPERTIES | in the catalog |
-| RENAME, DROP, move, comment, default of columns | refused: they need schema on read, or cannot be stored |
+| comment, default of columns | refused: they cannot be stored |
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions, options_of
+from drawstring.schema.column_changes import ChangeKind, ColumnChange
+from drawstring.services.alter_columns import alter_columns
 from drawstring.services.maintenance_tasks import after_commit
 from drawstring.spark.engine.types import arrow_schema
-from drawstring.spark.sql.options import is_stored, table_options, write_options
+from drawstring.spark.sql.options import is_stored, session_options, table_options, write_options
 from drawstring.write.run import write_source
 from drawstring.write.verbs import VERBS
 from drawstring.write.write_source import InputRows
@@ -27,14 +31,22 @@ from drawstring.write.write_source import InputRows
 if TYPE_CHECKING:
     from drawstring.spark.sql.table import TablePeer
 
+_ON_READ: Final = "hoodie.schema.on.read.enable"
 _PROPERTIES: Final = ("SetProperty", "RemoveProperty")
-_EVOLVES: Final = ("AddColumn", "UpdateColumnType", "UpdateColumnNullability")
-_REFUSED: Final[Mapping[str, str]] = {
+_KINDS: Final[Mapping[str, ChangeKind]] = {
+    "AddColumn": ChangeKind.ADD,
+    "UpdateColumnType": ChangeKind.TYPE,
+    "UpdateColumnNullability": ChangeKind.NULLABLE,
+    "RenameColumn": ChangeKind.RENAME,
+    "DeleteColumn": ChangeKind.DROP,
+    "UpdateColumnPosition": ChangeKind.MOVE,
+}
+_BY_VERSIONS: Final = ("RenameColumn", "DeleteColumn", "UpdateColumnPosition")
+_DONE: Final[Mapping[str, str]] = {
     "RenameColumn": "Renaming columns",
     "DeleteColumn": "Dropping columns",
     "UpdateColumnPosition": "Moving columns",
-    "UpdateColumnComment": "Comments on columns",
-    "UpdateColumnDefaultValue": "Default values",
+    "AddColumn": "Adding columns elsewhere than at the end",
 }
 
 
@@ -43,8 +55,8 @@ def check_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> None:
 
     Args:
         table: the table.
-        changes: `kind` of each by Spark's name, `name` of the column or property, and `value`, `is_placed` or
-            `has_default`.
+        changes: `kind` of each by Spark's name, `name` of the column or property; of a column its `path`, and
+            `type`, `place` (empty for the first one), `value` (its new name) or `has_default`.
 
     Raises:
         InvalidError: a property describes the table, or there is no such option.
@@ -54,18 +66,30 @@ def check_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> None:
         kind, name = change["kind"], change["name"]
         if kind in _PROPERTIES:
             _check_property(table, name, change.get("value") or "")
-        elif kind not in _EVOLVES:
+        elif kind not in _KINDS or change.get("has_default"):
             raise UnsupportedError(
-                f"{_REFUSED.get(kind, kind)} ({name}) needs Hudi's schema on read, which this release reads"
-                " and does not write. Add columns, or write the rows to a new table.",
+                f"Column {name} cannot have a comment or a default value: the table does not store them, and"
+                " stored rows have null in a new column. Leave them out.",
                 table=table.path,
             )
-        elif change.get("is_placed") or change.get("has_default"):
+        elif _needs_versions(change) and not _has_versions(table):
             raise UnsupportedError(
-                f"Column {name} can only be added at the end and without default value: stored rows have null"
-                " in it. Leave FIRST, AFTER and DEFAULT out.",
+                f"{_DONE[kind]} ({name}) needs Hudi's schema on read, with which readers find columns in old"
+                f" files by their ids. SET {_ON_READ}=true, also where Apache Hudi reads the table from then"
+                " on, or write the rows to a new table.",
                 table=table.path,
             )
+
+
+def _needs_versions(change: Mapping[str, Any]) -> bool:
+    return change["kind"] in _BY_VERSIONS or change.get("place") is not None
+
+
+def _has_versions(table: TablePeer) -> bool:
+    """Return whether schema on read is switched on, or was used already."""
+    given = {**table_options(table.properties), **session_options(table.spark)}
+    is_on = given.get(_ON_READ, "").strip().lower() == "true"
+    return is_on or table.open()._facts().config.history is not None
 
 
 def _check_property(table: TablePeer, name: str, value: str) -> None:
@@ -80,19 +104,36 @@ def _check_property(table: TablePeer, name: str, value: str) -> None:
             WriteOptions.parse({key: value})
 
 
-def alter(table: TablePeer, schema: str) -> None:
-    """Give a table new columns or wider types, by a commit without rows.
+def alter(table: TablePeer, given: Mapping[str, Any]) -> None:
+    """Change the columns of a table, by a commit without rows.
 
     Args:
         table: the table.
-        schema: all columns, as Spark's JSON.
+        given: `changes` as of `check_alter`, and `schema`, all columns after them as Spark's JSON.
 
     Raises:
-        InvalidError: the type of a column cannot become the new one.
+        InvalidError: there is no such column, or its type cannot become the new one.
     """
-    target = table.for_writes()
-    rows = arrow_schema(StructType.fromJson(json.loads(schema))).empty_table()
-    given = write_options(table.spark, table.properties, {"hoodie.allow.empty.commit": "true"})
+    target, changes = table.for_writes(), given["changes"]
+    options = write_options(table.spark, table.properties, {"hoodie.allow.empty.commit": "true"})
+    parsed = options_of("insert", options)
     with target._errors():
+        if any(map(_needs_versions, changes)) or target._facts().config.history is not None:
+            of_columns = [_change(each) for each in changes if each["kind"] in _KINDS]
+            after_commit(alter_columns(target._context, of_columns, parsed))
+            return
+        rows = arrow_schema(StructType.fromJson(json.loads(given["schema"]))).empty_table()
         context, source = target._rows_of(rows)
-        after_commit(write_source(context, InputRows(source), VERBS["insert"], options_of("insert", given)))
+        after_commit(write_source(context, InputRows(source), VERBS["insert"], parsed))
+
+
+def _change(told: Mapping[str, Any]) -> ColumnChange:
+    kind, place = _KINDS[told["kind"]], told.get("place")
+    return ColumnChange(kind, tuple(told["path"]), told.get("value") or "", _type(told), place)
+
+
+def _type(told: Mapping[str, Any]) -> pa.DataType | None:
+    if "type" not in told:
+        return None
+    field = {"name": "c", "type": json.loads(told["type"]), "nullable": True, "metadata": {}}
+    return arrow_schema(StructType.fromJson({"type": "struct", "fields": [field]})).field(0).type

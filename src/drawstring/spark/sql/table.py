@@ -68,7 +68,7 @@ class TablePeer(Peer):
             "insert": lambda given: insert(self, json.loads(given[0]), given[1]),
             "change": lambda given: change(self, json.loads(given[0]), given[1]),
             "check_alter": lambda given: check_alter(self, json.loads(given)),
-            "alter": lambda given: alter(self, given),
+            "alter": lambda given: alter(self, json.loads(given)),
             "partitions": lambda given: json.dumps(partitions_of(self.open(), json.loads(given))),
             "add_partition": lambda given: add_partition(self.open(), json.loads(given)),
             "drop_partition": lambda given: drop_partition(self, json.loads(given)),

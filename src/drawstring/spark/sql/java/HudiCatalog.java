@@ -118,7 +118,10 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
         }
         StructType columns = CatalogV2Util.applySchemaChanges(
             table.schema(), PythonUtils.toSeq(Arrays.asList(changes)), Option.apply("hudi"), "ALTER TABLE");
-        Calls.ask(table.peer, "alter", columns.json());
+        HashMap asked = new HashMap();
+        asked.put("schema", columns.json());
+        asked.put("changes", told);
+        Calls.ask(table.peer, "alter", Calls.json(asked));
         StructType data = data(columns, table.partitionSchema());
         boolean hasAll = true;
         for (int n = 0; n < entry.dataSchema().length(); n++) {
@@ -126,8 +129,21 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
         }
         if (hasAll) {  // the entry of an older release may have partition columns among the others
             catalog().alterTableDataSchema(identifier(name), data);
+        } else if (isWithoutColumns(changes)) {  // which the session's catalog refuses
+            TableIdentifier id = entry.identifier();
+            catalog().externalCatalog().alterTableDataSchema((String) id.database().get(), id.table(), data);
+            catalog().refreshTable(identifier(name));
         }
         return found(name, null);
+    }
+
+    private static boolean isWithoutColumns(TableChange[] changes) {
+        boolean isWithout = false;
+        for (int n = 0; n < changes.length; n++) {
+            isWithout = isWithout || changes[n] instanceof TableChange.RenameColumn
+                || changes[n] instanceof TableChange.DeleteColumn;
+        }
+        return isWithout;
     }
 
     private static HashMap told(TableChange change) {
@@ -140,13 +156,28 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
             told.put("name", ((TableChange.RemoveProperty) change).property());
         } else if (change instanceof TableChange.ColumnChange) {
             told.put("name", String.join(".", ((TableChange.ColumnChange) change).fieldNames()));
+            told.put("path", Arrays.asList((Object[]) ((TableChange.ColumnChange) change).fieldNames()));
         }
         if (change instanceof TableChange.AddColumn) {
             TableChange.AddColumn added = (TableChange.AddColumn) change;
-            told.put("is_placed", Boolean.valueOf(added.position() != null));
+            told.put("type", added.dataType().json());
+            told.put("place", place(added.position()));
             told.put("has_default", Boolean.valueOf(added.defaultValue() != null));
+        } else if (change instanceof TableChange.RenameColumn) {
+            told.put("value", ((TableChange.RenameColumn) change).newName());
+        } else if (change instanceof TableChange.UpdateColumnType) {
+            told.put("type", ((TableChange.UpdateColumnType) change).newDataType().json());
+        } else if (change instanceof TableChange.UpdateColumnPosition) {
+            told.put("place", place(((TableChange.UpdateColumnPosition) change).position()));
         }
         return told;
+    }
+
+    private static String place(TableChange.ColumnPosition position) {
+        if (position == null) {
+            return null;
+        }
+        return position instanceof TableChange.After ? ((TableChange.After) position).column() : "";
     }
 
     private static StructType data(StructType columns, StructType partitions) {

@@ -1,0 +1,219 @@
+"""Changes of the columns of a table: ALTER TABLE, as Hudi has it with schema on read.
+
+A path leads to a column, or to a field inside of one: `("st", "a")`. The items of a list are `element` in
+it, the values of a map `value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import types as pt
+
+from drawstring.base.errors import InvalidError
+from drawstring.schema.evolve import fits
+
+FIRST: Final = ""
+"""The place before all other columns; the name of a column is the place after it."""
+
+Path = tuple[str, ...]
+
+
+class ChangeKind(StrEnum):
+    """What a change does."""
+
+    ADD = "add"
+    DROP = "drop"
+    RENAME = "rename"
+    TYPE = "type"
+    NULLABLE = "nullable"
+    MOVE = "move"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """One change of a column.
+
+    Attributes:
+        kind: what it does.
+        path: the column.
+        name: new name of a renamed column.
+        type: type of an added column, new type of another one.
+        place: name of the column before it, or `FIRST`; None for the end, or where it is.
+    """
+
+    kind: ChangeKind
+    path: Path
+    name: str = ""
+    type: pa.DataType | None = None
+    place: str | None = None
+
+    @property
+    def column(self) -> str:
+        """Dotted name of the column."""
+        return ".".join(self.path)
+
+    @property
+    def keeps_values(self) -> bool:
+        """Whether statistics and indexes of what is stored under the name stay as they are."""
+        return self.kind in (ChangeKind.ADD, ChangeKind.MOVE, ChangeKind.NULLABLE)
+
+
+def added(name: str, type: pa.DataType, place: str | None) -> ColumnChange:
+    """Return the addition of a column, given by its dotted name."""
+    return ColumnChange(ChangeKind.ADD, _path(name), type=type, place=place)
+
+
+def renamed(name: str, new_name: str) -> ColumnChange:
+    """Return the renaming of a column, given by its dotted name."""
+    return ColumnChange(ChangeKind.RENAME, _path(name), new_name)
+
+
+def dropped(name: str) -> ColumnChange:
+    """Return the dropping of a column, given by its dotted name."""
+    return ColumnChange(ChangeKind.DROP, _path(name))
+
+
+def retyped(name: str, type: pa.DataType) -> ColumnChange:
+    """Return the change of the type of a column, given by its dotted name."""
+    return ColumnChange(ChangeKind.TYPE, _path(name), type=type)
+
+
+def moved(name: str, place: str | None) -> ColumnChange:
+    """Return the change of the place of a column, given by its dotted name."""
+    return ColumnChange(ChangeKind.MOVE, _path(name), place=place)
+
+
+def _path(name: str) -> Path:
+    return tuple(name.split("."))
+
+
+def changed(schema: pa.Schema, change: ColumnChange) -> pa.Schema:
+    """Return a schema with one change.
+
+    Args:
+        schema: the columns, without meta columns.
+        change: the change.
+
+    Raises:
+        InvalidError: there is no such column, one of that name is there already, or its type cannot become
+            the new one.
+    """
+    return pa.schema(_in_fields(list(schema), change.path, change))
+
+
+def _in_fields(fields: list[pa.Field], path: Path, change: ColumnChange) -> list[pa.Field]:
+    if len(path) == 1:
+        return _EDITS[change.kind](fields, path[0], change)
+    place = _place(fields, path[0], change)
+    field = fields[place]
+    return [*fields[:place], field.with_type(_in_type(field.type, path[1:], change)), *fields[place + 1 :]]
+
+
+def _in_type(kind: pa.DataType, path: Path, change: ColumnChange) -> pa.DataType:
+    if pt.is_struct(kind):
+        return pa.struct(_in_fields(kind.fields, path, change))
+    if pt.is_list(kind) and path[0] == "element":
+        return pa.list_(_in_item(kind.value_field, path[1:], change))
+    if pt.is_map(kind) and path[0] == "value":
+        return pa.map_(kind.key_type, _in_item(kind.item_field, path[1:], change))
+    raise _unknown(change, [])
+
+
+def _in_item(item: pa.Field, path: Path, change: ColumnChange) -> pa.Field:
+    if path:
+        return item.with_type(_in_type(item.type, path, change))
+    if change.kind is ChangeKind.TYPE:
+        return _retyped(item, change)
+    if change.kind is ChangeKind.NULLABLE:
+        return item.with_nullable(True)
+    raise InvalidError(f"{change.column} is what a list or map consists of, and can only change its type.")
+
+
+def _add(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
+    assert change.type is not None
+    _check_free(fields, name, change)
+    return _placed(fields, pa.field(name, change.type), change)
+
+
+def _drop(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
+    place = _place(fields, name, change)
+    if len(fields) == 1:
+        raise InvalidError(f"{change.column} is the only column there, and cannot be dropped.")
+    return [*fields[:place], *fields[place + 1 :]]
+
+
+def _rename(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
+    place = _place(fields, name, change)
+    _check_free([each for each in fields if each.name != name], change.name, change)
+    return [*fields[:place], fields[place].with_name(change.name), *fields[place + 1 :]]
+
+
+def _retype(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
+    place = _place(fields, name, change)
+    return [*fields[:place], _retyped(fields[place], change), *fields[place + 1 :]]
+
+
+def _make_nullable(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
+    place = _place(fields, name, change)
+    return [*fields[:place], fields[place].with_nullable(True), *fields[place + 1 :]]
+
+
+def _move(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
+    place = _place(fields, name, change)
+    return _placed([*fields[:place], *fields[place + 1 :]], fields[place], change)
+
+
+_EDITS: Final[dict[ChangeKind, Callable[[list[pa.Field], str, ColumnChange], list[pa.Field]]]] = {
+    ChangeKind.ADD: _add,
+    ChangeKind.DROP: _drop,
+    ChangeKind.RENAME: _rename,
+    ChangeKind.TYPE: _retype,
+    ChangeKind.NULLABLE: _make_nullable,
+    ChangeKind.MOVE: _move,
+}
+
+
+def _placed(fields: list[pa.Field], field: pa.Field, change: ColumnChange) -> list[pa.Field]:
+    if change.place is None:
+        return [*fields, field]
+    at = 0 if change.place == FIRST else _place(fields, change.place, change) + 1
+    return [*fields[:at], field, *fields[at:]]
+
+
+def _retyped(field: pa.Field, change: ColumnChange) -> pa.Field:
+    old, new = field.type, change.type
+    assert new is not None
+    is_plain = not (pt.is_nested(old) or pt.is_nested(new))
+    if old != new and not (is_plain and fits(old, new) and not (pt.is_binary(old) or pt.is_binary(new))):
+        raise InvalidError(
+            f"Column {change.column} is {old} and cannot become {new}. Integers become long, float, double or"
+            " string; float becomes double or string; double and date become string; decimals get more digits"
+            " of the same scale."
+        )
+    return field.with_type(new)
+
+
+def _place(fields: Sequence[pa.Field], name: str, change: ColumnChange) -> int:
+    names = [each.name for each in fields]
+    if name not in names:
+        raise _unknown(change, names, name)
+    return names.index(name)
+
+
+def _unknown(change: ColumnChange, names: Sequence[str], name: str | None = None) -> InvalidError:
+    there = f" There are {', '.join(names)}." if names else ""
+    return InvalidError(f"There is no column {name or change.column}.{there}")
+
+
+def _check_free(fields: Sequence[pa.Field], name: str, change: ColumnChange) -> None:
+    same = next((each.name for each in fields if each.name.lower() == name.lower()), None)
+    if same is not None:
+        raise InvalidError(
+            f"There is a column {same} already, and Spark does not tell names apart by case. Give"
+            f" {change.column} another name."
+        )

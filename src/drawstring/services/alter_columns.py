@@ -1,0 +1,157 @@
+"""ALTER TABLE of columns with schema on read: a commit without rows that has another version of the schema.
+
+    versions so far ── changes ──> new version ──> .hoodie/.schema, latest_schema and schema of the commit
+
+Data files stay as they are; readers look for columns by their ids (`config.table.schema_versions`).
+Statistics by the name of a column would be of another column then, so those of the metadata table are
+dropped, and built again by the next write that keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import TableConfig
+from drawstring.config.table.schema_versions import SchemaHistory
+from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
+from drawstring.metadata.definitions import definitions
+from drawstring.model.commit import CommitMetadata, WriteOperation
+from drawstring.model.instant import Action
+from drawstring.model.result import CommitResult
+from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
+from drawstring.schema.column_changes import ChangeKind, ColumnChange, changed
+from drawstring.schema.meta import META_COLUMNS, with_meta, without_meta
+from drawstring.schema.schema_changes import evolved_history, first_history
+from drawstring.timeline.table_schema import table_schema_json, with_history
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.events import emit_commit
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
+from drawstring.write.write_outcome import WriteOutcome
+
+_OPERATION: Final = "alter_columns"
+_STATISTICS: Final = (COLUMN_STATS, PARTITION_STATS)
+
+
+def alter_columns(
+    context: TableContext, changes: Sequence[ColumnChange], options: WriteOptions
+) -> WriteOutcome:
+    """Change columns of a table in one commit.
+
+    Args:
+        context: the table.
+        changes: the changes, in order.
+        options: of writes: lock, policy for failed writes, services that follow.
+
+    Raises:
+        ConflictError: another writer holds the lock.
+        InvalidError: there is no such column, or it cannot be changed so; nothing was written.
+        UnsupportedError: this release cannot read files of the table by the ids of columns.
+    """
+    watch = Stopwatch()
+    with lock_table(context, options.locking) as locked:
+        _check_table(locked.config)
+        for change in changes:
+            _check_change(locked, change)
+        locked, timeline = recover_and_load(locked, options.failed_writes)
+        before, history = _state(locked, timeline)
+        time = locked.store.new_time(timeline)
+        schema, history = _after(before, history, changes, locked.config, time)
+        if not all(each.keeps_values for each in changes):
+            _drop_statistics(locked)
+        action = Action.DELTA_COMMIT if locked.config.is_merge_on_read else Action.COMMIT
+        with begin(locked, action, time, failed=options.failed_writes) as transaction:
+            text = arrow_to_avro(schema, *record_name(locked.config.name))
+            metadata = CommitMetadata(operation=WriteOperation.ALTER_SCHEMA, extra={"schema": text})
+            completed = transaction.commit(metadata, history)
+        result = CommitResult.of(completed, _OPERATION, (), watch.seconds())
+        emit_commit(context, locked.config, result, watch.laps)
+        return WriteOutcome(context, locked.config, options, result, timeline.with_completed(completed))
+
+
+def _check_table(config: TableConfig) -> None:
+    for refused, what in (
+        (config.cdc_enabled, "logs changes (hoodie.table.cdc.enabled)"),
+        (config.is_bootstrapped, "was bootstrapped"),
+    ):
+        if refused:
+            raise UnsupportedError(
+                f"Columns of a table that {what} cannot be renamed, dropped or moved yet. Write its rows to a"
+                " new table."
+            )
+
+
+def _check_change(locked: LockedTable, change: ColumnChange) -> None:
+    """Check that nothing but the rows depends on a column."""
+    config, name = locked.config, change.path[0]
+    if change.path[0] in META_COLUMNS:
+        raise InvalidError(f"{name} is a column of the table format. Choose another one.")
+    if change.kind in (ChangeKind.ADD, ChangeKind.MOVE):
+        return
+    roles = {
+        "record key": config.record_key_fields,
+        "partition path": config.partition_fields,
+        "ordering": config.ordering_fields,
+        "bucket index": config.bucket_hash_fields,
+        "merging": tuple(config.merge_properties.values()),
+    }
+    role = next((role for role, names in roles.items() if change.column in names or name in names), None)
+    if role is not None:
+        raise InvalidError(
+            f"{name} is a column of the {role}, which the properties of the table name. It stays as it is."
+        )
+    for index, defined in definitions(locked.context.storage).items():
+        if index not in _STATISTICS and name in (defined.get("sourceFields") or ()):
+            raise InvalidError(
+                f"The index {index} is of column {name}. Drop the index first (drop_index), and create it"
+                " again after the change."
+            )
+
+
+def _state(locked: LockedTable, timeline: Timeline) -> tuple[pa.Schema, SchemaHistory]:
+    """Return the columns of a table, and the versions that it has so far."""
+    storage, store = locked.context.storage, locked.store
+    text = table_schema_json(storage, store, timeline, locked.config)
+    if text is None:
+        raise InvalidError("The table has no columns yet. Write rows first.")
+    schema = without_meta(avro_to_arrow(text))
+    known = with_history(locked.config, storage, store, timeline).history
+    return schema, known or first_history(_full(schema, locked.config))
+
+
+def _after(
+    schema: pa.Schema,
+    history: SchemaHistory,
+    changes: Sequence[ColumnChange],
+    config: TableConfig,
+    time: str,
+) -> tuple[pa.Schema, SchemaHistory]:
+    """Return columns and versions after the changes.
+
+    Each change has a version of its own while they are applied, for a name may be another column after
+    each of them; the last one is that of the commit.
+    """
+    first = history
+    for change in changes:
+        schema = changed(schema, change)
+        renamed = {change.path: change.name} if change.kind is ChangeKind.RENAME else {}
+        history = evolved_history(history, _full(schema, config), time, renamed)
+    if history is first:
+        raise InvalidError("The columns are so already. There is nothing to change.")
+    return schema, history
+
+
+def _full(schema: pa.Schema, config: TableConfig) -> pa.Schema:
+    return with_meta(schema) if config.populate_meta_fields else schema
+
+
+def _drop_statistics(locked: LockedTable) -> None:
+    registered = {*_STATISTICS} & {*locked.config.metadata_partitions}
+    if registered:
+        locked.keeper.drop(registered)

@@ -1,0 +1,275 @@
+"""Renaming, dropping, adding, moving and widening columns of tables with files of before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.table import Table
+from tests.support.tables import WITHOUT_SERVICES
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("city", pa.string()),
+        ("n", pa.int32()),
+        ("name", pa.string()),
+        ("at", pa.struct([("x", pa.int32()), ("y", pa.string())])),
+        ("ts", pa.int64()),
+    ]
+)
+LSM = {"hoodie.table.storage.layout": "lsm_tree"}
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+KINDS = {
+    "cow": ("COPY_ON_WRITE", 9, {}),
+    "mor": ("MERGE_ON_READ", 9, {}),
+    "lsm": ("MERGE_ON_READ", 10, LSM),
+    "cow-6": ("COPY_ON_WRITE", 6, {}),
+    "mor-6": ("MERGE_ON_READ", 6, {}),
+    "mor-buckets-8": ("MERGE_ON_READ", 8, BUCKETS),
+}
+
+
+def old(number: int, ts: int = 1) -> dict[str, Any]:
+    at = {"x": number, "y": f"y{number}"}
+    return {"id": number, "city": f"c{number % 2}", "n": number, "name": f"name{number}", "at": at, "ts": ts}
+
+
+def new(key: int, ts: int = 1, /, **values: Any) -> dict[str, Any]:
+    """Return a row of before as it is after the changes."""
+    at = {"xx": key, "y": f"y{key}"}
+    row = {"n": None, "id": key, "name": None, "city": f"c{key % 2}", "number": key, "at": at, "ts": ts}
+    return {**row, **values}
+
+
+def begun(path: Path, kind: str = "mor", **more: Any) -> Table:
+    table_type, version, properties = KINDS[kind]
+    table = drawstring.create(
+        path,
+        SCHEMA,
+        record_key="id",
+        partition_by="city",
+        ordering="ts",
+        table_type=table_type,
+        version=version,
+        properties={**properties, **more},
+    )
+    table.insert(pa.Table.from_pylist([old(number) for number in range(1, 5)], SCHEMA))
+    table.upsert(pa.Table.from_pylist([old(2, 2)], SCHEMA))
+    return table
+
+
+def alter(table: Table) -> None:
+    table.rename_column("n", "number", options=WITHOUT_SERVICES)
+    table.change_column_type("number", pa.int64(), options=WITHOUT_SERVICES)
+    table.drop_column("name", options=WITHOUT_SERVICES)
+    table.rename_column("at.x", "xx", options=WITHOUT_SERVICES)
+    table.add_column("name", pa.int64(), after="id", options=WITHOUT_SERVICES)
+    table.add_column("n", pa.string(), first=True, options=WITHOUT_SERVICES)
+
+
+def rows(table: Table, where: str | None = None, **more: Any) -> list[dict[str, Any]]:
+    found = table.scan(columns=table.schema.names, where=where, **more).to_arrow()
+    return sorted(found.to_pylist(), key=lambda each: each["id"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_old_files_are_read_by_the_ids_of_columns_and_written_on(tmp_path: Path, kind: str) -> None:
+    table = begun(tmp_path / "t", kind)
+    before = table.timeline.writes()[-1].requested
+    alter(table)
+    expected = [new(1), new(2, 2), new(3), new(4)]
+    assert table.schema.names == ["n", "id", "name", "city", "number", "at", "ts"]
+    assert rows(table) == expected
+    assert rows(table, "number = 2 and name is null") == [expected[1]]
+    ours = [new(3, 5, n="n3", name=3, number=1 << 40), new(5, 1, n="n5")]
+    table.upsert(pa.Table.from_pylist(ours, table.schema), options=WITHOUT_SERVICES)
+    table.delete(where="number = 4", options=WITHOUT_SERVICES)
+    expected = [new(1), new(2, 2), *ours]
+    assert rows(table) == expected
+    if table.config.is_merge_on_read:
+        assert table.compact()
+        assert rows(table) == expected
+    if kind != "mor-buckets-8":
+        assert table.cluster()
+        assert rows(table) == expected
+    assert not table.validate().findings
+    then = table.scan(columns=SCHEMA.names, as_of=before).to_arrow().to_pylist()
+    assert sorted(then, key=lambda each: each["id"]) == [old(1), old(2, 2), old(3), old(4)]
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_large_file_is_rewritten_by_ids_although_its_columns_seem_the_same(
+    tmp_path: Path, kind: str
+) -> None:
+    schema = pa.schema([("id", pa.int64()), ("a", pa.string()), ("b", pa.string())])
+    table = drawstring.create(tmp_path / "t", schema, record_key="id", table_type=KINDS[kind][0])
+    count = 10_000
+    table.insert(pa.table([list(range(count)), ["a"] * count, ["b"] * count], schema=schema))
+    table.rename_column("a", "c")
+    table.rename_column("b", "a")
+    table.rename_column("c", "b")  # the names of before, each for the other column
+    assert table.schema.names == ["id", "b", "a"]
+    table.upsert(pa.table([[7], ["new b"], ["new a"]], schema=table.schema))
+    if kind == "mor":
+        table.compact()
+    table.cluster()
+    found = table.scan(columns=["id", "a", "b"], where="id in (7, 8)").to_arrow().sort_by("id").to_pylist()
+    assert found == [{"id": 7, "a": "new a", "b": "new b"}, {"id": 8, "a": "b", "b": "a"}]
+
+
+def test_files_that_seem_alike_are_not_stitched_together(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("a", pa.string())])
+    table = drawstring.create(tmp_path / "t", schema, record_key="id")
+    one_file = {"hoodie.parquet.small.file.limit": "0"}
+    count = 50_000
+    table.insert(pa.table([list(range(count)), [f"old {n}" for n in range(count)]], schema=schema))
+    table.drop_column("a")
+    table.add_column("a", pa.string())
+    later = range(count, 2 * count)
+    table.insert(pa.table([list(later), [f"new {n}" for n in later]], schema=schema), options=one_file)
+    assert table.cluster()
+    values = table.scan(columns=["id", "a"]).to_arrow().sort_by("id").column("a")
+    assert values[:count].null_count == count
+    assert values[count:].to_pylist() == [f"new {n}" for n in later]
+
+
+def test_a_compaction_planned_before_a_change_has_the_columns_of_its_time(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t")
+    planned = table.schedule_compaction()
+    alter(table)
+    table.compact(planned)
+    assert rows(table) == [new(1), new(2, 2), new(3), new(4)]
+    table.upsert(pa.Table.from_pylist([new(2, 3, n="x")], table.schema))
+    assert rows(table) == [new(1), new(2, 3, n="x"), new(3), new(4)]
+
+
+def test_a_write_that_adds_a_column_of_a_dropped_name_does_not_revive_its_values(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t", "cow")
+    table.drop_column("name")
+    row = {"id": 1, "city": "c1", "n": 1, "at": None, "ts": 9, "name": "again"}
+    kinds = pa.schema([*table.schema, ("name", pa.string())])
+    table.upsert(pa.Table.from_pylist([row], kinds))
+    assert [each["name"] for each in rows(table)] == ["again", None, None, None]
+
+
+def test_rows_with_the_old_name_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t")
+    table.rename_column("n", "number")
+    writes = len(table.timeline.writes())
+    with pytest.raises(InvalidError, match="The rows lack columns of the table: number"):
+        table.upsert(pa.Table.from_pylist([old(1, 9)], SCHEMA))
+    assert len(table.timeline.writes()) == writes
+
+
+def test_every_commit_has_the_versions_so_that_they_outlive_archiving(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t", "cow")
+    table.rename_column("n", "number")
+    short = {
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+    }
+    for ts in range(10, 18):
+        table.upsert(pa.Table.from_pylist([{**old(1, ts), "number": ts}], table.schema), options=short)
+    names = sorted(path.name for path in (tmp_path / "t/.hoodie/.schema").glob("*.schemacommit"))
+    kept = [each.requested for each in table.timeline.writes()]
+    having = [name.partition("_")[0] for name in names]
+    assert having[-len(kept) :] == kept and len(having) < 9
+    newest = table._facts().store.commit_metadata(table.timeline.writes()[-1]).extra
+    assert [field["name"] for field in json.loads(newest["latest_schema"])["fields"][5:8]] == [
+        "id",
+        "city",
+        "number",
+    ]
+    assert [each["number"] for each in rows(drawstring.open(tmp_path / "t"))] == [17, 2, 3, 4]
+
+
+def test_statistics_are_those_of_the_columns_that_have_the_names_now(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t", "cow")
+    table.create_index("column_stats")
+    table.rename_column("n", "number")
+    table.add_column("n", pa.int64())
+    assert "column_stats" not in table.config.metadata_partitions
+    table.create_index("column_stats")
+    shown = [each for each in table.metadata("column_stats").to_pylist() if each["column"] in ("number", "n")]
+    assert {(each["column"], each["min"], each["nulls"]) for each in shown} == {
+        ("n", None, 2),
+        ("number", "1", 0),
+        ("number", "2", 0),
+    }
+    assert rows(table, "number > 3") == [
+        {**{k: v for k, v in old(4).items() if k != "n"}, "number": 4, "n": None}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda table: table.drop_column("id"), "id is a column of the record key"),
+        (lambda table: table.rename_column("city", "town"), "city is a column of the partition path"),
+        (lambda table: table.change_column_type("ts", pa.string()), "ts is a column of the ordering"),
+        (lambda table: table.rename_column("_hoodie_record_key", "key"), "is a column of the table format"),
+        (lambda table: table.rename_column("n", "n"), "columns are so already"),
+        (lambda table: table.drop_column("gone"), "There is no column gone"),
+    ],
+)
+def test_a_change_that_is_refused_leaves_no_trace(tmp_path: Path, change: Any, why: str) -> None:
+    table = begun(tmp_path / "t")
+    with pytest.raises(InvalidError, match=why):
+        change(table)
+    assert not (tmp_path / "t/.hoodie/.schema").exists()
+    assert len(table.timeline.instants) == len(table.timeline.writes()) == 2
+
+
+def test_a_column_of_an_index_stays(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t")
+    table.create_index("record_index")
+    table.create_index("by_name", "name")
+    with pytest.raises(InvalidError, match="secondary_index_by_name is of column name"):
+        table.drop_column("name")
+    table.rename_column("n", "number")
+    table.upsert(pa.Table.from_pylist([{**old(3, 9), "number": 9, "name": "found"}], table.schema))
+    assert [each["number"] for each in rows(table, "name = 'found'")] == [9]
+
+
+def test_tables_that_log_changes_are_refused(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t", **{"hoodie.table.cdc.enabled": "true"})
+    with pytest.raises(UnsupportedError, match="logs changes"):
+        table.rename_column("n", "number")
+
+
+def test_changes_and_increments_show_the_columns_of_now(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t", "cow")
+    table.rename_column("n", "number")
+    found = table.incremental("earliest", columns=["id", "number"]).to_arrow().sort_by("id").to_pylist()
+    assert found == [{"id": number, "number": number} for number in range(1, 5)]
+    row = pa.Table.from_pylist([{**old(4, 9), "number": 44}], table.schema)
+    table.upsert(row)
+    (change,) = table.changes().to_arrow().to_pylist()
+    before, after = json.loads(change["before"]), json.loads(change["after"])
+    assert (before["number"], after["number"]) == (4, 44)
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_rows_that_are_read_while_another_writer_renames_their_column_are_refused(
+    tmp_path: Path, kind: str
+) -> None:
+    table = begun(tmp_path / "t", kind)
+    other = drawstring.open(tmp_path / "t")
+
+    def rows_and_a_rename() -> Any:
+        yield pa.RecordBatch.from_pylist([old(1, 9)], SCHEMA)
+        other.rename_column("n", "number", options=WITHOUT_SERVICES)
+        yield pa.RecordBatch.from_pylist([{**old(7, 9), "n": 70}], SCHEMA)
+
+    with pytest.raises(InvalidError, match="lack columns of the table: number"):
+        table.upsert(pa.RecordBatchReader.from_batches(SCHEMA, rows_and_a_rename()), options=WITHOUT_SERVICES)
+    found = table.scan(columns=["id", "number"]).to_arrow().sort_by("id").to_pylist()
+    assert found == [{"id": number, "number": number} for number in range(1, 5)]
