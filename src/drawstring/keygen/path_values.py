@@ -4,7 +4,9 @@ Only the SIMPLE and COMPLEX key generators, and the SIMPLE parts of CUSTOM ones,
 value follows unambiguously, for columns of these types:
 
     text, integers, booleans, dates
-    timestamps    the number of microseconds; Spark SQL writes another text in Hudi, which tells nothing
+    timestamps    the number of microseconds; Spark SQL writes another text in Hudi, which tells nothing.
+                  Of a column of milliseconds the number of these, in bulk inserts of Hudi's row writer that
+                  of microseconds; one that is no date in milliseconds is such a number
     decimals      with all digits of the scale: Hudi's Spark writer rounds others, as 12.50 to 13
 """
 
@@ -24,6 +26,8 @@ from drawstring.keygen.paths import split_path
 _PARSEABLE: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.CUSTOM)
 _SIMPLE: Final = "SIMPLE"
 _EPOCH: Final = datetime(1970, 1, 1)
+_MILLIS_MIN: Final = (datetime(1, 1, 1) - _EPOCH) // timedelta(milliseconds=1)
+_MILLIS_MAX: Final = (datetime(9999, 12, 31) - _EPOCH) // timedelta(milliseconds=1)
 _SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
 
 
@@ -100,9 +104,12 @@ def _parsed(text: str, kind: pa.DataType) -> Any:
 
 
 def _moment(text: str, kind: pa.TimestampType) -> datetime:
-    if kind.unit != "us":
-        raise ValueError(text)
-    local = _EPOCH + timedelta(microseconds=_whole_number(text))
+    micros = _whole_number(text)
+    if kind.unit == "ms" and _MILLIS_MIN <= micros <= _MILLIS_MAX:
+        micros *= 1000
+    if kind.unit == "ms":
+        micros -= micros % 1000
+    local = _EPOCH + timedelta(microseconds=micros)
     return local if kind.tz is None else local.replace(tzinfo=UTC)
 
 
