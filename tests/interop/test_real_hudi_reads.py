@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import drawstring
@@ -96,3 +97,18 @@ def test_snapshot_after_compaction_by_drawstring(referee: Referee, tmp_path: Pat
     assert history.table.compact()
     assert plain(referee.read(history.path)) == history.after[-1]
     assert plain(referee.read(history.path, {INCREMENTAL: "read_optimized"})) == history.after[-1]
+
+
+def test_a_commit_of_many_files(referee: Referee, tmp_path: Path) -> None:
+    """Its metadata has the size of the statistics of its files, by which drawstring passes over them."""
+    path = str(tmp_path / "many")
+    numbers = range(300)
+    rows = pa.table({"id": [f"k{each}" for each in numbers], "city": [f"c{each % 150}" for each in numbers]})
+    drawstring.create(path, rows.schema, name="many", record_key="id", partition_by="city")
+    drawstring.open(path).insert(rows)
+    for options in ({}, {INCREMENTAL: "incremental", BEGIN: "000"}):
+        assert keys_and_cities(referee.read(path, options)) == keys_and_cities(rows)
+
+
+def keys_and_cities(rows: pa.Table) -> list[tuple[str, ...]]:
+    return sorted(zip(*(rows.column(name).to_pylist() for name in ("id", "city")), strict=True))

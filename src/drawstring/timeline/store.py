@@ -72,6 +72,7 @@ class TimelineStore:
         self._claims = Claims(storage, ids or SystemIds())
         self._last_time: str | None = None
         self._commits: dict[Instant, CommitMetadata] = {}
+        self._heads: dict[Instant, CommitMetadata] = {}
         self._listed: list[str] | None = None
         self._timeline = Timeline()
 
@@ -190,8 +191,8 @@ class TimelineStore:
         return self._commits.get(instant) or self._decoded(instant)
 
     def head(self, instant: Instant) -> CommitMetadata:
-        """Return the commit metadata of a completed write, of large metadata only `extra`."""
-        return self._commits.get(instant) or self._decoded(instant, whole=False)
+        """Return the commit metadata of a completed write, of a large one only `extra`."""
+        return self._commits.get(instant) or self._heads.get(instant) or self._decoded(instant, whole=False)
 
     def _decoded(self, instant: Instant, *, whole: bool = True) -> CommitMetadata:
         data = self.read(instant)
@@ -201,8 +202,7 @@ class TimelineStore:
             commit, is_whole = decode_head(data, whole=whole)
         except DrawstringError as error:
             raise error.at(instant=instant.requested, path=self.path(instant)) from error
-        if is_whole:
-            self._commits[instant] = commit
+        (self._commits if is_whole else self._heads)[instant] = commit
         return commit
 
     def recall(self, earlier: TimelineStore) -> None:

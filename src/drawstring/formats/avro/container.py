@@ -5,7 +5,12 @@
     16  sync marker
         blocks: { long count, long size, the records, 16 sync marker }
 
-Files of the timeline have one record and no codec entry.
+Files of the timeline have one record and no codec entry. A map may say of how many bytes its block is (Avro
+specification: Maps), so that a reader can pass over it, as over the statistics of a large commit:
+
+    02                       the second type of ["null", map]
+    -count, size, items      a block with its size; other writers leave it out: count, items
+    00                       no block more
 """
 
 from __future__ import annotations
@@ -36,6 +41,9 @@ class Readable(Protocol):
 MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _SCHEMAS_KEPT = 16
+_NULL, _MAP = 0, 1
+"""The types of an optional map."""
+
 DAMAGE = (
     ArithmeticError,
     AttributeError,
@@ -87,8 +95,27 @@ def _decode(data: bytes, field: str | None) -> tuple[list[dict[str, Any]], dict[
     sync = take(stream, _SYNC_BYTES)
     records: list[dict[str, Any]] = []
     for count, block in _blocks(stream, len(data), sync):
-        records.extend(_read_records(block, count, parsed, _only(schema, field)))
+        rest = None if field is None or count != 1 else _rest_of(block, schema, field)
+        found = _read_records(block, count, parsed, _only(schema, field)) if rest is None else [rest]
+        records.extend(found)
     return records, schema
+
+
+def _rest_of(block: bytes, schema: Any, field: str) -> dict[str, Any] | None:
+    """Return a field of a record whose first field is a map that is passed over; None for other records."""
+    first, others = _without_first(schema)
+    stream = io.BytesIO(block)
+    if first == field or not _is_optional_map(schema["fields"][0]) or not _pass_over(stream, len(block)):
+        return None
+    (record,) = _read_records(block[stream.tell() :], 1, others, _only(others, field))
+    return record
+
+
+def _is_optional_map(field: Any) -> bool:
+    match field["type"]:
+        case ["null", {"type": "map"}]:
+            return True
+    return False
 
 
 @lru_cache(maxsize=_SCHEMAS_KEPT)
@@ -169,7 +196,7 @@ def encode_long(value: int) -> bytes:
     return bytes(out)
 
 
-def encode_container(schema: bytes, record: dict[str, Any]) -> bytes:
+def encode_container(schema: bytes, record: dict[str, Any], *, is_sized: bool = False) -> bytes:
     """Return a container file with one record, uncompressed, without a codec entry.
 
     The sync marker is a hash of the record, so that equal records result in equal files.
@@ -177,12 +204,22 @@ def encode_container(schema: bytes, record: dict[str, Any]) -> bytes:
     Args:
         schema: Avro schema of the record, as JSON without white space.
         record: values by field; missing fields take their defaults.
+        is_sized: whether the first field, an optional map with entries, is written with its size.
     """
-    stream = io.BytesIO()
-    fastavro.schemaless_writer(stream, _parsed(schema)[1], record)
-    datum = stream.getvalue()
+    datum = _sized_datum(_parsed(schema)[0], record) if is_sized else _datum(_parsed(schema)[1], record)
     sync = hashlib.blake2b(datum, digest_size=_SYNC_BYTES).digest()
     return b"".join([_head(schema), sync, encode_long(1), *_sized(datum), sync])
+
+
+def _datum(schema: Any, value: Any) -> bytes:
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, schema, value)
+    return stream.getvalue()
+
+
+def _sized_datum(schema: Any, record: dict[str, Any]) -> bytes:
+    first, others = _without_first(schema)
+    return _with_size(_datum(schema["fields"][0]["type"], record[first])) + _datum(others, record)
 
 
 @lru_cache(maxsize=_SCHEMAS_KEPT)
@@ -194,3 +231,46 @@ def _head(schema: bytes) -> bytes:
 
 def _sized(data: bytes) -> tuple[bytes, bytes]:
     return encode_long(len(data)), data
+
+
+def _with_size(encoded: bytes) -> bytes:
+    """Return a map with the size of its block.
+
+    Args:
+        encoded: the union of null and a map that is not empty, in one block without a size.
+    """
+    stream = io.BytesIO(encoded)
+    kind, count = read_long(stream), read_long(stream)
+    items = encoded[stream.tell() : -1]
+    return b"".join(
+        [encode_long(kind), encode_long(-count), encode_long(len(items)), items, encode_long(_NULL)]
+    )
+
+
+def _pass_over(stream: io.BytesIO, end: int) -> bool:
+    """Pass over a union of null and a map; False if a block has no size.
+
+    Args:
+        stream: at its beginning.
+        end: the number of bytes that the stream has.
+
+    Raises:
+        EOFError or ValueError: the bytes are damaged.
+    """
+    kind = read_long(stream)
+    if kind not in (_NULL, _MAP):
+        raise ValueError(f"a union has no type {kind}")
+    while kind == _MAP and (count := read_long(stream)):
+        if count > 0:
+            return False
+        size = read_long(stream)
+        if not 0 <= size <= end - stream.tell():
+            raise ValueError(f"a map claims {size} of {end - stream.tell()} bytes")
+        stream.seek(size, io.SEEK_CUR)
+    return True
+
+
+def _without_first(schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the name of a record's first field, and the schema of the other fields."""
+    first, *others = schema["fields"]
+    return first["name"], {**schema, "fields": others}

@@ -49,6 +49,9 @@ _RECALLED: Final = 64
 _RECALLED_BYTES_MAX: Final = 32 << 10
 """Number and largest size of commits whose decoded content a process caches."""
 
+_STATS_READ: Final = 100
+"""Number of statistics that a reader of the other fields reads; it passes over more."""
+
 _CLUSTER_OPERATION = "CLUSTER"
 _LOG_COMPACTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
 
@@ -86,7 +89,8 @@ def _encode_avro(meta: CommitMetadata, replace: bool) -> bytes:
     }
     if replace:
         record["partitionToReplaceFileIds"] = _replaced(meta)
-    return encode_container(schemas.compact("replace_commit" if replace else "commit"), record)
+    schema = schemas.compact("replace_commit" if replace else "commit")
+    return encode_container(schema, record, is_sized=len(meta.stats) > _STATS_READ)
 
 
 _ENCODERS: Final[Mapping[CommitEncoding, Callable[[CommitMetadata, bool], bytes]]] = {
