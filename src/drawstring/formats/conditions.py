@@ -18,6 +18,11 @@ _INDEX: Final = "\0row"
 _PROBLEM: Final = re.compile(r" (?:fails on a|does not fit) ")
 """What follows the condition in the errors about conditions."""
 
+_NAMES: Final[dict[str, tuple[str, ...]]] = {}
+"""The columns of expressions, as Arrow prints these: a query has one for all of its files."""
+
+_NAMES_MAX: Final = 64
+
 _NO_MATCH: Final = re.compile(r"No match for FieldRef\.(?:Nested\(FieldRef\.)?Name\((.*?)\)[ )]")
 
 
@@ -88,11 +93,13 @@ def with_table_types(present: pa.Schema, types: pa.Schema | None) -> pa.Schema:
 
 def bound_columns(where: pc.Expression, types: pa.Schema) -> pa.Schema:
     """Return the columns of an expression with their types; columns without a known type have type null."""
-    fields: dict[str, pa.Field] = {}
+    printed = str(where)
+    fields = {name: _typed(name, types) for name in _NAMES.get(printed, ())}
     while True:
         schema = pa.schema(fields.values())
         try:
             ds.dataset([], schema=schema).scanner(filter=where)
+            _remember(printed, tuple(fields))
             return schema
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             missing = _NO_MATCH.match(str(error))
@@ -100,8 +107,17 @@ def bound_columns(where: pc.Expression, types: pa.Schema) -> pa.Schema:
                 raise InvalidError(
                     f"The condition {where} does not fit the columns ({error}). Correct it."
                 ) from error
-            name = missing[1]
-            fields[name] = types.field(name) if name in types.names else pa.field(name, pa.null())
+            fields[missing[1]] = _typed(missing[1], types)
+
+
+def _typed(name: str, types: pa.Schema) -> pa.Field:
+    return types.field(name) if name in types.names else pa.field(name, pa.null())
+
+
+def _remember(printed: str, names: tuple[str, ...]) -> None:
+    if len(_NAMES) >= _NAMES_MAX:
+        _NAMES.clear()
+    _NAMES[printed] = names
 
 
 def keep_rows(

@@ -131,6 +131,11 @@ class _Verdict:
     may_be_logged: bool
     may_win: bool
 
+    @property
+    def compares_keys(self) -> bool:
+        """Whether keys of rows are compared with those of log records."""
+        return self.may_be_logged and (self.may_match or self.may_win)
+
 
 @dataclass(frozen=True, slots=True)
 class _Matches:
@@ -155,7 +160,7 @@ class _Stages:
         file: the base file.
         bound: the columns of the condition.
         keys: the keys of the log records.
-        verdicts: judges row groups.
+        verdicts: what the footer says of each row group.
         is_left: which log records no base row won over.
     """
 
@@ -164,21 +169,25 @@ class _Stages:
     file: StagedFile
     bound: pa.Schema
     keys: KeyTexts | KeyNumbers
-    verdicts: _Verdicts
+    verdicts: Sequence[_Verdict]
     is_left: Array
 
     @staticmethod
     def of(task: ReadTask, log: LogRecords, file: StagedFile, bound: pa.Schema, is_left: Array) -> _Stages:
-        present = {*file.schema.names}
-        stored = pa.schema([each for each in task.schema if each.name in present])
-        others = (*task.columns, *bound.names)
-        numbers = key_numbers(log.versions.keys, task.config, stored, others) if _are_integers(task) else None
-        keys = numbers or KeyTexts(log.versions.keys, task.config)
-        return _Stages(task, log, file, bound, keys, _Verdicts.of(task, log, file, bound), is_left)
+        judge = _Verdicts.of(task, log, file, bound)
+        verdicts = [judge.of_group(group) for group in file.groups]
+        keys: KeyTexts | KeyNumbers | None = None
+        if any(each.compares_keys for each in verdicts) and _are_integers(task):
+            present = {*file.schema.names}
+            stored = pa.schema([each for each in task.schema if each.name in present])
+            keys = key_numbers(log.versions.keys, task.config, stored, (*task.columns, *bound.names))
+        return _Stages(
+            task, log, file, bound, keys or KeyTexts(log.versions.keys, task.config), verdicts, is_left
+        )
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the base rows of the result; mark the log records that they won over."""
-        for verdict, groups in groupby(self.file.groups, self.verdicts.of_group):
+        for verdict, groups in groupby(self.file.groups, self.verdicts.__getitem__):
             for span in self.file.spans(list(groups)):
                 yield from self._span(span, verdict)
 
