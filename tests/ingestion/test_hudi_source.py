@@ -141,3 +141,13 @@ def test_a_checkpoint_of_another_source_is_told(source: Table) -> None:
         ingest(source, checkpoint="topic,0:1")
     with pytest.raises(InvalidError, match=r"Set hoodie\.streamer\.source\.hoodieincr\.path"):
         drawstring.ingest("memory://nothing", "hudi")
+
+
+def test_a_table_of_changes_has_the_columns_in_their_order(tmp_path: Path) -> None:
+    schema = pa.schema(
+        {"z": pa.string(), "id": pa.int64(), "a": pa.string(), "city": pa.string(), "ts": pa.int64()}
+    )
+    source = drawstring.create(tmp_path / "s", schema, record_key="id", partition_by="city", ordering="ts")
+    source.upsert(pa.table([["z"], [1], [None], ["oslo"], [1]], schema=schema))
+    ingest(source, "hudi-changes")
+    assert target(source).schema.names == [*schema.names, "_hoodie_is_deleted"]

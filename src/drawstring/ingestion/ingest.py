@@ -62,7 +62,8 @@ def ingest(
         uri: path or address of the table's root.
         source: `parquet`, `orc`, `csv`, `json` or `avro`, which read files that arrive in a folder;
             `kafka-json`, `kafka-avro`, `debezium-postgres` or `debezium-mysql` for a topic; `hudi` or
-            `hudi-changes`, which follow another table; a class of HoodieStreamer with the same meaning, such
+            `hudi-changes`, which follow another table; `jdbc` for a table of a database, `sql` for the result
+            of a query; a class of HoodieStreamer with the same meaning, such
             as `JsonDFSSource`; or an object of your own with the methods of
             `drawstring.ingestion.sources.protocol.Source`.
         options: options by Hudi's keys: of the source (`hoodie.streamer.source.dfs.root`), of a new table

@@ -93,7 +93,18 @@ class HudiSource:
         is_deleted = pc.equal(changes["op"], "d")
         if parsed.kept is not None:
             is_deleted = is_deleted.take(pa.array(parsed.kept, pa.int64()))
-        return parsed.rows.append_column(IS_DELETED_COLUMN, is_deleted).to_reader()
+        rows = _in_order(parsed.rows, schema)
+        return rows.append_column(IS_DELETED_COLUMN, is_deleted).to_reader()
+
+
+def _in_order(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows with all columns of a table in their order; those that no image has are null."""
+    found = {*rows.column_names}
+    columns = [
+        rows.column(field.name) if field.name in found else pa.nulls(len(rows), field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema.names)
 
 
 def _check(schema: pa.Schema) -> None:

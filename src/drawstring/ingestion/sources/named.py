@@ -19,15 +19,19 @@ from drawstring.ingestion.settings import write_options
 from drawstring.ingestion.sources.avro_files import read_avro_files
 from drawstring.ingestion.sources.avro_values import AvroValues
 from drawstring.ingestion.sources.csv_files import CsvFiles
+from drawstring.ingestion.sources.database import DatabaseTable
 from drawstring.ingestion.sources.debezium import MYSQL, POSTGRES, DebeziumValues
 from drawstring.ingestion.sources.files import FileSource, ReadFiles
 from drawstring.ingestion.sources.hudi_table import HudiSource
+from drawstring.ingestion.sources.jdbc import JdbcSource
 from drawstring.ingestion.sources.json_files import JSON_LIMIT_BYTES, read_json_files
 from drawstring.ingestion.sources.json_rows import parse_records
 from drawstring.ingestion.sources.kafka import Decode, KafkaSource, Reset
 from drawstring.ingestion.sources.kafka_client import KafkaTopic, client_settings
 from drawstring.ingestion.sources.parquet_files import read_columnar_files
 from drawstring.ingestion.sources.protocol import Source
+from drawstring.ingestion.sources.query import QuerySource
+from drawstring.ingestion.transformers.chain import read_text
 from drawstring.storage import open_storage
 
 _PACKAGE: Final = "org.apache.hudi.utilities.sources."
@@ -181,6 +185,31 @@ def _hudi_changes(context: SourceContext) -> Source:
     return _hudi(context, has_changes=True)
 
 
+def _jdbc(context: SourceContext) -> Source:
+    options = context.options
+    needed = {"url": options.jdbc_url, "table.name": options.jdbc_table}
+    if options.jdbc_is_incremental:
+        needed["table.incr.column.name"] = options.jdbc_column
+    missing = [f"hoodie.streamer.jdbc.{key}" for key, value in needed.items() if not value]
+    if missing:
+        raise InvalidError(f"The source has no database. Set {' and '.join(missing)}.")
+    password = options.jdbc_password
+    if options.jdbc_password_file:
+        password = read_text(options.jdbc_password_file).strip()
+    table = DatabaseTable.of(options.jdbc_url or "", options.jdbc_user, password, options.jdbc_table or "")
+    column = options.jdbc_column if options.jdbc_is_incremental else None
+    if column is not None:
+        table.column(column)
+    return JdbcSource(table, column, context.clock)
+
+
+def _query(context: SourceContext) -> Source:
+    options = context.options
+    if not options.query:
+        raise InvalidError("The source has no query. Set hoodie.streamer.source.sql.sql.query.")
+    return QuerySource(options.query, context.storage_options, context.clock, options.query_has_checkpoint)
+
+
 _SOURCES: Final[Mapping[str, Callable[[SourceContext], Source]]] = {
     "parquet": _columnar,
     "orc": _columnar,
@@ -193,6 +222,8 @@ _SOURCES: Final[Mapping[str, Callable[[SourceContext], Source]]] = {
     "debezium-mysql": _debezium_mysql,
     "hudi": _hudi,
     "hudi-changes": _hudi_changes,
+    "jdbc": _jdbc,
+    "sql": _query,
 }
 _CLASSES: Final[Mapping[str, str]] = {
     "ParquetDFSSource": "parquet",
@@ -205,4 +236,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "debezium.PostgresDebeziumSource": "debezium-postgres",
     "debezium.MysqlDebeziumSource": "debezium-mysql",
     "HoodieIncrSource": "hudi",
+    "JdbcSource": "jdbc",
+    "SqlSource": "sql",
 }

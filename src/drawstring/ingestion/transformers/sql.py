@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,17 +28,32 @@ def run_sql(query: str, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
     Raises:
         InvalidError: DuckDB is not installed, or the query is wrong.
     """
+    return query_in_duckdb(query, _translated(query), {_NAME: rows})
+
+
+def query_in_duckdb(query: str, text: str, relations: Mapping[str, Any]) -> pa.RecordBatchReader:
+    """Return the result of a query.
+
+    Args:
+        query: as the user gave it, for errors.
+        text: the query in DuckDB's dialect.
+        relations: what it may name.
+
+    Raises:
+        InvalidError: DuckDB is not installed, or the query is wrong.
+    """
     try:
         import duckdb
     except ImportError as error:
-        raise InvalidError("SQL transformers need DuckDB: pip install 'drawstring[duckdb]'.") from error
+        raise InvalidError("SQL needs DuckDB. Install it with: pip install 'drawstring[duckdb]'") from error
     connection = duckdb.connect()
     try:
         connection.execute("SET TimeZone = 'UTC'")
-        connection.register(_NAME, rows)
-        reader = pa.RecordBatchReader.from_stream(connection.sql(_translated(query)))
+        for name, relation in relations.items():
+            connection.register(name, relation)
+        reader = pa.RecordBatchReader.from_stream(connection.sql(text))
     except duckdb.Error as error:
-        raise _wrong(query, error) from error
+        raise wrong_query(query, error) from error
     return pa.RecordBatchReader.from_batches(reader.schema, _batches(query, reader, connection))
 
 
@@ -46,7 +61,7 @@ def _batches(query: str, reader: pa.RecordBatchReader, connection: Any) -> Itera
     try:
         yield from reader
     except pa.ArrowException as error:
-        raise _wrong(query, error) from error
+        raise wrong_query(query, error) from error
     finally:
         connection.close()
 
@@ -56,12 +71,13 @@ def _translated(query: str) -> str:
     try:
         statements = sqlglot.transpile(named, read="spark", write="duckdb")
     except sqlglot.errors.SqlglotError as error:
-        raise _wrong(query, error) from error
+        raise wrong_query(query, error) from error
     if len(statements) != 1:
         raise InvalidError(f"A SQL transformer is one query, not {len(statements)}: {query!r}.")
     return statements[0]
 
 
-def _wrong(query: str, error: Exception) -> InvalidError:
+def wrong_query(query: str, error: Exception) -> InvalidError:
+    """Return the error of a query that failed."""
     told = " ".join(_STYLES.sub("", str(error)).split())
-    return InvalidError(f"The SQL transformer {query!r} failed: {told}. Correct it.")
+    return InvalidError(f"The query {query!r} failed: {told}. Correct it.")

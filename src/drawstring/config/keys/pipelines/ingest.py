@@ -33,6 +33,12 @@ class IngestOptions:
         hudi_path: root of the Hudi table that is ingested.
         hudi_commits: largest number of its commits in a batch.
         hudi_begins: `READ_LATEST` for the newest commit first, else everything there is.
+        jdbc_url, jdbc_user, jdbc_password, jdbc_password_file: the database that is ingested, and the login.
+        jdbc_table: its table.
+        jdbc_column: column whose values grow.
+        jdbc_is_incremental: whether batches have the rows with greater values, rather than all rows.
+        query: the query whose result is ingested.
+        query_has_checkpoint: whether its commits have the time as checkpoint.
         source_schema, target_schema: files with Avro schemas of the records as read and as written.
         transformers: what changes the rows between source and table: Hudi's classes, or `module:function`.
         sql, sql_file: the query of the SQL transformers, or the file that it is in.
@@ -62,6 +68,15 @@ class IngestOptions:
     hudi_path: str | None
     hudi_commits: int
     hudi_begins: str
+    jdbc_url: str | None
+    jdbc_user: str | None
+    jdbc_password: str | None
+    jdbc_password_file: str | None
+    jdbc_table: str | None
+    jdbc_column: str | None
+    jdbc_is_incremental: bool
+    query: str | None
+    query_has_checkpoint: bool
     source_schema: str | None
     target_schema: str | None
     transformers: tuple[str, ...]
@@ -165,6 +180,37 @@ INGEST_OPTIONS: Final[tuple[Option, ...]] = (
         alternatives=(f"{_OLD}source.hoodieincr.missing.checkpoint.strategy",),
         choices=("READ_UPTO_LATEST_COMMIT", "READ_LATEST"),
         field="hudi_begins",
+    ),
+    _option(
+        "jdbc.url",
+        "Address of the database that is ingested: as JDBC has it for PostgreSQL, MySQL, MariaDB and SQLite,"
+        " or as SQLAlchemy has it for all that it knows.",
+        "jdbc_url",
+    ),
+    _option("jdbc.user", "Who logs in.", "jdbc_user"),
+    _option("jdbc.password", "The password.", "jdbc_password"),
+    _option("jdbc.password.file", "File with the password.", "jdbc_password_file"),
+    _option("jdbc.table.name", "The table or view, with its schema where needed.", "jdbc_table"),
+    _option(
+        "jdbc.table.incr.column.name",
+        "Column whose values grow: its greatest value is the checkpoint.",
+        "jdbc_column",
+    ),
+    _flag(
+        "jdbc.incr.pull",
+        "Whether a batch has the rows with greater values of that column; otherwise each run has all rows.",
+        "jdbc_is_incremental",
+    ),
+    _option(
+        "source.sql.sql.query",
+        "Query in Spark's dialect whose result is ingested once a run, by DuckDB; it names files and tables"
+        " as in ``parquet.`/lake/rides/*.parquet` `` and ``hudi.`/lake/rides` ``.",
+        "query",
+    ),
+    _flag(
+        "source.sql.checkpoint.emit",
+        "Whether the commits of a query have its time as checkpoint.",
+        "query_has_checkpoint",
     ),
     _option(
         "schemaprovider.source.schema.file",
