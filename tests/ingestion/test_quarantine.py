@@ -189,3 +189,23 @@ def test_files_of_another_kind_than_the_source_ask_for_another_source(tmp_path: 
     arrive(tmp_path, "a.json", 1, ['{"id": 1}'])
     with pytest.raises(InvalidError, match=r"use the source \(--source\) of its format"):
         ingest(tmp_path, source="parquet")
+
+
+def test_the_same_line_of_the_same_file_in_another_folder_is_another_record(tmp_path: Path) -> None:
+    for folder in ("one", "two", "two"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        path = tmp_path / folder / "a.json"
+        path.write_text('nonsense\n{"id": 1}')
+        os.utime(path, (1, 1))
+        ingest(
+            tmp_path,
+            {"hoodie.streamer.source.dfs.root": f"{tmp_path}/{folder}/"},
+            ignore_checkpoint=f"{folder} {len(list(tmp_path.iterdir()))}",
+        )
+    assert texts(tmp_path) == ["nonsense", "nonsense"]
+
+
+def test_without_an_error_table_the_error_about_a_missing_key_names_it(tmp_path: Path) -> None:
+    arrive(tmp_path, "a.json", 1, ['{"id": 1}', '{"city": "oslo"}'])
+    with pytest.raises(InvalidError, match=r"id is null or empty.*hoodie\.errortable\.enable=true"):
+        ingest(tmp_path, {"hoodie.errortable.enable": "false"})

@@ -54,5 +54,5 @@ def test_a_package_that_is_missing_is_named(
     table: Table, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scan, "find_spec", lambda name: None)
-    with pytest.raises(InvalidError, match=f"pip install {package}"):
+    with pytest.raises(InvalidError, match=rf"pip install 'drawstring\[{package}\]'"):
         getattr(table.scan(), f"to_{package}")()

@@ -145,7 +145,7 @@ def test_a_frame_without_its_package_says_what_to_install(
 ) -> None:
     scan = table_at(tmp_path).scan()
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(InvalidError, match=f"pip install {package}"):
+    with pytest.raises(InvalidError, match=rf"pip install 'drawstring\[{package}\]'"):
         getattr(scan, f"to_{package}")()
 
 

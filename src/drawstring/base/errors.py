@@ -149,6 +149,10 @@ class InvalidError(DrawstringError):
     """The call cannot be carried out as it is: fix it."""
 
 
+class MissingKeyError(InvalidError):
+    """Rows have no record key: give them one, or leave them out."""
+
+
 class NoTableError(InvalidError):
     """There is no table at the address: check it, or create a table."""
 
@@ -180,3 +184,15 @@ class UnsupportedError(DrawstringError):
 
 class InternalError(DrawstringError):
     """An invariant of drawstring itself does not hold: report it."""
+
+
+def not_installed(needs: str, extra: str) -> InvalidError:
+    """Return the error of a call that needs a package which is not installed.
+
+    Args:
+        needs: what needs which package, as in "Kafka needs confluent-kafka".
+        extra: the extra of drawstring that brings it.
+    """
+    return InvalidError(
+        f"{needs}, which is not installed. Install it with: pip install 'drawstring[{extra}]'"
+    )

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pyarrow as pa
 
-from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError, not_installed
 from drawstring.engine.protocol import Relation
 
 
@@ -23,10 +23,7 @@ def run_in_duckdb(query: str, relations: Mapping[str, Relation], threads: int) -
         InvalidError: DuckDB refuses the query, or is not installed.
     """
     if find_spec("duckdb") is None:
-        raise InvalidError(
-            "SQL without Spark needs DuckDB, which is not installed. Run pip install 'drawstring[duckdb]', or"
-            " use Spark."
-        )
+        raise not_installed("SQL without Spark needs DuckDB", "duckdb")
     import duckdb
 
     with duckdb.connect(config={"threads": threads}) as connection:

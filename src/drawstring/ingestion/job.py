@@ -10,13 +10,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pyarrow as pa
 
 from drawstring.base.clock import Clock, Stopwatch
-from drawstring.base.errors import ConflictError, InvalidError, OvertakenError, UnavailableError
+from drawstring.base.errors import (
+    ConflictError,
+    InvalidError,
+    MissingKeyError,
+    OvertakenError,
+    UnavailableError,
+)
 from drawstring.ingestion.checkpoints import Checkpoint, start_after
 from drawstring.ingestion.progress import IngestProgress, IngestResult
 from drawstring.ingestion.quarantine import Quarantine
@@ -195,7 +202,8 @@ class IngestJob:
         commit = None
         if self.quarantine is None:
             rows = self._shaped(found)
-            commit = self._writer_for(rows.schema).write(rows, checkpoint.to_text())
+            with _told_of_error_table():
+                commit = self._writer_for(rows.schema).write(rows, checkpoint.to_text())
         elif found.schema.names or self._table is not None:
             rows = self._shaped(found) if found.schema.names else self._no_rows()
             writer = self._writer_for(rows.schema)
@@ -279,3 +287,15 @@ class IngestJob:
         """Return the checkpoint in the table."""
         position = self._writer.position if self._writer is not None else None
         return Checkpoint.of_text(position) if position is not None else None
+
+
+@contextmanager
+def _told_of_error_table() -> Iterator[None]:
+    """Add to the error about a record without key where such records can be kept."""
+    try:
+        yield
+    except MissingKeyError as error:
+        raise InvalidError(
+            f"{error.message} Or keep such records in an error table with hoodie.errortable.enable=true.",
+            table=error.table,
+        ) from error

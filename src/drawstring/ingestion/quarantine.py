@@ -60,6 +60,7 @@ class Quarantine:
         name: its name; None for the last part of the address.
         base_path: root of the table that is ingested into.
         source: name of the source.
+        source_root: address of what it reads; empty where places say that.
         options: options of its writes.
         storage_options: options of the object store.
         checks_keys: whether rows without a record key are bad.
@@ -71,6 +72,7 @@ class Quarantine:
     name: str | None
     base_path: str
     source: str
+    source_root: str
     options: Mapping[str, Any]
     storage_options: Mapping[str, str]
     checks_keys: bool = True
@@ -104,6 +106,7 @@ class Quarantine:
                 f"The error table {parsed.quarantine_path} and the table {base_path} are the same, or one is"
                 " inside the other. Set hoodie.errortable.base.path to a folder of its own."
             )
+        root = parsed.files_root or parsed.hudi_path or ""
         options = {
             key[len(_WRITES) :]: value for key, value in given.items() if key.lower().startswith(_WRITES)
         }
@@ -112,6 +115,7 @@ class Quarantine:
             parsed.quarantine_name,
             base_path,
             source,
+            _comparable(root) if root else "",
             options,
             storage_options,
             parsed.quarantine_checks_keys,
@@ -190,7 +194,7 @@ class Quarantine:
 
     def _row(self, record: Rejected) -> dict[str, str]:
         text = record.content.decode(errors="backslashreplace")
-        parts = (self.base_path, self.source, record.place, text)
+        parts = (self.base_path, self.source, self.source_root, record.place, text)
         key = sha256("\0".join(parts).encode()).hexdigest()
         values = (key, text, self.base_path, self.source, record.place, record.reason, self._instant)
         return dict(zip(_COLUMNS.names, values, strict=True))

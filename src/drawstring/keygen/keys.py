@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.counted import counted
-from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.base.errors import DrawstringError, InvalidError, MissingKeyError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.config.table.key_generators import KeyFunction
 from drawstring.config.table.key_settings import BARE_SINGLE_KEY, timestamp_settings
@@ -248,7 +248,7 @@ def _text(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 def _plain_key(texts: pa.Array, field: str) -> pa.Array:
     missing = _count_missing(texts)
     if missing:
-        raise InvalidError(
+        raise MissingKeyError(
             f"The record key column {field} is null or empty in {counted(missing, 'row')}. Give every record"
             " a key."
         )
@@ -304,7 +304,7 @@ def _check_not_missing(columns: Sequence[pa.Array], fields: Sequence[str]) -> No
         no_key = pc.and_(no_key, _is_missing(texts))
     missing = pc.sum(no_key).as_py() or 0
     if missing:
-        raise InvalidError(
+        raise MissingKeyError(
             f"The record key columns {', '.join(fields)} are all null or empty in {counted(missing, 'row')}."
             " Give every record a key."
         )

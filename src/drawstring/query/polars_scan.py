@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import not_installed
 from drawstring.query.scan import Scan
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def lazy_frame(schema: pa.Schema, scan: Callable[[list[str] | None, str | None],
         import polars
         from polars.io.plugins import register_io_source
     except ImportError as error:
-        raise InvalidError(
-            "A lazy frame needs polars 1.30 or later. Install it with: pip install 'drawstring[polars]'"
-        ) from error
+        raise not_installed("A lazy frame needs polars 1.30 or later", "polars") from error
     empty = polars.from_arrow(schema.empty_table())
     assert isinstance(empty, polars.DataFrame)
     return register_io_source(partial(_frames, scan), schema=empty.schema, is_pure=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from drawstring.base.bounds import LITTLE_BYTES, worker_threads
 from drawstring.base.display import Grid
-from drawstring.base.errors import DrawstringError, FilesCleanedError, InvalidError
+from drawstring.base.errors import DrawstringError, FilesCleanedError, not_installed
 from drawstring.engine.streams import stream
 from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.model.explanation import Explanation
@@ -236,7 +236,4 @@ def _threads_for(tasks: Sequence[Task]) -> int:
 
 def _check_installed(package: str) -> None:
     if find_spec(package) is None:
-        raise InvalidError(
-            f"to_{package} needs {package}, which is not installed. Run pip install {package}, or use"
-            " to_arrow."
-        )
+        raise not_installed(f"to_{package} needs {package}", package)

@@ -30,7 +30,7 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.base.errors import InvalidError, UnavailableError, not_installed
 
 _JDBC: Final = "jdbc:"
 _DRIVERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -73,9 +73,7 @@ class DatabaseTable:
         try:
             import sqlalchemy
         except ImportError as error:
-            raise InvalidError(
-                "A database needs SQLAlchemy. Install it with: pip install 'drawstring[jdbc]'"
-            ) from error
+            raise not_installed("A database needs SQLAlchemy", "jdbc") from error
         schema, _, plain = name.rpartition(".")
         with _errors(name):
             address = sqlalchemy.make_url(address_of(url))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.base.errors import InvalidError, UnavailableError, not_installed
 from drawstring.ingestion.sources.kafka_offsets import OffsetRange
 
 _TIMEOUT_SECONDS: Final = 30.0
@@ -50,7 +50,7 @@ class KafkaTopic:
         try:
             import confluent_kafka
         except ImportError as error:
-            raise InvalidError("Kafka needs a client: pip install 'drawstring[kafka]'.") from error
+            raise not_installed("Kafka needs confluent-kafka", "kafka") from error
         self.name = name
         self._kafka: Any = confluent_kafka
         try:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import sqlglot
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, not_installed
 
 _SOURCE: Final = re.compile(r"<SRC>", re.IGNORECASE)
 _STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -45,7 +45,7 @@ def query_in_duckdb(query: str, text: str, relations: Mapping[str, Any]) -> pa.R
     try:
         import duckdb
     except ImportError as error:
-        raise InvalidError("SQL needs DuckDB. Install it with: pip install 'drawstring[duckdb]'") from error
+        raise not_installed("SQL without Spark needs DuckDB", "duckdb") from error
     connection = duckdb.connect()
     try:
         connection.execute("SET TimeZone = 'UTC'")

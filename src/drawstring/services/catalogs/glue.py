@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.base.errors import InvalidError, UnavailableError, not_installed
 from drawstring.services.catalogs.description import (
     CREATED_BY,
     OUTPUT_FORMAT,
@@ -49,9 +49,7 @@ class GlueCatalog:
             import boto3
             from botocore.exceptions import BotoCoreError
         except ImportError as error:
-            raise InvalidError(
-                "AWS Glue needs boto3. Install it with: pip install 'drawstring[glue]'"
-            ) from error
+            raise not_installed("AWS Glue needs boto3", "glue") from error
         try:
             return cls(boto3.client("glue"))
         except BotoCoreError as error:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.base.errors import InvalidError, UnavailableError, not_installed
 from drawstring.services.catalogs.description import (
     CREATED_BY,
     OUTPUT_FORMAT,
@@ -60,9 +60,7 @@ class HiveMetastore:
             from thrift.transport.TSocket import TSocket
             from thrift.transport.TTransport import TBufferedTransport, TTransportException
         except ImportError as error:
-            raise InvalidError(
-                "A Hive metastore needs pymetastore. Install it with: pip install 'drawstring[hive]'"
-            ) from error
+            raise not_installed("A Hive metastore needs pymetastore", "hive") from error
         for address in addresses:
             socket = TSocket(*_host_and_port(address))
             socket.setTimeout(_TIMEOUT_MS)

@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
+from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, not_installed
 from drawstring.base.process import this_process
 from drawstring.base.threads import Renewal
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
@@ -303,9 +303,7 @@ def _client(provider: str, region: str, endpoint: str, access: tuple[str | None,
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError
     except ImportError as error:
-        raise InvalidError(
-            f"{LOCK_PROVIDER}={provider} needs boto3. Install it with: pip install 'drawstring[dynamodb]'"
-        ) from error
+        raise not_installed(f"{LOCK_PROVIDER}={provider} needs boto3", "dynamodb") from error
     key, secret, token = access
     limits = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "max_attempts": 4})
     try:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
+from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, not_installed
 from drawstring.base.process import this_process
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
@@ -222,10 +222,7 @@ def _check_installed(settings: LockSettings) -> None:
     try:
         import kazoo  # noqa: F401
     except ImportError as error:
-        raise InvalidError(
-            f"{LOCK_PROVIDER}={settings.provider} needs kazoo. Install it with: pip install"
-            " 'drawstring[zookeeper]'"
-        ) from error
+        raise not_installed(f"{LOCK_PROVIDER}={settings.provider} needs kazoo", "zookeeper") from error
 
 
 def _check_servers(settings: LockSettings) -> None:
