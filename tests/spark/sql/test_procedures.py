@@ -202,3 +202,40 @@ def test_a_table_is_opened_by_its_name(session: SparkSession, sql: Ask) -> None:
     assert sql("SELECT fare FROM rides WHERE city = 'lima'") == [(5.0,)]
     with pytest.raises(InvalidError, match="no Hudi table nowhere"):
         drawstring.spark.table_named(session, "nowhere")
+
+
+def test_the_metadata_table_is_deleted_and_made_again(session: SparkSession, sql: Ask, rides: None) -> None:
+    (deleted,) = called(session, "delete_metadata_table", table="rides")
+    assert deleted.result.startswith("Removed Metadata Table from ")
+    with pytest.raises(InvalidError, match="has no metadata table"):
+        called(session, "init_metadata_table", table="rides")
+    with pytest.raises(InvalidError, match="nothing to delete"):
+        called(session, "delete_metadata_table", table="rides")
+    (made,) = called(session, "create_metadata_table", table="rides")
+    assert made.result.startswith("Created Metadata Table in ")
+    with pytest.raises(InvalidError, match="Delete it first"):
+        called(session, "create_metadata_table", table="rides")
+    (opened,) = session.sql("CALL init_metadata_table(table => 'rides', read_only => true)").collect()
+    assert opened.result.startswith("Opened Metadata Table in ")
+    assert {row[0] for row in sql("CALL show_metadata_table_partitions(table => 'rides')")} == {
+        "city=lima",
+        "city=oslo",
+    }
+    assert sql("SELECT id, fare FROM rides") == [(1, 9.5), (2, 2.5)]
+
+
+def test_properties_are_replaced_by_those_of_a_file(
+    session: SparkSession, rides: None, tmp_path: Path
+) -> None:
+    text = (tmp_path / "lake/rides/.hoodie/hoodie.properties").read_text()
+    kept = [line for line in text.splitlines() if not line.startswith(("hoodie.table.checksum", "#"))]
+    file = tmp_path / "new.properties"
+    file.write_text("\n".join([*kept, "hoodie.table.cdc.supplemental.logging.mode=OP_KEY_ONLY"]))
+    path = str(file)
+    rows = called(session, "repair_overwrite_hoodie_props", table="rides", new_props_file_path=path)
+    changed = [tuple(row) for row in rows if row.old_value != row.new_value]
+    assert changed == [("hoodie.table.cdc.supplemental.logging.mode", "null", "OP_KEY_ONLY")]
+    assert session.sql("SELECT count(*) FROM rides").first()[0] == 2
+    file.write_text("\n".join(line.replace("MERGE_ON_READ", "COPY_ON_WRITE") for line in kept))
+    with pytest.raises(InvalidError, match=r"hoodie\.table\.type is 'MERGE_ON_READ' and would become"):
+        called(session, "repair_overwrite_hoodie_props", table="rides", new_props_file_path=path)

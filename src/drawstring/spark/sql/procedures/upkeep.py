@@ -8,13 +8,21 @@ from typing import Final
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.bootstrapping import bootstrap
-from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.options.write_options import WriteOptions, options_of
+from drawstring.config.table.properties import decode_properties
 from drawstring.filegroups.write.markers import Markers
 from drawstring.services.catalogs.sync import sync
+from drawstring.services.metadata_tables import (
+    create_metadata_table,
+    delete_metadata_table,
+    metadata_address,
+)
+from drawstring.services.table_properties import overwrite_properties
 from drawstring.spark.engine.spark_engine import SparkEngine
 from drawstring.spark.locations import storage_options
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 from drawstring.spark.sql.table import path_of
+from drawstring.storage import open_storage
 
 _HIVE: Final = "hoodie.datasource.hive_sync."
 _SYNC_OPTIONS: Final[Mapping[str, str]] = {
@@ -28,6 +36,7 @@ _BOOTSTRAP_OPTIONS: Final[Mapping[str, str]] = {
     "key_generator_class": "hoodie.datasource.write.keygenerator.class",
     "payload_class": "hoodie.datasource.write.payload.class",
 }
+_CHECKSUM: Final = "hoodie.table.checksum"
 _FULL: Final = "FullRecordBootstrapModeSelector"
 
 
@@ -101,7 +110,61 @@ def run_rollback_inflight_tableservice(call: Call) -> Rows:
     return [(done.instant, f"{watch.seconds():.3f} s")]
 
 
+def create_metadata(call: Call) -> Rows:
+    """Build the metadata table of a table that has none."""
+    watch, context = Stopwatch(), call.table._context
+    create_metadata_table(context, options_of("insert", call.options))
+    return [(f"Created Metadata Table in {metadata_address(context)} (duration={watch.seconds():.2f} secs)",)]
+
+
+def delete_metadata(call: Call) -> Rows:
+    """Delete the metadata table of a table; the next write that keeps one builds it anew."""
+    context = call.table._context
+    delete_metadata_table(context, options_of("insert", call.options))
+    return [(f"Removed Metadata Table from {metadata_address(context)}",)]
+
+
+def init_metadata(call: Call) -> Rows:
+    """Say that a table has a metadata table; writes keep it up to date.
+
+    Raises:
+        InvalidError: it has none.
+    """
+    watch, table = Stopwatch(), call.table
+    if not table.config.metadata_partitions:
+        raise InvalidError("The table has no metadata table. Use CALL create_metadata_table.")
+    done = "Opened" if call.flag("read_only") else "Initialized"
+    address = metadata_address(table._context)
+    return [(f"{done} Metadata Table in {address} (duration={watch.seconds():.2f} sec)",)]
+
+
+def repair_overwrite_hoodie_props(call: Call) -> Rows:
+    """Replace the properties of a table by those in a file; return each with its old and its new value."""
+    address = path_of(call.needed("new_props_file_path"))
+    folder, _, name = address.rpartition("/")
+    try:
+        data = open_storage(folder or "/", storage_options(call.spark, folder, {})).read(name)
+    except FileNotFoundError as error:
+        raise InvalidError(f"There is no file {address}. Give the path of one with properties.") from error
+    new = decode_properties(data)
+    new.pop(_CHECKSUM, None)
+    old = overwrite_properties(call.table._context, new, options_of("insert", call.options))
+    keys = sorted({*old, *new} - {_CHECKSUM})
+    return [(key, old.get(key, "null"), new.get(key, "null")) for key in keys]
+
+
 PROCEDURES: Final = (
+    Procedure(
+        "repair_overwrite_hoodie_props",
+        "table STRING!, new_props_file_path STRING!",
+        "property STRING, old_value STRING, new_value STRING",
+        repair_overwrite_hoodie_props,
+    ),
+    Procedure("create_metadata_table", "table STRING!", "result STRING", create_metadata),
+    Procedure("delete_metadata_table", "table STRING!", "result STRING", delete_metadata),
+    Procedure(
+        "init_metadata_table", "table STRING!, read_only BOOLEAN=false", "result STRING", init_metadata
+    ),
     Procedure(
         "run_bootstrap",
         "table STRING!, table_type STRING!, bootstrap_path STRING!, base_path STRING!, rowKey_field STRING!,"

@@ -1,0 +1,49 @@
+"""The properties of a table replaced as a whole, to repair them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.config import table_config
+from drawstring.timeline.properties_store import save_properties
+from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import lock_table
+
+_STAY: Final = ("hoodie.table.version", "hoodie.table.name", "hoodie.table.type", "hoodie.timeline.path")
+
+
+def overwrite_properties(
+    context: TableContext, properties: Mapping[str, str], options: WriteOptions
+) -> Mapping[str, str]:
+    """Replace all properties of a table.
+
+    Args:
+        context: the table.
+        properties: the new ones.
+        options: of writes: lock.
+
+    Returns:
+        The properties before.
+
+    Raises:
+        ConflictError: another writer holds the table.
+        InvalidError: the new ones are no properties of a table, or those of another table.
+    """
+    with lock_table(context, options.locking) as locked:
+        old = dict(locked.config.properties)
+        try:
+            table_config(properties)
+        except (CorruptTableError, UnsupportedError) as error:
+            raise InvalidError(f"The new properties cannot be those of a table: {error.message}") from error
+        for key in _STAY:
+            if properties.get(key) != old.get(key):
+                raise InvalidError(
+                    f"{key} is {old.get(key)!r} and would become {properties.get(key)!r}, which the files of"
+                    " the table are not. Correct the new properties."
+                )
+        locked.lock.check()
+        save_properties(context.storage, properties, context.clock)
+    return old
