@@ -801,8 +801,8 @@ class Table:
         Files stay as they are: columns are found in them by ids (schema on read). Apache Hudi reads the table
         right with `hoodie.schema.on.read.enable=true` only.
 
-        Integers become long, float, double or string; float becomes double or string; double and date become
-        string; decimals get more digits. Reads cast the values of older files.
+        Integers become long, float, double or string; float becomes double; date becomes string; decimals get
+        more digits of the same scale. Reads cast the values of older files.
 
         Args:
             name: of the column, with dots for a field of a struct; not one of the record key, the partition
@@ -819,9 +819,10 @@ class Table:
             UnsupportedError: the columns of such a table cannot be changed.
 
         Example:
-            >>> result = table.change_column_type("fare", pa.string())
-            >>> table.schema.field("fare").type
-            DataType(string)
+            >>> result = table.add_column("tip", pa.int32())
+            >>> result = table.change_column_type("tip", pa.int64())
+            >>> table.schema.field("tip").type
+            DataType(int64)
         """
         return self._alter(column_changes.retyped(name, type), options)
 

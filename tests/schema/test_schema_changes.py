@@ -106,13 +106,15 @@ def test_a_column_keeps_its_id_and_a_new_one_of_an_old_name_gets_another() -> No
         (retyped("n", pa.int16()), "is int32 and cannot become int16"),
         (retyped("price", pa.decimal128(12, 3)), "cannot become decimal"),
         (retyped("st", pa.string()), "cannot become string"),
+        (retyped("share", pa.string()), "share is float and cannot become string"),
         (dropped("items.element"), "is what a list or map consists of"),
         (dropped("n.a"), "There is no column n.a"),
     ],
 )
 def test_a_change_that_cannot_be_made_says_why(change: Any, why: str) -> None:
+    schema = SCHEMA.append(pa.field("share", pa.float32()))
     with pytest.raises(InvalidError, match=why):
-        changed(SCHEMA, change)
+        changed(schema, change)
 
 
 def test_the_last_field_of_a_struct_stays() -> None:

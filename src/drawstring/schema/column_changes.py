@@ -188,14 +188,22 @@ def _placed(fields: list[pa.Field], field: pa.Field, change: ColumnChange) -> li
 def _retyped(field: pa.Field, change: ColumnChange) -> pa.Field:
     old, new = field.type, change.type
     assert new is not None
-    is_plain = not (pt.is_nested(old) or pt.is_nested(new))
-    if old != new and not (is_plain and fits(old, new) and not (pt.is_binary(old) or pt.is_binary(new))):
+    if old != new and not _can_become(old, new):
         raise InvalidError(
             f"Column {change.column} is {old} and cannot become {new}. Integers become long, float, double or"
-            " string; float becomes double or string; double and date become string; decimals get more digits"
-            " of the same scale."
+            " string; float becomes double; date becomes string; decimals get more digits of the same scale."
         )
     return field.with_type(new)
+
+
+def _can_become(old: pa.DataType, new: pa.DataType) -> bool:
+    """Return whether the values of a type are read as those of another one.
+
+    Hudi has floats as texts of Java, such as 1.0E10, which reads do not make.
+    """
+    if pt.is_nested(old) or pt.is_nested(new) or pt.is_binary(old) or pt.is_binary(new):
+        return False
+    return fits(old, new) and not (pt.is_floating(old) and pt.is_string(new))
 
 
 def _place(fields: Sequence[pa.Field], name: str, change: ColumnChange) -> int:
