@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
@@ -78,6 +80,10 @@ class SimplePart:
         """Return the part of each row's path."""
         if self.timestamps_as_text and is_moment(values.type):
             return map_distinct(sql_text(values).fill_null(""), self._escaped_part)
+        if pt.is_integer(values.type) or pt.is_date32(values.type):  # few values, so few texts
+            encoded = pc.dictionary_encode(values, null_encoding="encode")
+            texts = java_text(encoded.dictionary, self.field).fill_null("").to_pylist()
+            return pa.array([self._part(text) for text in texts], pa.string()).take(encoded.indices)
         return map_distinct(java_text(values, self.field).fill_null(""), self._part)
 
     def _escaped_part(self, value: str) -> str:
