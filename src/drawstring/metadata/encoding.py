@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from drawstring.formats import schemas
 from drawstring.formats.avro.encode import RowEncoder
-from drawstring.formats.hfile import HFileEntries, HFileWriter, encode_hfile, read_hfile_records
+from drawstring.formats.hfile import Codec, HFileEntries, HFileWriter, encode_hfile, read_hfile_records
 from drawstring.formats.hfile.writer import Sink
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, encode_deletes
 from drawstring.merge.versions import flat
@@ -28,6 +28,9 @@ FILE_NAME: Final = "_hoodie_file_name"
 RECORD_SCHEMA: Final = "metadata_record"
 VALUE: Final = "value"
 """Column of encoded records."""
+
+_PLAIN_BYTES_MAX: Final = 128 << 10
+"""Bytes of records up to which a log block is not compressed: most are small, and each commit writes some."""
 
 _SCHEMAS_CACHED: Final = 32
 _SHAPING: Final = ("logicalType", "precision", "scale", "size", "symbols")
@@ -139,7 +142,8 @@ def encode_log_file(
     blocks = []
     if rows.num_rows:
         values = flat(rows.column(VALUE)) if VALUE in rows.column_names else encoded_values(rows)
-        content = encode_hfile(flat(rows.column(KEY)), values, _info(), created_ms)
+        codec = Codec.GZ if values.nbytes > _PLAIN_BYTES_MAX else Codec.NONE
+        content = encode_hfile(flat(rows.column(KEY)), values, _info(), created_ms, codec)
         with_schema = header | {HeaderKey.SCHEMA: stored_schema()}
         blocks.append(encode_block(BlockType.HFILE_DATA, with_schema, content))
     if len(removed) or not blocks:

@@ -2,7 +2,8 @@
 
 data blocks | root index | index of meta blocks (empty) | file information | trailer
 
-Blocks are not compressed and have zeros instead of checksums.
+Blocks have zeros instead of checksums. Those of files are compressed by gzip, as by Hudi's default
+(`hoodie.hfile.compression.algorithm`); small contents of log blocks are not.
 """
 
 from __future__ import annotations
@@ -45,7 +46,13 @@ class Sink(Protocol):
         ...
 
 
-def encode_hfile(keys: pa.Array, values: pa.Array, info: Mapping[bytes, bytes], created_ms: int) -> bytes:
+def encode_hfile(
+    keys: pa.Array,
+    values: pa.Array,
+    info: Mapping[bytes, bytes],
+    created_ms: int,
+    codec: Codec = Codec.NONE,
+) -> bytes:
     """Return an HFile.
 
     Args:
@@ -53,11 +60,12 @@ def encode_hfile(keys: pa.Array, values: pa.Array, info: Mapping[bytes, bytes], 
         values: the value of each key, as bytes.
         info: additional entries of the file information.
         created_ms: creation time, milliseconds since the epoch.
+        codec: compression of its blocks.
     """
     keys = keys.cast(pa.large_binary())
     order = pc.sort_indices(keys)
     file = BytesIO()
-    writer = HFileWriter(file)
+    writer = HFileWriter(file, codec)
     writer.append(keys.take(order), values.cast(pa.large_binary()).take(order))
     writer.finish(info, created_ms)
     return file.getvalue()
@@ -68,10 +76,12 @@ class HFileWriter:
 
     Args:
         sink: takes the bytes of the file.
+        codec: compression of its blocks.
     """
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, codec: Codec = Codec.GZ) -> None:
         self._sink = sink
+        self._codec = codec
         self._size_bytes = 0
         self._held: _Entries | None = None
         self._index = bytearray()
@@ -111,7 +121,7 @@ class HFileWriter:
         if self._held is not None:
             self._write_block(self._held)
         data_bytes = self._size_bytes
-        self._write(encode_block(ROOT_INDEX, bytes(self._index)) + encode_block(ROOT_INDEX, b""))
+        self._write(self._block(ROOT_INDEX, bytes(self._index)) + self._block(ROOT_INDEX, b""))
         trailer: dict[int, int | bytes] = {
             1: self._size_bytes,
             2: data_bytes,
@@ -123,17 +133,20 @@ class HFileWriter:
             9: self._blocks[0] if self._blocks else 0,
             10: self._blocks[-1] if self._blocks else 0,
             11: _COMPARATOR,
-            12: int(Codec.NONE),
+            12: int(self._codec),
         }
-        self._write(encode_block(FILE_INFO, encode_info({**self._info(created_ms), **info})))
+        self._write(self._block(FILE_INFO, encode_info({**self._info(created_ms), **info})))
         self._write(encode_trailer(trailer))
         return self._size_bytes
 
     def _write_block(self, entries: _Entries) -> None:
-        block, key = encode_block(DATA, entries.encoded()), _row(entries.keys[0].as_py())
+        block, key = self._block(DATA, entries.encoded()), _row(entries.keys[0].as_py())
         self._blocks.append(self._size_bytes)
         self._index += _INDEX_ENTRY.pack(self._size_bytes, len(block)) + encode_vint(len(key)) + key
         self._write(block)
+
+    def _block(self, magic: bytes, payload: bytes) -> bytes:
+        return encode_block(magic, payload, self._codec)
 
     def _write(self, data: bytes) -> None:
         self._sink.write(data)
