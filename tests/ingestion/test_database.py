@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -172,6 +172,7 @@ def test_addresses_of_jdbc_are_those_of_sqlalchemy(jdbc: str, address: str) -> N
         (date(2024, 1, 5), "2024-01-05", pa.date32()),
         (datetime(2024, 1, 5, 10), "2024-01-05 10:00:00", pa.timestamp("us", "UTC")),
         (datetime(2024, 1, 5, 10, 0, 0, 120000), "2024-01-05 10:00:00.12", pa.timestamp("us", "UTC")),
+        (datetime(2024, 1, 5, 10, 0, 0, 100), "2024-01-05 10:00:00.0001", pa.timestamp("us", "UTC")),
         ("a", "a", pa.string()),
         (1.5, "1.5", pa.float64()),
     ],
@@ -179,6 +180,12 @@ def test_addresses_of_jdbc_are_those_of_sqlalchemy(jdbc: str, address: str) -> N
 def test_checkpoints_are_texts_as_spark_casts_values(value: Any, text: str, kind: pa.DataType) -> None:
     assert text_of_value(value) == text
     assert value_of_text(text, kind) == value
+
+
+def test_times_with_a_zone_are_utc_in_checkpoints() -> None:
+    noon = datetime(2024, 1, 5, 12, 0, 0, 500000, timezone(timedelta(hours=2)))
+    assert text_of_value(noon) == "2024-01-05 10:00:00.5"
+    assert value_of_text("2024-01-05 10:00:00.5", pa.timestamp("us", "UTC"), has_zone=True) == noon
 
 
 def test_types_of_other_databases_are_known() -> None:

@@ -21,7 +21,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any, Final
@@ -186,15 +186,22 @@ def arrow_type(kind: Any, *, is_sqlite: bool) -> pa.DataType:
 
 
 def text_of_value(value: Any) -> str:
-    """Return a value as Spark casts it to a string: the form of checkpoints."""
+    """Return a value as Spark casts it to a string: the form of checkpoints; times are in UTC."""
+    if isinstance(value, datetime):
+        local = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+        whole, point, fraction = str(local).partition(".")
+        return whole + (point + fraction.rstrip("0")).rstrip(".")
     text = str(value)
-    if isinstance(value, datetime) and "." in text:
-        return text.rstrip("0").rstrip(".")
     return format(value, "f") if isinstance(value, Decimal) else text
 
 
-def value_of_text(text: str, kind: pa.DataType) -> Any:
-    """Return the value of a text that `text_of_value` returned, for a column of a type.
+def value_of_text(text: str, kind: pa.DataType, *, has_zone: bool = False) -> Any:
+    """Return the value of a text that `text_of_value` returned.
+
+    Args:
+        text: the text.
+        kind: type of the column.
+        has_zone: whether the database stores times of the column with a time zone.
 
     Raises:
         ValueError: it is none.
@@ -202,7 +209,7 @@ def value_of_text(text: str, kind: pa.DataType) -> Any:
     if pt.is_integer(kind):
         return int(text)
     if pt.is_timestamp(kind):
-        return datetime.fromisoformat(text)
+        return datetime.fromisoformat(text).replace(tzinfo=UTC if has_zone else None)
     if pt.is_date32(kind):
         return date.fromisoformat(text)
     if pt.is_decimal(kind):

@@ -92,9 +92,10 @@ class JdbcSource:
         return self.table.rows(select(self.table.table).where(upto).order_by(column))
 
     def _value(self, text: str) -> Any:
-        kind = self.table.schema.field(self.table.column(self.column or "").name).type
+        column = self.table.column(self.column or "")
+        kind = self.table.schema.field(column.name).type
         try:
-            return value_of_text(text, kind)
+            return value_of_text(text, kind, has_zone=bool(getattr(column.type, "timezone", False)))
         except (ValueError, ArithmeticError) as error:
             raise InvalidError(
                 f"The checkpoint {text!r} is no value of column {self.column} ({kind}): the rows came from"
