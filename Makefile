@@ -85,6 +85,10 @@ docs: ## build the documentation site into build/docs, strictly, and check its l
 setup-bench:
 	@scripts/venv.sh .venv-bench requirements/bench.lock --project
 
+.PHONY: setup-pypaimon
+setup-pypaimon: ## pypaimon, for the suite of layouts: it wants an older pyarrow
+	@scripts/venv.sh .venv-pypaimon requirements/pypaimon.lock
+
 .PHONY: bench
 bench: setup-bench ## both engines beside what a user would pick instead
 	@home="$$(.venv-bench/bin/python scripts/jdk.py)"; [ -n "$$home" ] && export JAVA_HOME="$$home"; \
@@ -119,6 +123,6 @@ lock: setup ## write the lock files anew (ARGS=--upgrade for the newest versions
 
 .PHONY: clean
 clean: ## remove the environments and the caches
-	rm -rf .venv .venv-bench .venv-docs .venv-oldest .venv-referee .tools .azurite
+	rm -rf .venv .venv-bench .venv-docs .venv-oldest .venv-pypaimon .venv-referee .tools .azurite
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -65,8 +65,21 @@ def aims() -> Iterator[Aim]:
             others = (peers.WRITERS_DELTA, peers.WRITERS_ICEBERG)
             yield Aim(peers.WRITERS_COW, f"{scenario}_{processes}", others, 1.0)
     yield Aim(peers.FILES, "compact_files", ("small-files-delta-rs",), 1.0)
+    yield from _layout_aims()
     for ours in (peers.LOCAL_MOR, peers.LOCAL_COW):
         yield Aim(ours, "peak memory", ("delta-rs", "hudi-rs-rc-mor", "hudi-rs-rc-cow"), 1.0)
+
+
+def _layout_aims() -> Iterator[Aim]:
+    """Yield the aims of sorted files: against Avro log files, and against Paimon in every step."""
+    yield Aim(peers.LAYOUT_LSM, "upsert", (f"layout-{peers.LAYOUTS[0]}",), 1.0)
+    yield Aim(peers.LAYOUT_LSM, "lookup", (f"layout-{peers.LAYOUTS[0]}",), 10.0)
+    for step in ("merge_all", "merge_3_columns", "compact_group"):
+        yield Aim(peers.LAYOUT_LSM, step, (f"layout-{peers.LAYOUTS[0]}",), 5.0)
+    for step in (
+        "bulk_insert", "upsert", "lookup", "between_keys", "merge_all", "merge_3_columns", "compact_group"
+    ):  # fmt: skip
+        yield Aim(peers.LAYOUT_LSM, step, (peers.LAYOUT_PAIMON, peers.LAYOUT_PYPAIMON), 1.0)
 
 
 def text(results: Results) -> str:

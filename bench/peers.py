@@ -36,7 +36,7 @@ class Peer:
         args: what the script gets after the folders of the data and of its table.
         reads: the peer whose table it reads, or whose files it imitates; it runs after that one.
         jars: Maven coordinates; a peer with jars runs on PySpark 3.5.
-        module: package that it needs.
+        module: package that it needs; pypaimon needs an older pyarrow, and so an environment of its own.
         task: text in the command lines of processes whose largest is watched, rather than all together.
         beside: the peer that its seconds are compared with, if not the first of its table.
     """
@@ -71,6 +71,9 @@ WRITERS_DELTA, WRITERS_ICEBERG = "writers-delta-rs", "writers-pyiceberg"
 SERVICES, FILES, LARGE_GROUP = "services", "small-files", "large-group"
 STREAMS, STREAMS_SCRIPT = "streams", "streams_spark.py"
 LAYOUTS = ("avro", "native", "lsm")
+LAYOUT_LSM, LAYOUT_PAIMON, LAYOUT_PYPAIMON = "layout-lsm", "layout-paimon", "layout-pypaimon"
+LSM_JVM = "lsm_jvm.py"
+PYPAIMON_PYTHON = "BENCH_PYPAIMON_PYTHON"
 TPCH_MOR, TPCH_COW = "lineitem-mor", "lineitem-cow"
 
 
@@ -164,6 +167,12 @@ PEERS = (
     Peer(LARGE_GROUP, "group", "mor", "large_compaction.py", ("default",)),
     Peer(f"{LARGE_GROUP}-lsm", "group", "mor", "large_compaction.py", ("lsm",)),
     *(Peer(f"layout-{name}", "lsm", "mor", "lsm.py", (name,)) for name in LAYOUTS),
+    *(
+        Peer(f"layout-{name}", "lsm", "mor", LSM_JVM, (name,), jars=HUDI)
+        for name in ("hudi-avro", "hudi-parquet")
+    ),
+    Peer(LAYOUT_PAIMON, "lsm", "mor", LSM_JVM, ("paimon",), jars=PAIMON),
+    Peer(LAYOUT_PYPAIMON, "lsm", "mor", "lsm_pypaimon.py", module="pypaimon"),
     Peer(SERVICES, "services", "mor", "services_drawstring.py", module="pyspark"),
     Peer("services-hudi", "services", "mor", "services_hudi_jvm.py", jars=HUDI),
     Peer("services-delta", "services", "mor", "services_delta_jvm.py", jars=DELTA),
@@ -236,6 +245,10 @@ def command(peer: Peer, data: Path, tables: Path) -> Command | Missing:
             return Missing(
                 f"no PySpark 3.5 at {python}: run `make setup-interop` or set BENCH_SPARK35_PYTHON"
             )
+    elif peer.module == "pypaimon":
+        python = os.environ.get(PYPAIMON_PYTHON) or str(ROOT / ".venv-pypaimon/bin/python")
+        if not Path(python).exists():
+            return Missing(f"no pypaimon at {python}: run `make setup-pypaimon` or set {PYPAIMON_PYTHON}")
     elif importlib.util.find_spec(peer.module) is None:
         return Missing(f"package {peer.module} is not installed")
     script = str(SCRIPTS / peer.script)

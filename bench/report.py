@@ -31,7 +31,7 @@ STEPS = (
     *METADATA_STEPS,
     *LINEITEM_STEPS,
     "scan_flat", "cluster", "scan_clustered", "append_files", "compact_files", "write_group",
-    "lookup", "between_keys", "merge_all", "merge_3_columns", "compact_group",
+    "lookup", "between_keys", "merge_all", "merge_3_columns", "log_compact", "compact_group",
 )  # fmt: skip
 OURS = {
     ("embedded", "mor"): peers.LOCAL_MOR,
@@ -101,8 +101,9 @@ NOTES = {
     "files": _SERVICES_NOTE,
     "group": _SERVICES_NOTE,
     "lsm": (
-        "Seconds, in parentheses those of the processor, and how many times the first column's; `upsert` and"
-        " `lookup` are medians.\n`compact_group` runs in a process of its own."
+        "Seconds, in parentheses those of the processor, and how many times the first column's; `upsert`,"
+        " `lookup`, `between_keys` and\n`merge_*` are medians. `log_compact` and `compact_group` run in"
+        " processes of their own. Hudi and Paimon run on Spark."
     ),
     "writers": (
         "Each process upserts batches into one table; seconds are those of a commit. `run again`: attempts"
@@ -163,9 +164,10 @@ def table(results: Results, engine: str) -> str:
         rows.append(["files", *(_size(results, name, "files") for name in ran)])
     rows.append(["peak memory, MB", *(f"{results.peak_mb(name):,}" for name in ran)])
     if engine == "lsm":
-        rows.append(["peak of merge_all, MB", *(f"{results.peak_mb(name, 'merge_all'):,}" for name in ran)])
-        peaks = (results.peak_mb(name, "compact_group") for name in ran)
-        rows.append(["peak of compact_group, MB", *(f"{peak:,}" for peak in peaks)])
+        rows += [
+            [f"peak of {step}, MB", *(_peak(results, name, step) for name in ran)]
+            for step in ("merge_all", "log_compact", "compact_group")
+        ]
     head = [HEADS[engine], *map(_head, ran)]
     return markdown(head, rows)
 
@@ -194,6 +196,12 @@ def _cell(results: Results, peer: str, step: str) -> str:
 
 def _noted(text: str, notes: Sequence[str]) -> str:
     return f"{text} ({', '.join(notes)})" if notes else text
+
+
+def _peak(results: Results, peer: str, step: str) -> str:
+    """Return the peak of a step; empty where a peer does not do it."""
+    peak = results.peak_mb(peer, step)
+    return "" if peak is None else f"{peak:,}"
 
 
 def _size(results: Results, peer: str, what: str) -> str:

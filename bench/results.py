@@ -14,12 +14,15 @@ from bench.peers import BY_NAME, SOAK
 
 SAME_TOTALS = ("snapshot", "snapshot_2", "snapshot_compacted")
 FLAT_SCANS = ("scan_flat", "scan_clustered")
-CHECKED = ("scan_base", "project", "point")
+CHECKED = ("scan_base", "project", "point", "merged_totals")
 STREAMS = ("stream_base", "stream_merged", "stream_3_columns")
 SLICE_COPIES = 10
 PEAK_MB_MAX = 1073
 """What reading a large slice may take, and a large write besides its batch: 1 GiB."""
-MEDIANS = ("upsert", "new_rows", "lookup", "columns_3", "q1", "q6", "key")
+MEDIANS = (
+    "upsert", "new_rows", "lookup", "columns_3", "q1", "q6", "key", "between_keys", "merge_all",
+    "merge_3_columns",
+)  # fmt: skip
 """Steps that are done several times, with a number after the name."""
 LARGE_WRITES = ("update_all_files", "hot_bulk_insert", "hot_insert", "hot_upsert_cow", "hot_upsert_bucket")
 
@@ -84,8 +87,8 @@ class Results:
 
     def peak_mb(self, peer: str, step: str = "") -> int | None:
         """Return the peak of a peer's step, or the largest of all its steps."""
-        peaks = (one.peak_mb for one in self.steps if one.peer == peer and step in ("", one.step))
-        return max(peaks, default=None)
+        of_peer = self._all_of(peer, step) if step else [one for one in self.steps if one.peer == peer]
+        return max((one.peak_mb for one in of_peer), default=None)
 
     def large_write(self, peer: str, step: str) -> Measured | None:
         """Return a step of the suite of memory."""
@@ -151,7 +154,8 @@ def _peak_mb_max(one: Measured) -> int | None:
     """Return what a step may take, None for any amount."""
     if one.step in LARGE_WRITES:
         return PEAK_MB_MAX + int(one.result["batch_mb"])
-    return PEAK_MB_MAX if one.step in (*STREAMS, "compact_group") else None
+    is_ours = not BY_NAME[one.peer].jars
+    return PEAK_MB_MAX if is_ours and one.step in (*STREAMS, "compact_group") else None
 
 
 def _agree(one: Any, other: Any) -> bool:

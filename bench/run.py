@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import aims, curves, data, lives, report, streams, summary, tpch, writers
+from bench import aims, curves, data, layouts, lives, report, streams, summary, tpch, writers
 from bench.peers import BY_NAME, PEERS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
@@ -99,10 +99,14 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
     if "streams" in engines:
         _say("making micro-batches")
         streams.make(folder, size.rows)
+    expected: dict[str, Any] = {}
+    if "lsm" in engines:
+        _say("making a wide table and small upserts of it")
+        expected = layouts.make(folder)
     if engines <= WITHOUT_RIDES:
-        return lineitem
+        return expected | lineitem
     _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
-    expected: dict[str, Any] = data.make(folder, size)["expected"]
+    expected |= data.make(folder, size)["expected"]
     if engines & {"indexes", "indexes-spark", "indexes-hudi"}:
         data.make_new_rides(folder, size)
     if "writers" in engines:
