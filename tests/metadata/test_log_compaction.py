@@ -167,6 +167,25 @@ def test_it_waits_while_the_instant_of_a_delta_commit_is_pending() -> None:
     assert compact_logs_now(table)
 
 
+def test_a_compaction_of_version_6_that_waits_for_long_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    table = opened(create(table_type=MOR, version=6)._context.storage)
+    often = {**SELDOM, "hoodie.metadata.compact.max.delta.commits": "2"}
+    waiting = {**often, "hoodie.metadata.max.deltacommits.when_pending": "6"}
+    for ts in range(2):
+        table.upsert(rides(("a", "rome", ts, 1.0)), options=SELDOM)
+    planned = table.schedule_compaction()
+    assert planned is not None
+    for ts in range(2, 8):
+        table.upsert(rides(("a", "rome", ts, 1.0)), options=waiting)
+    told = [each.message for each in caplog.records if "waits for" in each.message]
+    assert len([each for each in caplog.records if each.levelname == "WARNING"]) == len(told) == 1
+    assert f"waits for the compaction {planned}" in told[0]
+    assert not metadata_of(table).own_timeline.completed_of(Action.COMMIT)
+    table.compact(instant=planned, options=often)
+    table.upsert(rides(("a", "rome", 9, 1.0)), options=often)
+    assert metadata_of(table).own_timeline.completed_of(Action.COMMIT)
+
+
 def test_few_log_files_stay_as_they_are() -> None:
     table = indexed(COW, 9)
     change(table, 10)

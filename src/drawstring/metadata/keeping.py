@@ -25,7 +25,7 @@ from drawstring.formats.metadata.commit import decode_commit
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.metadata.building import BegunPartition, add_partition, begin_partition, build, can_build
-from drawstring.metadata.compaction.base_files import compact, later_delta_commits
+from drawstring.metadata.compaction.base_files import compact, later_delta_commits, tell_waiting
 from drawstring.metadata.compaction.log_files import compact_logs, is_log_compaction_due
 from drawstring.metadata.definitions import undefine
 from drawstring.metadata.maintained.added_columns import add_to_definition, added_columns
@@ -279,7 +279,8 @@ class MetadataKeeper:
             timeline = TimelineStore(self.storage, config, self.clock).load()
             table = open_metadata_table(self.storage, config, timeline, self.clock)
             with about_metadata(self._own):
-                run(writer, table, timeline)
+                if run(writer, table, timeline) is None:
+                    tell_waiting(table, timeline, self.compaction.waiting)
         except MetadataTableError:
             raise
         except (DrawstringError, OSError) as error:

@@ -39,11 +39,13 @@ class MetadataCompaction:
         delta_commits: number of delta commits after which it is compacted.
         logs: whether its log files are compacted into fewer ones in between.
         log_blocks: number of delta commits after which they are, in file groups with log blocks of as many.
+        waiting: number of delta commits from which on there is a warning that a compaction waits.
     """
 
     delta_commits: int = 10
     logs: bool = False
     log_blocks: int = 5
+    waiting: int = 1000
 
 
 DEFAULT_COMPACTION: Final = MetadataCompaction()
@@ -73,6 +75,14 @@ METADATA_COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
         default=5,
         minimum=2,
         field="log_blocks",
+    ),
+    Option(
+        "hoodie.metadata.max.deltacommits.when_pending",
+        "Number of delta commits of the metadata table from which on a write warns that its compaction waits"
+        " for a pending action of the table.",
+        kind=Kind.NUMBER,
+        default=1000,
+        field="waiting",
     ),
 )
 

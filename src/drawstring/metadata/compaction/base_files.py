@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
+from drawstring.base.told import level_of
 from drawstring.filegroups.view.file_groups import table_view
 from drawstring.formats.metadata.clean import encode_clean, encode_clean_plan
 from drawstring.formats.metadata.commit import encode_compaction_plan
@@ -88,6 +89,31 @@ def has_to_wait(table: MetadataTable, timeline: Timeline) -> bool:
     if table.config.layout.suffixes_times:
         return min(pending, default=_END_OF_TIME) <= last_delta_commit(table.own_timeline)
     return any(instant.requested in pending for instant in table.own_timeline.completed_of(*WRITE_ACTIONS))
+
+
+def tell_waiting(table: MetadataTable, timeline: Timeline, delta_commits: int) -> None:
+    """Warn, once for each pending action, that a compaction waits for it.
+
+    Hudi fails the write then. It is committed when the compaction is due, and failing would finish nothing.
+
+    Args:
+        table: the metadata table.
+        timeline: timeline of the table.
+        delta_commits: number from which on there is a warning.
+    """
+    count = len(later_delta_commits(table.own_timeline))
+    if count < delta_commits or not has_to_wait(table, timeline):
+        return
+    uri, oldest = table.storage.spec.uri, min(timeline.pending(), key=lambda each: each.requested)
+    _log.log(
+        level_of(uri, str(oldest.action), oldest.requested),
+        "The metadata table %s has %d delta commits since its last compaction, which waits for the %s %s, and"
+        " readers open a log file for each. Finish that action, or roll it back (`drawstring rollback`).",
+        uri,
+        count,
+        oldest.action,
+        oldest.requested,
+    )
 
 
 @dataclass(frozen=True, slots=True)
