@@ -10,6 +10,7 @@ from drawstring.schema.meta import META_COLUMNS
 from drawstring.table import Table
 from tests.support.built_statistics import ENABLED, check, with_statistics
 from tests.support.index_histories import QUIET, SCHEMA, History
+from tests.support.rows import rides
 from tests.support.tables import COW, MOR, create
 
 CONDITIONS = ("extra = 5", "extra is null", "extra = 5 and id = 3", "extra is null and id = 1", "extra > 9")
@@ -55,6 +56,28 @@ def test_a_column_that_a_write_adds_has_statistics_in_all_files(table_type: str,
     assert table.clean(options={"hoodie.clean.commits.retained": "1"})
     check(table)
     assert_found(table)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_columns_that_join_the_list_get_statistics_of_all_files(table_type: str, version: int) -> None:
+    table = create(version=version, table_type=table_type)
+
+    def write(key: str, ts: int, *columns: str) -> None:
+        listed = {"hoodie.metadata.index.column.stats.column.list": ",".join(columns)} if columns else {}
+        row = rides((key, "rome", ts, 1.0), (f"{key}{ts}", "oslo", ts, float(ts)))
+        table.upsert(row, options={**QUIET, **ENABLED, **listed})
+
+    write("a", 1, "fare")
+    write("a", 2)
+    assert (of_column(table, "ts").num_rows, of_column(table, "fare").num_rows > 0) == (0, True)
+    write("a", 3, "fare", "ts", "unknown")
+    write("b", 4, "ts")
+    assert of_column(table, "ts").num_rows == of_column(table, "fare").num_rows > 3
+    check(table)
+    for condition, count in (("ts > 9", 0), ("ts = 1", 1), ("ts >= 3", 4), ("fare = 2.0", 1)):
+        assert table.scan(where=condition).to_arrow().num_rows == count, condition
+    assert len(table.scan(where="ts > 9").tasks()) == 0 < len(table.scan().tasks())
 
 
 def test_no_file_of_before_is_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,10 +25,12 @@ from drawstring.formats.metadata.commit import decode_commit
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.metadata.building import BegunPartition, add_partition, begin_partition, build, can_build
+from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
 from drawstring.metadata.compaction.base_files import compact, later_delta_commits, tell_waiting
 from drawstring.metadata.compaction.log_files import compact_logs, is_log_compaction_due
 from drawstring.metadata.definitions import undefine
-from drawstring.metadata.maintained.added_columns import add_to_definition, added_columns
+from drawstring.metadata.maintained.added_columns import add_to_definition, added_columns, listed_columns
+from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
 from drawstring.metadata.maintained.files import command_files, forgotten_files
 from drawstring.metadata.maintained.indexing_plans import BuildingPartitions
 from drawstring.metadata.maintained.kinds import can_keep, maintainers_of, with_columns
@@ -177,11 +179,26 @@ class MetadataKeeper:
         Raises:
             MetadataTableError: the metadata table is damaged.
         """
+        wanted = self._with_listed(wanted)
         config = load_config(self.storage)
         for partition in sorted(wanted.keys() - {*config.metadata_partitions}):
             facts = TableFacts(self.storage, config, self.clock)
             with about_metadata(self._own):
                 config = add_partition(facts, self.ids, partition, wanted[partition], self.check)
+
+    def _with_listed(self, wanted: Mapping[str, PartitionMaintainer]) -> Mapping[str, PartitionMaintainer]:
+        """Drop statistics that lack columns of a list, and return what builds them again with these."""
+        of_files = wanted.get(COLUMN_STATS)
+        if not isinstance(of_files, ColumnStatsMaintainer) or of_files.columns is None:
+            return wanted
+        config = load_config(self.storage)
+        with about_metadata(self._own):
+            columns = listed_columns(TableFacts(self.storage, config, self.clock), of_files.columns)
+        if columns is None:
+            return wanted
+        dropped = {COLUMN_STATS, PARTITION_STATS} & {*config.metadata_partitions}
+        self.drop(dropped)
+        return {**maintainers_of(dropped), **wanted, COLUMN_STATS: ColumnStatsMaintainer(columns)}
 
     def add_again(self, partitions: Iterable[str]) -> None:
         """Add partitions that an earlier metadata table had, as far as this release can keep them.

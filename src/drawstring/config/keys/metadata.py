@@ -106,8 +106,9 @@ METADATA_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.metadata.index.column.stats.column.list",
-        "The columns that get statistics when they are added, as in `fare,trip.distance`; by default the"
-        " first ones of types that have an order. Meta columns are among them without being named.",
+        "The columns that get statistics, as in `fare,trip.distance`; by default the first ones of types that"
+        " have an order. Meta columns are among them without being named. A write whose list has columns"
+        " without statistics builds those of all files again, with these.",
         kind=Kind.LIST,
         default=(),
         field="column_stats_columns",

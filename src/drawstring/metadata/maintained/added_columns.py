@@ -19,7 +19,7 @@ from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.keys import name_hash
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.maintained.indexed_columns import IndexedColumns
-from drawstring.metadata.maintained.protocol import TableChange
+from drawstring.metadata.maintained.protocol import TableChange, TableFacts
 from drawstring.metadata.partitions import KEY, STATISTICS
 from drawstring.metadata.statistics_encoding import Described, encode_statistics
 from drawstring.model.column_summary import ColumnSummary
@@ -46,6 +46,22 @@ def added_columns(change: TableChange) -> tuple[str, ...]:
     if not known.issuperset(IndexedColumns().among(before, config)):
         return ()
     return tuple(name for name in wanted if name not in known and name not in before.names)
+
+
+def listed_columns(facts: TableFacts, asked: IndexedColumns) -> IndexedColumns | None:
+    """Return the columns of an index together with those of a list, None if it has these already.
+
+    Args:
+        facts: the table.
+        asked: columns that a write asks statistics of.
+    """
+    known = definitions(facts.storage).get(COLUMN_STATS, {}).get("sourceFields") or ()
+    if not asked.names or not known or COLUMN_STATS not in facts.config.metadata_partitions:
+        return None
+    schema = table_schema(facts.storage, facts.store, facts.timeline, facts.config)
+    if {*known}.issuperset(asked.among(schema, facts.config)):
+        return None
+    return IndexedColumns((*dict.fromkeys((*known, *asked.names)),))
 
 
 def add_to_definition(storage: Storage, added: Sequence[str]) -> None:
