@@ -60,3 +60,8 @@ def test_keys_of_numbers_are_those_of_their_texts(columns: list[pa.Array], offse
 )
 def test_other_columns_are_joined_of_texts(column: pa.Array) -> None:
     assert number_keys([column, numbers(0, 9, pa.int64())[: len(column)]], ["a", "b"]) is None
+
+
+def test_more_columns_than_their_widths_fit_into_a_number_are_joined_of_texts() -> None:
+    columns = [numbers(0, 100, pa.int64()), *(numbers(1, 9, pa.int64()) for _ in range(33))]
+    assert number_keys(columns, [f"c{at}" for at in range(34)]) is None

@@ -32,6 +32,9 @@ _RUN_ROWS_MIN: Final = 64
 _BYTES_MAX: Final = (1 << 31) - 1
 _POWERS: Final = np.array([10**digits for digits in range(1, 19)])
 _DIGITS_MAX: Final = 19
+_COLUMNS_MAX: Final = 14
+"""Number of columns whose widths fit into one whole number of 64 bits."""
+
 _SIGNED: Final = (pt.is_int64, pt.is_int32, pt.is_int16, pt.is_int8)
 
 
@@ -43,7 +46,9 @@ def number_keys(columns: Sequence[pa.Array], fields: Sequence[str]) -> pa.Array 
         fields: their names.
     """
     rows = len(columns[0])
-    if rows < _ROWS_MIN or any(column.null_count or not _is_signed(column.type) for column in columns):
+    if len(columns) > _COLUMNS_MAX or rows < _ROWS_MIN:
+        return None
+    if any(column.null_count or not _is_signed(column.type) for column in columns):
         return None
     numbers = [column.to_numpy().astype(np.int64, copy=False) for column in columns]
     ends = [(int(each.min()), int(each.max())) for each in numbers]
