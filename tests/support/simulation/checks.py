@@ -11,6 +11,9 @@ ALLOWED = ("pending", "keys", "temporary")
 
 MARKERS = "markers"
 
+PROBED = 99
+"""The key that the next writer writes, which no step does."""
+
 
 def check_queries(world: World, where: str) -> None:
     """Compare the snapshot, time travel and an increment with the model."""
@@ -47,7 +50,7 @@ def check_recovery(world: World, finished: World, where: str, allowed: tuple[str
         where: the death was.
         allowed: what validate may find, and whether markers may stay.
     """
-    probe = Step("upsert", (99,))
+    probe = Step("upsert", (PROBED,))
     take(world, probe)
     if world.held() != world.rows:
         world.rows, world.moments = dict(finished.rows), list(finished.moments)

@@ -229,6 +229,13 @@ def _rollback(world: World, table: Table, step: Step) -> None:
     assert target.requested not in {each.requested for each in table.timeline.pending()}
 
 
+def _move_column(world: World, table: Table, step: Step) -> None:
+    """Give a column another place among the columns, by schema on read."""
+    is_first = table.schema.names[0] == "value"
+    change = {"after": "ts"} if is_first else {"first": True}
+    world.note(table.move_column("value", **change, options=dict(world.kind.options)))
+
+
 WRITES: dict[str, Callable[[World, Table, Step], None]] = {
     "insert": _insert,
     "append": _append,
@@ -251,6 +258,7 @@ SERVICES: dict[str, Callable[[World, Table, Step], None]] = {
     "delete_savepoint": _delete_savepoint,
     "restore": _restore,
     "rollback": _rollback,
+    "move_column": _move_column,
 }
 STEPS = WRITES | SERVICES
 
