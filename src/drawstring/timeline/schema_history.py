@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from drawstring.base.errors import CorruptTableError, DrawstringError, MissingFileError
+from drawstring.base.errors import CorruptTableError, MissingFileError
 from drawstring.config.table.schema_versions import SCHEMA_FOLDER, SchemaHistory
 from drawstring.schema.schema_on_read import decode_history, encode_history
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
 
@@ -49,7 +50,7 @@ def put_history(storage: Storage, instant: str, completed: str | None, history: 
     for state in (".requested", ".inflight"):
         storage.put(f"{SCHEMA_FOLDER}/{instant}.{_KIND}{state}", b"")
     storage.put(f"{SCHEMA_FOLDER}/{name}.{_KIND}", encode_history(history).encode())
-    storage.sync([SCHEMA_FOLDER])
+    storage.sync(folders_above([f"{SCHEMA_FOLDER}/{name}"]))
 
 
 def delete_old_histories(storage: Storage, timeline: Timeline) -> None:
@@ -70,13 +71,15 @@ def _stored(storage: Storage, timeline: Timeline) -> str:
     if path is None:
         return _NO_VERSIONS
     try:
-        text = storage.read(path).decode()
-        decode_history(text)
+        stored = storage.read(path)
     except FileNotFoundError as error:
         raise MissingFileError(
             "The schema history file is missing. Restore it from a backup.", path=path
         ) from error
-    except (DrawstringError, UnicodeDecodeError) as error:
+    try:
+        text = stored.decode()
+        decode_history(text)
+    except (CorruptTableError, UnicodeDecodeError) as error:
         raise CorruptTableError(
             f"The schema history file is damaged ({error}). Restore it from a backup.", path=path
         ) from error

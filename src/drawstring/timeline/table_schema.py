@@ -1,11 +1,12 @@
 """The schema of a table at an instant (specification: Schema).
 
-It is the schema in the newest commit that has one, else the schema that the table was created with, else the
-schema of the newest base file.
+It is the schema in the newest commit that has one, of a time before the active timeline in the archive; else
+the schema that the table was created with, else the schema of the newest base file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -14,11 +15,13 @@ from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.schema_versions import LATEST_SCHEMA, SchemaHistory
 from drawstring.formats.base_files import base_schema
+from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus
 from drawstring.model.instant import Instant
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.meta import without_meta
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.properties_store import PROPERTIES_PATH
 from drawstring.timeline.schema_history import delete_old_histories, loaded_history, put_history
 from drawstring.timeline.store import TimelineStore
@@ -40,12 +43,12 @@ def table_schema_json(
     Raises:
         CorruptTableError: the table has data, but no known schema.
     """
-    writes = [instant for instant in timeline.writes() if as_of is None or instant.requested <= as_of]
-    for instant in reversed(writes):
-        if schema_json := store.head(instant).schema_json:
+    for metadata in _newest_first(storage, store, timeline, config, as_of):
+        if schema_json := metadata.schema_json:
             return schema_json
     if config.create_schema:
         return config.create_schema
+    writes = _until(timeline.writes(), as_of)
     for instant in reversed(writes):
         if path := _base_file_path(store, instant):
             return arrow_to_avro(without_meta(base_schema(storage, path)), *record_name(config.name))
@@ -85,10 +88,11 @@ def with_history(
     Raises:
         CorruptTableError: the history is damaged.
     """
-    latest = _latest_version(store, timeline, as_of)
+    latest = _latest_version(_newest_first(storage, store, timeline, config, as_of))
     if latest is None:
         return config if config.history is None else replace(config, history=None)
-    return replace(config, history=loaded_history(storage, timeline, latest))
+    # A timeline of the past lacks the commits that have the history file now.
+    return replace(config, history=loaded_history(storage, store.loaded, latest))
 
 
 def put_versions(
@@ -118,14 +122,30 @@ def put_versions(
     return {LATEST_SCHEMA: history.text}
 
 
-def _latest_version(store: TimelineStore, timeline: Timeline, as_of: str | None) -> str | None:
+def _newest_first(
+    storage: Storage, store: TimelineStore, timeline: Timeline, config: TableConfig, as_of: str | None
+) -> Iterator[CommitMetadata]:
+    """Yield the metadata of writes, the newest first, for a time also of archived ones."""
+    for instant in reversed(_until(timeline.writes(), as_of)):
+        yield store.head(instant)
+    if as_of is None or timeline.start is None:
+        return
+    archive = open_archive(storage, config)
+    archived = [each for each in archive.completed("") if each.is_write and each.requested < timeline.start]
+    for instant in reversed(_until(archived, as_of)):
+        yield archive.commit_metadata(instant)
+
+
+def _until(writes: Sequence[Instant], as_of: str | None) -> list[Instant]:
+    return [each for each in writes if as_of is None or each.requested <= as_of]
+
+
+def _latest_version(commits: Iterable[CommitMetadata]) -> str | None:
     """Return the schema version in the metadata of the newest write, None if it has none."""
-    writes = (each for each in reversed(timeline.writes()) if as_of is None or each.requested <= as_of)
-    for instant in writes:
-        extra = store.head(instant).extra
-        if text := extra.get(LATEST_SCHEMA):
+    for metadata in commits:
+        if text := metadata.extra.get(LATEST_SCHEMA):
             return text
-        if extra.get("schema"):
+        if metadata.extra.get("schema"):
             break
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from drawstring.base.errors import REPAIR, DrawstringError
+from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError
 from drawstring.formats.metadata.commit import clustering_groups, decode_compaction_plan
 from drawstring.model.files import (
     PARTITION_METADATA,
@@ -19,6 +19,7 @@ from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.validation.inventory import Inventory
 from drawstring.timeline.instants import parse_instant
+from drawstring.timeline.table_schema import with_history
 from drawstring.txn.rollback.dependents import builds_on, what_was_lost
 from drawstring.txn.rollback.lost_commits import kept_writes, may_be_completed, what_it_lacks
 from drawstring.txn.rollback.plan_inputs import gone_input, what_is_gone
@@ -240,7 +241,18 @@ def _counts(inventory: Inventory, status: FileStatus) -> bool:
     return file is not None and inventory.timeline.has_completed(file.instant)
 
 
-ALL: Final = (pending_actions, kept, times, named_files, unmatched, partition_metadata)
+def schema_versions(inventory: Inventory) -> Iterator[Finding]:
+    """Find files that are older than the versions of the schema, in a table that evolved it on read."""
+    try:
+        config = with_history(inventory.config, inventory.storage, inventory.store, inventory.timeline)
+        files = (parse_data_file(status) for status in inventory.data_files())
+        for instant in sorted({file.instant for file in files if file is not None}):
+            config.renames(instant)
+    except CorruptTableError as error:
+        yield Finding(Severity.ERROR, "schema", error.message, error.path, error.instant)
+
+
+ALL: Final = (pending_actions, kept, schema_versions, times, named_files, unmatched, partition_metadata)
 """In the order of the report."""
 
 
