@@ -728,7 +728,8 @@ class Table:
 
         Raises:
             ConflictError: another writer holds the table; nothing was written.
-            InvalidError: there is such a column, or there is none of the name in `after`.
+            InvalidError: there is such a column, the name is one of the table format, or there is no column
+                of the name in `after`.
             UnsupportedError: the columns of such a table cannot be changed.
 
         Example:
@@ -736,7 +737,7 @@ class Table:
             >>> table.schema.names
             ['id', 'city', 'note', 'fare', 'ts']
         """
-        place = column_changes.FIRST if first else after
+        place = column_changes.place_of(first, after)
         return self._alter(column_changes.added(name, type, place), options)
 
     def rename_column(self, name: str, new_name: str, *, options: Options = None) -> CommitResult:
@@ -756,7 +757,8 @@ class Table:
 
         Raises:
             ConflictError: another writer holds the table; nothing was written.
-            InvalidError: there is no such column, it keeps its name, or another one has the new name.
+            InvalidError: there is no such column, it keeps its name, or the new one belongs to another column
+                or to the table format.
             UnsupportedError: the columns of such a table cannot be changed.
 
         Example:
@@ -853,7 +855,7 @@ class Table:
             >>> table.schema.names
             ['ts', 'id', 'city', 'fare']
         """
-        place = column_changes.FIRST if first else after
+        place = column_changes.place_of(first, after)
         return self._alter(column_changes.moved(name, place), options)
 
     # -------------------- queries

@@ -15,6 +15,7 @@ from drawstring.schema.column_changes import (
     changed,
     dropped,
     moved,
+    place_of,
     renamed,
     retyped,
 )
@@ -99,7 +100,9 @@ def test_a_column_keeps_its_id_and_a_new_one_of_an_old_name_gets_another() -> No
     ("change", "why"),
     [
         (dropped("gone"), "There is no column gone. There are id, n"),
-        (renamed("st.gone", "x"), "There is no column gone. There are a, b"),
+        (renamed("st.gone", "x"), "There is no field gone in st. There are a, b"),
+        (dropped("st.gone.a"), "There is no field gone in st"),
+        (added("st.x", pa.int32(), "n"), "There is no field n in st"),
         (renamed("n", "ID"), "There is a column id already"),
         (added("N", pa.int32(), None), "There is a column n already"),
         (added("x", pa.int32(), "gone"), "There is no column gone"),
@@ -107,14 +110,40 @@ def test_a_column_keeps_its_id_and_a_new_one_of_an_old_name_gets_another() -> No
         (retyped("price", pa.decimal128(12, 3)), "cannot become decimal"),
         (retyped("st", pa.string()), "cannot become string"),
         (retyped("share", pa.string()), "share is float and cannot become string"),
-        (dropped("items.element"), "is what a list or map consists of"),
-        (dropped("n.a"), "There is no column n.a"),
+        (dropped("items.element"), "of which only the type can change"),
+        (dropped("n.a"), "There is no field a in n, which is int32"),
+        (dropped("items.a"), "no field a in items, which is list.* Its items are called element"),
+        (dropped("by.a"), "no field a in by, which is map.* Its values are called value"),
+        (added("x", pa.null(), None), "Column x cannot be null"),
+        (added("x", pa.list_(pa.null()), None), "does not store the type null"),
+        (
+            added("x", pa.struct([("a", pa.map_(pa.string(), pa.null()))]), None),
+            "does not store the type null",
+        ),
+        (retyped("n", pa.null()), "does not store the type null"),
     ],
 )
 def test_a_change_that_cannot_be_made_says_why(change: Any, why: str) -> None:
     schema = SCHEMA.append(pa.field("share", pa.float32()))
     with pytest.raises(InvalidError, match=why):
         changed(schema, change)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: dropped(None), "The name of a column is a text"),  # type: ignore[arg-type]
+        (lambda: dropped(3), "The name of a column is a text"),  # type: ignore[arg-type]
+        (lambda: renamed("n", ""), "The name of a column is a text"),
+        (lambda: added("x", "int", None), "'int' is not a type of pyarrow"),  # type: ignore[arg-type]
+        (lambda: retyped("n", "long"), "'long' is not a type of pyarrow"),  # type: ignore[arg-type]
+        (lambda: place_of(True, "id"), "Both first=True and after='id' are given"),
+        (lambda: place_of(False, ""), "The name of a column is a text"),
+    ],
+)
+def test_arguments_that_say_no_change_are_refused(make: Any, why: str) -> None:
+    with pytest.raises(InvalidError, match=why):
+        make()
 
 
 def test_the_last_field_of_a_struct_stays() -> None:

@@ -197,7 +197,8 @@ def test_statistics_are_those_of_the_columns_that_have_the_names_now(tmp_path: P
     table.rename_column("n", "number")
     table.add_column("n", pa.int64())
     assert "column_stats" not in table.config.metadata_partitions
-    table.create_index("column_stats")
+    row = pa.Table.from_pylist([{**old(4, 2), "number": 4, "n": None}], table.schema)
+    table.upsert(row, options={"hoodie.metadata.index.column.stats.enable": "true"})
     shown = [each for each in table.metadata("column_stats").to_pylist() if each["column"] in ("number", "n")]
     assert {(each["column"], each["min"], each["nulls"]) for each in shown} == {
         ("n", None, 2),
@@ -205,7 +206,7 @@ def test_statistics_are_those_of_the_columns_that_have_the_names_now(tmp_path: P
         ("number", "2", 0),
     }
     assert rows(table, "number > 3") == [
-        {**{k: v for k, v in old(4).items() if k != "n"}, "number": 4, "n": None}
+        {**{k: v for k, v in old(4).items() if k != "n"}, "number": 4, "n": None, "ts": 2}
     ]
 
 
@@ -216,7 +217,18 @@ def test_statistics_are_those_of_the_columns_that_have_the_names_now(tmp_path: P
         (lambda table: table.rename_column("city", "town"), "city is a column of the partition path"),
         (lambda table: table.change_column_type("ts", pa.string()), "ts is a column of the ordering"),
         (lambda table: table.rename_column("_hoodie_record_key", "key"), "is a column of the table format"),
-        (lambda table: table.rename_column("n", "n"), "columns are so already"),
+        (lambda table: table.rename_column("n", "_hoodie_record_key"), "is a name of the table format"),
+        (lambda table: table.rename_column("n", "_HOODIE_operation"), "is a name of the table format"),
+        (lambda table: table.add_column("_hoodie_file_name", pa.string()), "is a column of the table format"),
+        (lambda table: table.rename_column("n", "_hoodie_is_deleted"), "marks the rows to delete"),
+        (lambda table: table.add_column("_hoodie_is_deleted", pa.bool_()), "marks the rows to delete"),
+        (lambda table: table.add_column("z", pa.null()), "Column z cannot be null"),
+        (lambda table: table.add_column("z", "int"), "'int' is not a type of pyarrow"),
+        (lambda table: table.drop_column(None), "The name of a column is a text"),
+        (lambda table: table.add_column("z", pa.int32(), first=True, after="n"), "Both first=True and after"),
+        (lambda table: table.move_column("n", first=True, after="id"), "Both first=True and after"),
+        (lambda table: table.rename_column("at.zz", "z"), "There is no field zz in at. There are x, y"),
+        (lambda table: table.rename_column("n", "n"), "table has these columns already"),
         (lambda table: table.drop_column("gone"), "There is no column gone"),
     ],
 )
@@ -226,6 +238,12 @@ def test_a_change_that_is_refused_leaves_no_trace(tmp_path: Path, change: Any, w
         change(table)
     assert not (tmp_path / "t/.hoodie/.schema").exists()
     assert len(table.timeline.instants) == len(table.timeline.writes()) == 2
+
+
+def test_a_field_of_a_struct_may_have_any_name(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t")
+    table.rename_column("at.x", "_hoodie_record_key")
+    assert [each["at"]["_hoodie_record_key"] for each in rows(table)] == [1, 2, 3, 4]
 
 
 def test_a_column_of_an_index_stays(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
 from drawstring.schema.evolve import fits
+from drawstring.schema.normal import normal_type
 
 FIRST: Final = ""
 """The place before all other columns; the name of a column is the place after it."""
@@ -65,12 +66,12 @@ class ColumnChange:
 
 def added(name: str, type: pa.DataType, place: str | None) -> ColumnChange:
     """Return the addition of a column, given by its dotted name."""
-    return ColumnChange(ChangeKind.ADD, _path(name), type=type, place=place)
+    return ColumnChange(ChangeKind.ADD, _path(name), type=_given_type(type), place=place)
 
 
 def renamed(name: str, new_name: str) -> ColumnChange:
     """Return the renaming of a column, given by its dotted name."""
-    return ColumnChange(ChangeKind.RENAME, _path(name), new_name)
+    return ColumnChange(ChangeKind.RENAME, _path(name), _given_name(new_name))
 
 
 def dropped(name: str) -> ColumnChange:
@@ -80,7 +81,7 @@ def dropped(name: str) -> ColumnChange:
 
 def retyped(name: str, type: pa.DataType) -> ColumnChange:
     """Return the change of the type of a column, given by its dotted name."""
-    return ColumnChange(ChangeKind.TYPE, _path(name), type=type)
+    return ColumnChange(ChangeKind.TYPE, _path(name), type=_given_type(type))
 
 
 def moved(name: str, place: str | None) -> ColumnChange:
@@ -88,8 +89,33 @@ def moved(name: str, place: str | None) -> ColumnChange:
     return ColumnChange(ChangeKind.MOVE, _path(name), place=place)
 
 
+def place_of(first: bool, after: str | None) -> str | None:
+    """Return the place of a column: before all others, after one of them, or None for the end.
+
+    Raises:
+        InvalidError: both places are given.
+    """
+    if after is None:
+        return FIRST if first else None
+    if first:
+        raise InvalidError(f"Both first=True and after={after!r} are given. Give one of them.")
+    return _given_name(after)
+
+
 def _path(name: str) -> Path:
-    return tuple(name.split("."))
+    return tuple(_given_name(name).split("."))
+
+
+def _given_name(name: object) -> str:
+    if not isinstance(name, str) or not name:
+        raise InvalidError(f"The name of a column is a text that is not empty, not {name!r}.")
+    return name
+
+
+def _given_type(kind: object) -> pa.DataType:
+    if not isinstance(kind, pa.DataType):
+        raise InvalidError(f"{kind!r} is not a type of pyarrow. Give one, such as pa.int64() or pa.string().")
+    return kind
 
 
 def changed(schema: pa.Schema, change: ColumnChange) -> pa.Schema:
@@ -109,7 +135,7 @@ def changed(schema: pa.Schema, change: ColumnChange) -> pa.Schema:
 def _in_fields(fields: list[pa.Field], path: Path, change: ColumnChange) -> list[pa.Field]:
     if len(path) == 1:
         return _EDITS[change.kind](fields, path[0], change)
-    place = _place(fields, path[0], change)
+    place = _place(fields, path[0], change.path[: -len(path)])
     field = fields[place]
     return [*fields[:place], field.with_type(_in_type(field.type, path[1:], change)), *fields[place + 1 :]]
 
@@ -121,7 +147,10 @@ def _in_type(kind: pa.DataType, path: Path, change: ColumnChange) -> pa.DataType
         return pa.list_(_in_item(kind.value_field, path[1:], change))
     if pt.is_map(kind) and path[0] == "value":
         return pa.map_(kind.key_type, _in_item(kind.item_field, path[1:], change))
-    raise _unknown(change, [])
+    hint = " Its items are called element." if pt.is_list(kind) else ""
+    hint = " Its values are called value." if pt.is_map(kind) else hint
+    parent = ".".join(change.path[: -len(path)])
+    raise InvalidError(f"There is no field {path[0]} in {parent}, which is {kind}.{hint}")
 
 
 def _in_item(item: pa.Field, path: Path, change: ColumnChange) -> pa.Field:
@@ -131,40 +160,41 @@ def _in_item(item: pa.Field, path: Path, change: ColumnChange) -> pa.Field:
         return _retyped(item, change)
     if change.kind is ChangeKind.NULLABLE:
         return item.with_nullable(True)
-    raise InvalidError(f"{change.column} is what a list or map consists of, and can only change its type.")
+    raise InvalidError(f"{change.column} is the content of a list or map, of which only the type can change.")
 
 
 def _add(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
     assert change.type is not None
+    _check_type(change.type, change)
     _check_free(fields, name, change)
     return _placed(fields, pa.field(name, change.type), change)
 
 
 def _drop(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
-    place = _place(fields, name, change)
+    place = _place(fields, name, change.path[:-1])
     if len(fields) == 1:
         raise InvalidError(f"{change.column} is the only column there, and cannot be dropped.")
     return [*fields[:place], *fields[place + 1 :]]
 
 
 def _rename(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
-    place = _place(fields, name, change)
+    place = _place(fields, name, change.path[:-1])
     _check_free([each for each in fields if each.name != name], change.name, change)
     return [*fields[:place], fields[place].with_name(change.name), *fields[place + 1 :]]
 
 
 def _retype(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
-    place = _place(fields, name, change)
+    place = _place(fields, name, change.path[:-1])
     return [*fields[:place], _retyped(fields[place], change), *fields[place + 1 :]]
 
 
 def _make_nullable(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
-    place = _place(fields, name, change)
+    place = _place(fields, name, change.path[:-1])
     return [*fields[:place], fields[place].with_nullable(True), *fields[place + 1 :]]
 
 
 def _move(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
-    place = _place(fields, name, change)
+    place = _place(fields, name, change.path[:-1])
     return _placed([*fields[:place], *fields[place + 1 :]], fields[place], change)
 
 
@@ -181,13 +211,14 @@ _EDITS: Final[dict[ChangeKind, Callable[[list[pa.Field], str, ColumnChange], lis
 def _placed(fields: list[pa.Field], field: pa.Field, change: ColumnChange) -> list[pa.Field]:
     if change.place is None:
         return [*fields, field]
-    at = 0 if change.place == FIRST else _place(fields, change.place, change) + 1
+    at = 0 if change.place == FIRST else _place(fields, change.place, change.path[:-1]) + 1
     return [*fields[:at], field, *fields[at:]]
 
 
 def _retyped(field: pa.Field, change: ColumnChange) -> pa.Field:
     old, new = field.type, change.type
     assert new is not None
+    _check_type(new, change)
     if old != new and not _can_become(old, new):
         raise InvalidError(
             f"Column {change.column} is {old} and cannot become {new}. Integers become long, float, double or"
@@ -206,16 +237,28 @@ def _can_become(old: pa.DataType, new: pa.DataType) -> bool:
     return fits(old, new) and not (pt.is_floating(old) and pt.is_string(new))
 
 
-def _place(fields: Sequence[pa.Field], name: str, change: ColumnChange) -> int:
+def _check_type(kind: pa.DataType, change: ColumnChange) -> None:
+    if _has_null(normal_type(kind, change.column)):
+        raise InvalidError(
+            f"Column {change.column} cannot be {kind}: a table does not store the type null. Give the type of"
+            " the values to come."
+        )
+
+
+def _has_null(kind: pa.DataType) -> bool:
+    if pt.is_struct(kind):
+        return any(_has_null(field.type) for field in kind.fields)
+    if pt.is_map(kind):
+        return _has_null(kind.item_type)
+    return _has_null(kind.value_type) if pt.is_list(kind) else bool(pt.is_null(kind))
+
+
+def _place(fields: Sequence[pa.Field], name: str, parent: Path) -> int:
     names = [each.name for each in fields]
     if name not in names:
-        raise _unknown(change, names, name)
+        what = f"field {name} in {'.'.join(parent)}" if parent else f"column {name}"
+        raise InvalidError(f"There is no {what}. There are {', '.join(names)}.")
     return names.index(name)
-
-
-def _unknown(change: ColumnChange, names: Sequence[str], name: str | None = None) -> InvalidError:
-    there = f" There are {', '.join(names)}." if names else ""
-    return InvalidError(f"There is no column {name or change.column}.{there}")
 
 
 def _check_free(fields: Sequence[pa.Field], name: str, change: ColumnChange) -> None:

@@ -74,7 +74,8 @@ def evolved_history(
     for path, name in (renamed or {}).items():
         _field_at(before["fields"], path)["name"] = name
     version = _version(schema, before, int(instant))
-    is_same = version["fields"] == json.loads(history.text)["fields"]
+    has_new_name = any(path[-1] != name for path, name in (renamed or {}).items())
+    is_same = not has_new_name and version["fields"] == before["fields"]
     return history if is_same else with_version(history, version)
 
 

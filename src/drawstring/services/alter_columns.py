@@ -4,7 +4,8 @@
 
 Data files stay as they are; readers look for columns by their ids (`config.table.schema_versions`).
 Statistics by the name of a column would be of another column then, so those of the metadata table are
-dropped, and built again by the next write that keeps them.
+dropped. A write with their options builds them again for other readers; queries of such a table do not use
+them, since a file may have had another column under the name (`query.snapshot`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.column_changes import ChangeKind, ColumnChange, changed
-from drawstring.schema.meta import META_COLUMNS, with_meta, without_meta
+from drawstring.schema.meta import (
+    IS_DELETED_COLUMN,
+    META_COLUMNS,
+    OPERATION_COLUMN,
+    with_meta,
+    without_meta,
+)
 from drawstring.schema.schema_changes import evolved_history, first_history
 from drawstring.timeline.table_schema import table_schema_json, with_history
 from drawstring.timeline.timeline import Timeline
@@ -36,6 +43,7 @@ from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_a
 from drawstring.write.write_outcome import WriteOutcome
 
 _OPERATION: Final = "alter_columns"
+_OF_THE_FORMAT: Final = (*META_COLUMNS, OPERATION_COLUMN)
 _STATISTICS: Final = (COLUMN_STATS, PARTITION_STATS)
 
 
@@ -82,16 +90,15 @@ def _check_table(config: TableConfig) -> None:
     ):
         if refused:
             raise UnsupportedError(
-                f"Columns of a table that {what} cannot be renamed, dropped or moved yet. Write its rows to a"
-                " new table."
+                f"Changes of columns are not supported yet for a table that {what}. Write its rows to a new"
+                " table."
             )
 
 
 def _check_change(locked: LockedTable, change: ColumnChange) -> None:
     """Check that nothing but the rows depends on a column."""
     config, name = locked.config, change.path[0]
-    if change.path[0] in META_COLUMNS:
-        raise InvalidError(f"{name} is a column of the table format. Choose another one.")
+    check_names(change)
     if change.kind in (ChangeKind.ADD, ChangeKind.MOVE):
         return
     roles = {
@@ -104,7 +111,7 @@ def _check_change(locked: LockedTable, change: ColumnChange) -> None:
     role = next((role for role, names in roles.items() if change.column in names or name in names), None)
     if role is not None:
         raise InvalidError(
-            f"{name} is a column of the {role}, which the properties of the table name. It stays as it is."
+            f"{name} is a column of the {role} in the properties of the table, and cannot be changed."
         )
     for index, defined in definitions(locked.context.storage).items():
         if index not in _STATISTICS and name in (defined.get("sourceFields") or ()):
@@ -112,6 +119,27 @@ def _check_change(locked: LockedTable, change: ColumnChange) -> None:
                 f"The index {index} is of column {name}. Drop the index first (drop_index), and create it"
                 " again after the change."
             )
+
+
+def check_names(change: ColumnChange) -> None:
+    """Check that a change neither changes nor makes a column with a meaning in the table format.
+
+    Raises:
+        InvalidError: it does.
+    """
+    name, is_inner = change.path[0], len(change.path) > 1
+    if name.lower() in _OF_THE_FORMAT:
+        raise InvalidError(f"{name} is a column of the table format. Choose another column.")
+    made = {ChangeKind.ADD: name, ChangeKind.RENAME: change.name}.get(change.kind)
+    if made is None or is_inner:
+        return
+    if made.lower() in _OF_THE_FORMAT:
+        raise InvalidError(f"{made} is a name of the table format. Choose another name.")
+    if made.lower() == IS_DELETED_COLUMN:
+        raise InvalidError(
+            f"{made} is the name of the Boolean column that marks the rows to delete. Choose another name; to"
+            " delete rows, write rows that have the column."
+        )
 
 
 def _state(locked: LockedTable, timeline: Timeline) -> tuple[pa.Schema, SchemaHistory]:
@@ -143,7 +171,7 @@ def _after(
         renamed = {change.path: change.name} if change.kind is ChangeKind.RENAME else {}
         history = evolved_history(history, _full(schema, config), time, renamed)
     if history is first:
-        raise InvalidError("The columns are so already. There is nothing to change.")
+        raise InvalidError("The table has these columns already. There is nothing to change.")
     return schema, history
 
 

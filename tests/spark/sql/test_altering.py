@@ -68,12 +68,14 @@ def test_columns_are_added_and_widened(sql: Ask, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
-def test_columns_are_renamed_dropped_moved_and_replaced_with_schema_on_read(
+def test_columns_are_renamed_dropped_and_moved_with_schema_on_read(
     sql: Ask, session: SparkSession, tmp_path: Path, kind: str
 ) -> None:
     sql(f"{RIDES} TBLPROPERTIES (primaryKey = 'id', type = '{kind}')")
     sql(THREE)
     sql("SET hoodie.schema.on.read.enable=true")
+    with pytest.raises(AnalysisException, match="_hoodie_operation is a name of the table format"):
+        sql("ALTER TABLE rides RENAME COLUMN fare TO _hoodie_operation")
     sql("ALTER TABLE rides RENAME COLUMN fare TO price")
     sql("RESET hoodie.schema.on.read.enable")  # the table has versions now
     sql("ALTER TABLE rides ADD COLUMN fare STRING AFTER id")
@@ -106,6 +108,8 @@ def test_columns_are_renamed_dropped_moved_and_replaced_with_schema_on_read(
         ("RENAME COLUMN fare TO price", r"Renaming columns \(fare\) needs Hudi's schema on read"),
         ("DROP COLUMN fare", "Dropping columns"),
         ("ADD COLUMN tip INT FIRST", "Adding columns elsewhere than at the end"),
+        ("ADD COLUMN _hoodie_record_key STRING", "is a column of the table format"),
+        ("REPLACE COLUMNS (id INT, fare STRING)", "REPLACE COLUMNS is not supported"),
         ("ADD COLUMN tip INT DEFAULT 5", "cannot have a comment or a default value"),
         ("ALTER COLUMN fare TYPE INT", "NOT_SUPPORTED_CHANGE_COLUMN"),
         ("SET TBLPROPERTIES (primaryKey = 'fare')", "Property primaryKey describes the table"),

@@ -6,6 +6,7 @@
 | RENAME, DROP, move; all changes of a table that had one | the same, with another version of the schema |
 | SET, UNSET TBLPROPERTIES | in the catalog |
 | comment, default of columns | refused: they cannot be stored |
+| REPLACE COLUMNS | refused: Spark makes it drop all columns, and add all |
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions, options_of
 from drawstring.schema.column_changes import ChangeKind, ColumnChange
-from drawstring.services.alter_columns import alter_columns
+from drawstring.services.alter_columns import alter_columns, check_names
 from drawstring.services.maintenance_tasks import after_commit
 from drawstring.spark.engine.types import arrow_schema
 from drawstring.spark.sql.options import is_stored, session_options, table_options, write_options
@@ -62,6 +63,12 @@ def check_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> None:
         InvalidError: a property describes the table, or there is no such option.
         UnsupportedError: columns are to be changed in a way that files or readers do not know.
     """
+    if {"DeleteColumn", "AddColumn"} <= {each["kind"] for each in changes}:
+        raise UnsupportedError(
+            "REPLACE COLUMNS is not supported: it would drop all columns, the key among them. Drop and add"
+            " columns by name (DROP COLUMN, ADD COLUMN).",
+            table=table.path,
+        )
     for change in changes:
         kind, name = change["kind"], change["name"]
         if kind in _PROPERTIES:
@@ -118,8 +125,10 @@ def alter(table: TablePeer, given: Mapping[str, Any]) -> None:
     options = write_options(table.spark, table.properties, {"hoodie.allow.empty.commit": "true"})
     parsed = options_of("insert", options)
     with target._errors():
+        of_columns = [_change(each) for each in changes if each["kind"] in _KINDS]
+        for change in of_columns:
+            check_names(change)
         if any(map(_needs_versions, changes)) or target._facts().config.history is not None:
-            of_columns = [_change(each) for each in changes if each["kind"] in _KINDS]
             after_commit(alter_columns(target._context, of_columns, parsed))
             return
         rows = arrow_schema(StructType.fromJson(json.loads(given["schema"]))).empty_table()
