@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import traceback
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import types
+from sqlalchemy.dialects import mysql
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError
@@ -132,7 +134,9 @@ def test_without_a_column_every_run_has_all_rows(database: Path) -> None:
         ({"table.name": "gone"}, InvalidError, "The database has no table gone"),
         ({"table.incr.column.name": "gone"}, InvalidError, "has no column gone. It has id, city"),
         ({"url": "jdbc:db2://host/x"}, InvalidError, "database that this release does not know"),
-        ({"url": "jdbc:sqlite:/nowhere/x.db"}, UnavailableError, "does not answer, or broke off"),
+        ({"url": "jdbc:sqlite:/nowhere/x.db"}, InvalidError, r"There is no SQLite database /nowhere/x\.db"),
+        ({"url": "jdbc:postgresql://h:port/x"}, InvalidError, r"jdbc:postgresql:\.\.\. cannot be parsed"),
+        ({"url": "nonsense"}, InvalidError, r"hoodie\.streamer\.jdbc\.url as in"),
         ({"password.file": "/nowhere/password"}, InvalidError, "There is no file /nowhere/password"),
     ],
 )
@@ -143,6 +147,75 @@ def test_what_cannot_be_ingested_says_why(
     with pytest.raises(error, match=why):
         ingest(database, {f"{JDBC}{key}": text for key, text in options.items()})
     assert not (database.parent / "t").exists()
+
+
+def test_a_database_that_does_not_answer_is_said(database: Path) -> None:
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(UnavailableError, match=r"does not answer, or broke off: .*locked\. Try again"):
+            ingest(database, {f"{JDBC}url": f"jdbc:sqlite:{database}?timeout=0.1"})
+
+
+def test_a_parameter_that_the_driver_does_not_take_is_said(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = r"does not take the address jdbc:sqlite:\.\.\. of table rides: .*Correct the parameters"
+    with pytest.raises(InvalidError, match=why):
+        ingest(database, {f"{JDBC}url": f"jdbc:sqlite:{database}?timeout=soon"})
+
+    def connect(*_: Any, **__: Any) -> None:
+        raise TypeError("connect() got an unexpected keyword argument 'color'")
+
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", connect)
+    with pytest.raises(InvalidError, match=why):
+        ingest(database)
+
+
+def test_a_mistyped_file_is_not_created(database: Path) -> None:
+    typo = database.with_name("typo.db")
+    with pytest.raises(InvalidError, match="There is no SQLite database"):
+        ingest(database, {f"{JDBC}url": f"jdbc:sqlite:{typo}"})
+    assert not typo.exists()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "jdbc:oracle:thin:scott/tiger@h:1521:x",
+        "jdbc:postgresql://scott:tiger@h:port/x",
+        "jdbc:db2://h/x?password=tiger",
+        "scott/tiger@h",
+    ],
+)
+def test_errors_do_not_show_passwords(database: Path, url: str) -> None:
+    with pytest.raises(InvalidError) as error:
+        ingest(database, {f"{JDBC}url": url})
+    assert "tiger" not in "".join(traceback.format_exception(error.value, limit=0))
+
+
+@pytest.mark.parametrize(
+    ("assignment", "why"),
+    [
+        ("city = x'01'", "Column city of table rides has values that are no string: it has 1 bytes"),
+        ("day = 'notadate'", "Column day of table rides has values that are no date32.*notadate"),
+        ("at = 1700000000", "Column at of table rides has values that are no timestamp"),
+        ("far = 'long'", "Column far of table rides has values that are no double"),
+    ],
+)
+def test_values_that_are_not_of_the_type_of_their_column_are_refused(
+    database: Path, assignment: str, why: str
+) -> None:
+    add(database, (1, 10), (2, 20))
+    execute(database, f"UPDATE rides SET {assignment} WHERE id = 2")
+    with pytest.raises(InvalidError, match=why):
+        ingest(database)
+
+
+def test_a_column_to_follow_with_wrong_values_is_refused(database: Path) -> None:
+    add(database, (1, 10))
+    execute(database, "UPDATE rides SET day = 'notadate'")
+    with pytest.raises(InvalidError, match="Column day of table rides has values that are no date32"):
+        ingest(database, {f"{JDBC}table.incr.column.name": "day"})
 
 
 def test_a_checkpoint_of_another_source_is_said(database: Path) -> None:
@@ -196,6 +269,34 @@ def test_types_of_other_databases_are_known() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("kind", "arrow"),
+    [
+        (mysql.INTEGER(unsigned=True), pa.int64()),
+        (mysql.INTEGER(), pa.int32()),
+        (mysql.MEDIUMINT(unsigned=True), pa.int32()),
+        (mysql.BIGINT(unsigned=True), pa.decimal128(20, 0)),
+        (mysql.BIT(1), pa.bool_()),
+        (mysql.BIT(8), pa.int64()),
+        (types.VARBINARY(16), pa.binary()),
+        (mysql.LONGBLOB(), pa.binary()),
+        (types.NUMERIC(65, 10), pa.decimal128(38, 10)),
+        (types.NUMERIC(60, 50), pa.decimal128(38, 38)),
+        (types.NUMERIC(5, -2), pa.decimal128(7, 0)),
+        (types.NUMERIC(2, 5), pa.decimal128(5, 5)),
+    ],
+)
+def test_types_without_their_like_become_the_next_larger(kind: Any, arrow: pa.DataType) -> None:
+    assert arrow_type(kind, is_sqlite=False) == arrow
+
+
+def test_numbers_with_more_digits_than_a_table_holds_are_refused(database: Path) -> None:
+    execute(database, "CREATE TABLE sums (id INTEGER PRIMARY KEY, seen BIGINT, total NUMERIC(60, 2))")
+    execute(database, "INSERT INTO sums VALUES (1, 1, 12.5), (2, 2, 1e50)")
+    with pytest.raises(InvalidError, match="Column total of table sums has values that are no decimal128"):
+        ingest(database, {f"{JDBC}table.name": "sums"})
+
+
 def query(tmp_path: Path, text: str, **options: str) -> Any:
     given = {"hoodie.streamer.source.sql.sql.query": text, **WRITE, **options}
     return drawstring.ingest(tmp_path / "t", "SqlSource", options=given)
@@ -229,7 +330,10 @@ def test_the_time_of_a_query_is_its_checkpoint_where_that_is_asked_for(tmp_path:
     ("text", "why"),
     [
         ("", r"Set hoodie\.streamer\.source\.sql\.sql\.query"),
-        ("SELECT * FROM nowhere", "The query .* failed"),
+        ("SELECT * FROM nowhere", r"The query .* failed.*[^.]\. Correct it\."),
+        ("SELECT * FROM parquet.`/nowhere/x`", r"The query .* failed.*[^.]\. Correct it\."),
+        ("CREATE TABLE x AS SELECT 1 AS id", "is no query, and was not run"),
+        ("DROP TABLE x", "is no query, and was not run"),
         ("SELECT 1 AS id; SELECT 2 AS id", "is one query, not 2"),
         ("SELEC 1", "The query 'SELEC 1' failed"),
     ],

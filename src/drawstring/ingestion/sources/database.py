@@ -2,14 +2,15 @@
 
 | type of SQL | column |
 |---|---|
-| SMALLINT, INTEGER | int, in SQLite long |
-| BIGINT | long |
-| NUMERIC(p, s) | decimal(p, s); without digits decimal(38, 18), as Spark has it |
+| SMALLINT, INTEGER | int, in SQLite long; INTEGER UNSIGNED long |
+| BIGINT | long; BIGINT UNSIGNED decimal(20, 0) |
+| NUMERIC(p, s) | decimal(p, s) of at most 38 digits; without digits decimal(38, 18), as Spark has it |
 | REAL, DOUBLE | double |
 | BOOLEAN, DATE, TIME | the same |
+| BIT(n) of MySQL | boolean for one bit, otherwise long |
 | TIMESTAMP | timestamp; without a time zone it is UTC |
-| BLOB | binary |
-| all others, arrays and JSON among them | string |
+| BLOB, BINARY, VARBINARY | binary |
+| all others, arrays and JSON among them | string; bytes in these are refused |
 
 SQLAlchemy rather than ADBC, which would hand over Arrow batches: it knows the dialects, addresses and columns
 of all databases that have a driver in Python, and ADBC those of a few.
@@ -18,12 +19,14 @@ of all databases that have a driver in Python, and ADBC those of a few.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -42,6 +45,9 @@ _DRIVERS: Final[Mapping[str, tuple[str, ...]]] = {
 """Modules of Python for the databases of JDBC addresses, by the names that SQLAlchemy has for them."""
 
 _SPARK_DECIMAL: Final = (38, 18)
+_MOST_DIGITS: Final = 38
+_WRONG_VALUE: Final = (ValueError, TypeError, ArithmeticError)
+"""What SQLAlchemy and Arrow raise for a value that is not of the type of its column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,8 @@ class DatabaseTable:
             name: of the table, with or without its schema.
 
         Raises:
-            InvalidError: SQLAlchemy or the driver is not installed, or there is no such table.
+            InvalidError: SQLAlchemy or the driver is not installed, the address is wrong, or there is no
+                such table.
             UnavailableError: the database does not answer.
         """
         try:
@@ -75,15 +82,21 @@ class DatabaseTable:
         except ImportError as error:
             raise not_installed("A database needs SQLAlchemy", "jdbc") from error
         schema, _, plain = name.rpartition(".")
-        with _errors(name):
-            address = sqlalchemy.make_url(address_of(url))
-            if user is not None:
-                address = address.set(username=user)
-            if password is not None:
-                address = address.set(password=password)
-            engine = sqlalchemy.create_engine(address)
-            columns = sqlalchemy.MetaData(schema=schema or None)
-            table = sqlalchemy.Table(plain, columns, autoload_with=engine)
+        address = _parsed(url)
+        if user is not None:
+            address = address.set(username=user)
+        if password is not None:
+            address = address.set(password=password)
+        try:
+            with _errors(name):
+                engine = sqlalchemy.create_engine(address)
+                columns = sqlalchemy.MetaData(schema=schema or None)
+                table = sqlalchemy.Table(plain, columns, autoload_with=engine)
+        except _WRONG_VALUE as error:
+            raise InvalidError(
+                f"The driver of the database does not take the address {_shown(url)} of table {name}:"
+                f" {_told(error)}. Correct the parameters in hoodie.streamer.jdbc.url."
+            ) from error
         return DatabaseTable(engine, table)
 
     @property
@@ -111,11 +124,22 @@ class DatabaseTable:
             raise InvalidError(f"Table {self.name} has no column {name}. It has {names}.")
         return found[0]
 
-    def one(self, statement: Any) -> Sequence[Any]:
-        """Return the only row of a statement."""
-        with _errors(self.name), self.engine.connect() as connection:
-            row: Sequence[Any] = connection.execute(statement).one()
-            return row
+    def one(self, statement: Any, column: str | None = None) -> Sequence[Any]:
+        """Return the only row of a statement.
+
+        Args:
+            statement: the statement.
+            column: name of the column whose values are in the row.
+
+        Raises:
+            InvalidError: the value is not of the column's type.
+        """
+        try:
+            with _errors(self.name), self.engine.connect() as connection:
+                row: Sequence[Any] = connection.execute(statement).one()
+                return row
+        except _WRONG_VALUE as error:
+            raise self._wrong(column, error) from error
 
     def rows(self, statement: Any) -> pa.RecordBatchReader:
         """Return the rows of a statement that selects all columns."""
@@ -127,14 +151,51 @@ class DatabaseTable:
 
     def _batches(self, statement: Any) -> Iterator[pa.RecordBatch]:
         schema = self.schema
-        with _errors(self.name), self.engine.connect() as connection:
-            streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH_ROWS)
-            for rows in streamed.execute(statement).partitions(BATCH_ROWS):
+        try:
+            for rows in self._partitions(statement):
                 columns = zip(*rows, strict=True)
                 yield pa.RecordBatch.from_arrays(
-                    [_array(values, field) for values, field in zip(columns, schema, strict=True)],
+                    [self._array(values, field) for values, field in zip(columns, schema, strict=True)],
                     schema=schema,
                 )
+        except _WRONG_VALUE as error:
+            raise self._wrong(self._unreadable(statement), error) from error
+
+    def _partitions(self, statement: Any) -> Iterator[Sequence[Any]]:
+        with _errors(self.name), self.engine.connect() as connection:
+            streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH_ROWS)
+            yield from streamed.execute(statement).partitions(BATCH_ROWS)
+
+    def _unreadable(self, statement: Any) -> str | None:
+        """Return the name of the first column that SQLAlchemy cannot read in the rows of a statement."""
+        for column in self.table.c:
+            try:
+                for _ in self._partitions(statement.with_only_columns(column)):
+                    pass
+            except _WRONG_VALUE:
+                return str(column.name)
+        return None
+
+    def _array(self, values: tuple[Any, ...], field: pa.Field) -> pa.Array:
+        try:
+            if pt.is_string(field.type):
+                return pa.array([_text(each) for each in values], field.type)
+            if pt.is_boolean(field.type):
+                return pa.array([None if each is None else bool(each) for each in values], field.type)
+            return pa.array(values, field.type)
+        except _WRONG_VALUE as error:
+            raise self._wrong(field.name, error) from error
+
+    def _wrong(self, column: str | None, error: Exception) -> InvalidError:
+        """Return the error of a value that is not of the type of its column."""
+        if column is None:
+            whose, kind = f"Table {self.name}", "value of their column's type"
+        else:
+            whose, kind = f"Column {column} of table {self.name}", str(self.schema.field(column).type)
+        return InvalidError(
+            f"{whose} has values that are no {kind}: {_told(error)}. Correct them, or make a"
+            " view that casts the column, and ingest that."
+        )
 
 
 def address_of(url: str) -> str:
@@ -149,13 +210,42 @@ def address_of(url: str) -> str:
     drivers = _DRIVERS.get(kind.lower())
     if drivers is None:
         raise InvalidError(
-            f"The JDBC address {url!r} is of a database that this release does not know. Give"
+            f"The address {_shown(url)} is of a database that this release does not know. Give"
             " hoodie.streamer.jdbc.url as SQLAlchemy's address, as in 'mssql+pyodbc://host/database'."
         )
     if not drivers:
         return f"{kind.lower()}:///{rest}"
     driver = next((each for each in drivers if find_spec(each) is not None), drivers[0])
     return f"{kind.lower()}+{driver}:{rest}"
+
+
+def _parsed(url: str) -> Any:
+    """Return an address as SQLAlchemy has it.
+
+    Raises:
+        InvalidError: it is none, or of a file that does not exist, which SQLite would create.
+    """
+    from sqlalchemy import exc, make_url
+
+    try:
+        address = make_url(address_of(url))
+    except (exc.ArgumentError, ValueError):
+        raise InvalidError(
+            f"The address {_shown(url)} cannot be parsed. Give hoodie.streamer.jdbc.url as in"
+            " 'jdbc:postgresql://host:5432/database': the port is a number, and special characters of a"
+            " password are percent-encoded."
+        ) from None
+    path = address.database or ":memory:"
+    is_file = address.get_backend_name() == "sqlite" and path != ":memory:" and "uri" not in address.query
+    if is_file and not Path(path).is_file():
+        raise InvalidError(f"There is no SQLite database {path}. Correct hoodie.streamer.jdbc.url.")
+    return address
+
+
+def _shown(url: str) -> str:
+    """Return what an address begins with: the rest may have a password."""
+    kind = re.match(r"(jdbc:)?[\w+-]*:", url, re.IGNORECASE)
+    return f"{kind.group() if kind else ''}..."
 
 
 def arrow_type(kind: Any, *, is_sqlite: bool) -> pa.DataType:
@@ -167,22 +257,45 @@ def arrow_type(kind: Any, *, is_sqlite: bool) -> pa.DataType:
     """
     from sqlalchemy import types
 
+    is_unsigned = bool(getattr(kind, "unsigned", False))
     if isinstance(kind, types.BigInteger):
-        return pa.int64()
+        return pa.decimal128(20, 0) if is_unsigned else pa.int64()
     if isinstance(kind, types.Integer):
-        return pa.int64() if is_sqlite else pa.int32()
+        is_long = is_sqlite or (is_unsigned and isinstance(kind, types.INTEGER))
+        return pa.int64() if is_long else pa.int32()
     if isinstance(kind, types.Numeric) and not isinstance(kind, types.Float):
-        digits = (kind.precision, kind.scale or 0) if kind.precision else _SPARK_DECIMAL
-        return pa.decimal128(*digits)
+        return _decimal(kind.precision, kind.scale or 0) if kind.precision else pa.decimal128(*_SPARK_DECIMAL)
+    if _is_binary(kind):
+        return pa.binary()
+    if _is_bits_of_mysql(kind):
+        return pa.bool_() if (kind.length or 1) == 1 else pa.int64()
     plain = {
         types.Float: pa.float64(),
         types.Boolean: pa.bool_(),
         types.DateTime: pa.timestamp("us", "UTC"),
         types.Date: pa.date32(),
         types.Time: pa.time64("us"),
-        types.LargeBinary: pa.binary(),
     }
     return next((arrow for sql, arrow in plain.items() if isinstance(kind, sql)), pa.string())
+
+
+def _decimal(precision: int, scale: int) -> pa.DataType:
+    """Return the type of numbers with so many digits, as far as 38 go; others are refused when they come."""
+    digits = max(precision - min(scale, 0), scale)
+    return pa.decimal128(min(digits, _MOST_DIGITS), min(max(scale, 0), _MOST_DIGITS))
+
+
+def _is_binary(kind: Any) -> bool:
+    try:
+        return bool(kind.python_type is bytes)
+    except NotImplementedError:
+        return False
+
+
+def _is_bits_of_mysql(kind: Any) -> bool:
+    from sqlalchemy.dialects.mysql import BIT
+
+    return isinstance(kind, BIT)
 
 
 def text_of_value(value: Any) -> str:
@@ -217,22 +330,21 @@ def value_of_text(text: str, kind: pa.DataType, *, has_zone: bool = False) -> An
     return float(text) if pt.is_floating(kind) else text
 
 
-def _array(values: tuple[Any, ...], field: pa.Field) -> pa.Array:
-    try:
-        if pt.is_string(field.type):
-            return pa.array([_text(each) for each in values], field.type)
-        return pa.array(values, field.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InvalidError(
-            f"Column {field.name} has values that are no {field.type}: {error}. Select it with a cast: make a"
-            " view, and ingest that."
-        ) from error
-
-
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value, default=str) if isinstance(value, (dict, list)) else str(value)
+    return json.dumps(value, default=_plain) if isinstance(value, (dict, list)) else _plain(value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"it has {len(value)} bytes that are not declared as text")
+    return str(value)
+
+
+def _told(error: object) -> str:
+    """Return the words of an error without a full stop."""
+    return " ".join(str(error).split()).rstrip(".")
 
 
 @contextmanager
@@ -252,10 +364,9 @@ def _errors(name: str) -> Iterator[None]:
             f"The database has no table {name}. Correct hoodie.streamer.jdbc.table.name."
         ) from error
     except (exc.OperationalError, exc.InterfaceError) as error:
-        told = " ".join(str(error.orig).split())
+        told = _told(error.orig)
         raise UnavailableError(f"The database does not answer, or broke off: {told}. Try again.") from error
     except (exc.SQLAlchemyError, ModuleNotFoundError) as error:
-        told = " ".join(str(error).split())
         raise InvalidError(
-            f"The database cannot be read: {told}. Correct the options, or install the driver."
+            f"The database cannot be read: {_told(error)}. Correct the options, or install the driver."
         ) from error

@@ -76,7 +76,7 @@ class JdbcSource:
 
         values = select(column).where(column.is_not(None) if last is None else column > last)
         taken = values.order_by(column).limit(limit).subquery()
-        (end,) = self.table.one(select(func.max(taken.c[0])))
+        (end,) = self.table.one(select(func.max(taken.c[0])), column.name)
         if end is None:
             return 0, 0, None
         every = values.subquery()

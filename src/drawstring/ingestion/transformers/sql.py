@@ -40,7 +40,7 @@ def query_in_duckdb(query: str, text: str, relations: Mapping[str, Any]) -> pa.R
         relations: what it may name.
 
     Raises:
-        InvalidError: DuckDB is not installed, or the query is wrong.
+        InvalidError: DuckDB is not installed, or the query is wrong, or a statement of another kind.
     """
     try:
         import duckdb
@@ -48,6 +48,8 @@ def query_in_duckdb(query: str, text: str, relations: Mapping[str, Any]) -> pa.R
         raise not_installed("SQL without Spark needs DuckDB", "duckdb") from error
     connection = duckdb.connect()
     try:
+        if any(each.type != duckdb.StatementType.SELECT for each in connection.extract_statements(text)):
+            raise InvalidError(f"The statement {query!r} is no query, and was not run. Give a SELECT.")
         connection.execute("SET TimeZone = 'UTC'")
         for name, relation in relations.items():
             connection.register(name, relation)
@@ -79,5 +81,5 @@ def _translated(query: str) -> str:
 
 def wrong_query(query: str, error: Exception) -> InvalidError:
     """Return the error of a query that failed."""
-    told = " ".join(_STYLES.sub("", str(error)).split())
+    told = " ".join(_STYLES.sub("", str(error)).split()).rstrip(".")
     return InvalidError(f"The query {query!r} failed: {told}. Correct it.")
