@@ -48,8 +48,10 @@ from drawstring.model.files import (
     join_path,
 )
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant, is_build
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
+from drawstring.timeline.claims import claim_path
 from drawstring.timeline.properties_store import (
     PROPERTIES_PATH,
     load_config,
@@ -74,21 +76,28 @@ _NO_KEYS: Final = pa.array([], pa.string())
 _log = logging.getLogger("drawstring")
 
 
-def can_build(config: TableConfig, timeline: Timeline, completing: Instant | None) -> bool:
+def can_build(storage: Storage, config: TableConfig, timeline: Timeline, completing: Instant | None) -> bool:
     """Return whether a metadata table can be built for a table now.
+
+    A process that stands still may have decided to complete an instant without a metadata table.
 
     Log files with committed blocks may have the name of a pending clustering, while buckets are resized, and
     in layout 1 that of a pending compaction. There a log file may also have blocks of a pending write.
 
     Args:
+        storage: the table's files.
         config: the table's settings.
         timeline: the table's timeline.
         completing: the instant that is about to complete, if there is one.
     """
-    if not config.rules.names_logs_by_slice:
-        return not timeline.pending_of(Action.CLUSTERING)
     own = None if completing is None else completing.requested
-    return not any(each.action in PLANNED_ACTIONS or each.requested != own for each in timeline.pending())
+    others = [each for each in timeline.pending() if each.requested != own]
+    if config.rules.names_logs_by_slice:
+        return not others and not timeline.pending_of(*PLANNED_ACTIONS)
+    if timeline.pending_of(Action.CLUSTERING):
+        return False
+    claimed = {status.path for status in storage.list_files(LOCK_FOLDER)} if others else set()
+    return not any(claim_path(each) in claimed for each in others)
 
 
 def build(storage: Storage, clock: Clock, ids: Ids, check: Callable[[], None]) -> None:

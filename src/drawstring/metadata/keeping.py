@@ -165,7 +165,8 @@ class MetadataKeeper:
             ConflictError: the table lock was lost.
             CorruptTableError: a file of the table is missing or damaged.
         """
-        if not can_build(config, TimelineStore(self.storage, config, self.clock).load(), completing):
+        timeline = TimelineStore(self.storage, config, self.clock).load()
+        if not can_build(self.storage, config, timeline, completing):
             return False
         build(self.storage, self.clock, self.ids, self.check)
         return True

@@ -3,10 +3,11 @@
     clean the slices before the last two ──> plan ──> a base file for each file group ──> completed file
 
 It is due after ten delta commits, as in Hudi. A delta commit whose instant is pending in the table does not
-count, and must not get into a base file, so there is no compaction while there is one. The caller holds the
-table lock, so what is pending in the metadata table belongs to a dead or stalled process: it is fenced and
-taken back. The lock is checked again once the compaction is on the timeline: delta commits of others
-then complete after the compaction was requested, and belong to the slices that it makes.
+count, and must not get into a base file; one that is pending itself may have claimed an earlier completion
+time. So there is no compaction while there is one. The caller holds the table lock, so what is pending in the
+metadata table belongs to a dead or stalled process: it is fenced and taken back. The lock is checked again
+once the compaction is on the timeline: delta commits of others then complete after the compaction was
+requested, and belong to the slices that it makes.
 """
 
 from __future__ import annotations
@@ -83,12 +84,14 @@ def compact(
 def has_to_wait(table: MetadataTable, timeline: Timeline) -> bool:
     """Return whether a delta commit is to come, or may have to go, that a compaction could not have.
 
-    In layout 1 they come after all delta commits with earlier times.
+    In layout 1 they come after all delta commits with earlier times. Otherwise they belong to a slice by
+    their completion time, and one whose process stands still may have claimed a time before the compaction.
     """
-    pending = {instant.requested for instant in timeline.pending()}
+    own, pending = table.own_timeline, {instant.requested for instant in timeline.pending()}
     if table.config.layout.suffixes_times:
-        return min(pending, default=_END_OF_TIME) <= last_delta_commit(table.own_timeline)
-    return any(instant.requested in pending for instant in table.own_timeline.completed_of(*WRITE_ACTIONS))
+        return min(pending, default=_END_OF_TIME) <= last_delta_commit(own)
+    written = (*own.completed_of(*WRITE_ACTIONS), *own.pending_of(Action.DELTA_COMMIT))
+    return any(instant.requested in pending for instant in written)
 
 
 def tell_waiting(table: MetadataTable, timeline: Timeline, delta_commits: int) -> None:
