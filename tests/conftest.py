@@ -48,6 +48,7 @@ SERVERS = frozenset({"s3", "gcs", "azure", "store"})
 LONGEST_FIRST = (
     SPARK,
     STORES,
+    "tests/write/test_known_bugs.py",
     "tests/contract/test_contract.py",
     "tests/write/test_many_writers.py",
     "tests/metadata/test_index_crashes.py",
