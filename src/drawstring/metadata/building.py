@@ -44,7 +44,6 @@ from drawstring.model.files import (
     PARTITION_METADATA,
     BaseFile,
     LogFile,
-    TaskContext,
     join_path,
 )
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant, is_build
@@ -325,8 +324,7 @@ def _unlocked() -> None:
 def _write_base(
     writer: MetadataWriter, change: GroupChange | SortedGroup, requested: str, check: Callable[[], None]
 ) -> WriteStat:
-    token = TaskContext(0, 0, int(writer.ids.uuid()[:6], 16)).write_token
-    name = BaseFile.name_of(change.file_id, token, requested, ".hfile")
+    name = BaseFile.name_of(change.file_id, writer.new_token(), requested, ".hfile")
     path = join_path(change.partition, name)
     if isinstance(change, SortedGroup):
         check()

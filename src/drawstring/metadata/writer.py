@@ -118,6 +118,10 @@ class MetadataWriter:
         """Return what finds the places of the log files of one delta commit."""
         return LogPlaces(self.storage, self.config, self.store)
 
+    def new_token(self) -> str:
+        """Return a write token for the name of a new file, which no other process has."""
+        return TaskContext(0, 0, int(self.ids.uuid()[:6], 16)).write_token
+
     def append(self, requested: str, change: GroupChange, places: LogPlaces) -> WriteStat:
         """Write a log file of a file group, and return its statistics.
 
@@ -129,9 +133,8 @@ class MetadataWriter:
         Raises:
             MetadataTableError: the file group is not there.
         """
-        token = TaskContext(0, 0, int(self.ids.uuid()[:6], 16)).write_token
         place = places.of(requested, change.partition, change.file_id)
-        name = LogFile.name_of(change.file_id, place.instant, place.version, token)
+        name = LogFile.name_of(change.file_id, place.instant, place.version, self.new_token())
         path = join_path(change.partition, name)
         content = encode_log_file(
             requested, change.partition, change.rows, change.removed, self.clock.now_ms()

@@ -21,7 +21,7 @@ from drawstring.filegroups.view.file_groups import FileGroupView, table_view
 from drawstring.metadata.listing import MetadataListing, listing_by_metadata
 from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.model.partition_scope import PartitionScope
-from drawstring.schema.meta import with_meta
+from drawstring.schema.meta import stored_columns
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.change_detection import ATTEMPTS_MAX
 from drawstring.timeline.properties_store import load_config
@@ -72,7 +72,7 @@ class TableFacts:
     @property
     def full_schema(self) -> pa.Schema:
         """The columns that a query sees: meta columns first, if the table has them."""
-        return with_meta(self.schema) if self.config.populate_meta_fields else self.schema
+        return stored_columns(self.schema, has_meta=self.config.populate_meta_fields)
 
     def scoped(self, paths: Sequence[str]) -> Sequence[str]:
         """Return those of some partitions that queries read."""

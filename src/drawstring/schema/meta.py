@@ -37,6 +37,16 @@ def with_meta(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*meta, *without_meta(schema)])
 
 
+def stored_columns(schema: pa.Schema, *, has_meta: bool) -> pa.Schema:
+    """Return the columns of the files of a table.
+
+    Args:
+        schema: table schema.
+        has_meta: whether the table populates its meta columns.
+    """
+    return with_meta(schema) if has_meta else schema
+
+
 def without_meta(schema: pa.Schema) -> pa.Schema:
     """Return a schema without the five meta columns; the operation column remains.
 

@@ -31,7 +31,7 @@ from drawstring.schema.meta import (
     IS_DELETED_COLUMN,
     META_COLUMNS,
     OPERATION_COLUMN,
-    with_meta,
+    stored_columns,
     without_meta,
 )
 from drawstring.schema.schema_changes import evolved_history, first_history
@@ -176,7 +176,7 @@ def _after(
 
 
 def _full(schema: pa.Schema, config: TableConfig) -> pa.Schema:
-    return with_meta(schema) if config.populate_meta_fields else schema
+    return stored_columns(schema, has_meta=config.populate_meta_fields)
 
 
 def _drop_statistics(locked: LockedTable) -> None:

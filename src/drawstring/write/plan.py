@@ -28,7 +28,7 @@ from drawstring.schema.meta import (
     IS_DELETED_COLUMN,
     PARTITION_PATH,
     RECORD_KEY,
-    with_meta,
+    stored_columns,
     with_meta_fields,
     without_meta,
 )
@@ -252,7 +252,7 @@ def _with_version(facts: WriteFacts, schema: pa.Schema) -> TableConfig:
     config = with_history(locked.config, locked.context.storage, locked.store, facts.timeline)
     if config.history is None:
         return config
-    full = with_meta(schema) if config.populate_meta_fields else schema
+    full = stored_columns(schema, has_meta=config.populate_meta_fields)
     return replace(config, history=evolved_history(config.history, full, facts.time))
 
 

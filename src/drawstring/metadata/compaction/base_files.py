@@ -32,7 +32,7 @@ from drawstring.metadata.stored.merged import merged_parts
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import BaseFile, FileSlice, FileStatus, TaskContext, join_path
+from drawstring.model.files import BaseFile, FileSlice, FileStatus, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, time_of
 from drawstring.model.plans import CompactionOperation, CompactionPlan, slice_metrics
 from drawstring.timeline.timeline import Timeline
@@ -142,8 +142,7 @@ class _Compaction:
         return True
 
     def _rewrite(self, file_slice: FileSlice) -> WriteStat:
-        token = TaskContext(0, 0, int(self.writer.ids.uuid()[:6], 16)).write_token
-        name = BaseFile.name_of(file_slice.file_id, token, self.requested, ".hfile")
+        name = BaseFile.name_of(file_slice.file_id, self.writer.new_token(), self.requested, ".hfile")
         path = join_path(file_slice.partition, name)
         write = self._write_list if kind_of(file_slice.partition) is Kind.FILES else self._write_merged
         records, size_bytes = write(file_slice, path, name)

@@ -33,7 +33,7 @@ from drawstring.metadata.stored.merged import logged_parts
 from drawstring.metadata.stored.rows import read_rows
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import WriteOperation, WriteStat
-from drawstring.model.files import FileSlice, LogFile, TaskContext, join_path
+from drawstring.model.files import FileSlice, LogFile, join_path
 from drawstring.model.instant import Action, time_of
 from drawstring.model.plans import CompactionPlan
 from drawstring.timeline.store import TimelineStore
@@ -115,9 +115,8 @@ class _LogCompaction:
 
     def rewrite(self, file_slice: FileSlice, runs: list[LogRun]) -> WriteStat:
         """Write the log file of a file group."""
-        token = TaskContext(0, 0, int(self.writer.ids.uuid()[:6], 16)).write_token
         place = self.places.of(self.requested, file_slice.partition, file_slice.file_id)
-        name = LogFile.name_of(file_slice.file_id, place.instant, place.version, token)
+        name = LogFile.name_of(file_slice.file_id, place.instant, place.version, self.writer.new_token())
         path = join_path(file_slice.partition, name)
         header = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(sorted(run.instant for run in runs))}
         records = removed = size_bytes = 0

@@ -26,7 +26,6 @@ from drawstring.metadata.maintained.file_summaries import (
     FileSummaries,
     log_rows,
     renamed_rows,
-    schema_of,
 )
 from drawstring.metadata.maintained.protocol import TableChange, TableFacts
 from drawstring.model.column_summary import ColumnSummary, merged
@@ -62,7 +61,7 @@ class ReadExpression:
         """Return the reader for a table as it is, or as it is once an instant is complete."""
         timeline = facts.timeline_after if isinstance(facts, TableChange) else facts.timeline
         instants = InstantRange.of(timeline)
-        return ReadExpression(facts.storage.spec, facts.read_config, schema_of(facts), index, instants)
+        return ReadExpression(facts.storage.spec, facts.read_config, facts.schema, index, instants)
 
     @property
     def columns(self) -> tuple[str, ...]:

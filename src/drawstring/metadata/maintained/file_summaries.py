@@ -30,13 +30,11 @@ from drawstring.metadata.statistics_encoding import Stored
 from drawstring.model.column_summary import ColumnSummary
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, parse_data_file
-from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
 from drawstring.schema.fields import leaf_type, top_level
-from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH, RECORD_KEY, with_meta, without_meta
+from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
-from drawstring.timeline.table_schema import table_schema
 
 INDEXED_META: Final = (COMMIT_TIME, PARTITION_PATH, RECORD_KEY)
 """Meta columns that have statistics, before the columns of the table."""
@@ -207,7 +205,7 @@ def reader_of(facts: TableFacts, names: Sequence[str], *, is_v2: bool) -> ReadSu
         is_v2: whether the index has version V2.
     """
     timeline = facts.timeline_after if isinstance(facts, TableChange) else facts.timeline
-    schema = schema_of(facts)
+    schema = facts.schema
     dropped = facts.config.partition_fields if facts.config.drop_partition_columns else ()
     known = (name for name in dict.fromkeys(names) if name not in dropped)
     columns = tuple(name for name in known if is_indexable(schema, name, is_v2=is_v2))
@@ -225,14 +223,6 @@ def is_indexable(schema: pa.Schema, column: str, *, is_v2: bool) -> bool:
     """
     kind = leaf_type(schema, column)
     return kind is not None and Stored.of(kind, is_v2=is_v2) is not None
-
-
-def schema_of(facts: TableFacts) -> pa.Schema:
-    """Return the columns of a table, once an instant is complete if there is one, with meta columns."""
-    commit = facts.commit if isinstance(facts, TableChange) else None
-    if commit is not None and commit.schema_json:
-        return with_meta(without_meta(avro_to_arrow(commit.schema_json)))
-    return with_meta(table_schema(facts.storage, facts.store, facts.timeline, facts.config))
 
 
 def written_files(commit: CommitMetadata) -> Iterator[DataFile]:

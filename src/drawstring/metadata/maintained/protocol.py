@@ -26,12 +26,14 @@ from drawstring.model.clean import CleanMetadata
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import parse_data_file
 from drawstring.model.instant import Instant
+from drawstring.schema.avro import avro_to_arrow
+from drawstring.schema.meta import with_meta, without_meta
 from drawstring.schema.schema_on_read import with_version
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.completion_times import ArchivedCompletionTimes
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.table_schema import with_history
+from drawstring.timeline.table_schema import table_schema, with_history
 from drawstring.timeline.timeline import Timeline
 
 
@@ -106,6 +108,11 @@ class TableFacts:
         return config
 
     @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the table, once the instant is complete if there is one, with meta columns."""
+        return with_meta(table_schema(self.storage, self.store, self.timeline, self.config))
+
+    @cached_property
     def view(self) -> FileGroupView:
         """The file groups of the table with the committed files."""
         return table_view(self.storage, self.config, self.timeline, self.store)
@@ -131,6 +138,13 @@ class TableChange(TableFacts):
         if config.history is None or latest is None:
             return config
         return replace(config, history=with_version(config.history, json.loads(latest)))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the table once the instant is complete, with meta columns."""
+        if self.commit is None or not self.commit.schema_json:
+            return with_meta(table_schema(self.storage, self.store, self.timeline, self.config))
+        return with_meta(without_meta(avro_to_arrow(self.commit.schema_json)))
 
     @cached_property
     def metadata(self) -> MetadataTable:

@@ -46,7 +46,7 @@ from drawstring.metadata.maintained.protocol import (
     TableFacts,
 )
 from drawstring.metadata.maintained.sizing import GLOBAL_SIZING, PARTITIONED_SIZING, records_in
-from drawstring.metadata.maintained.slices import schema_after, slice_at
+from drawstring.metadata.maintained.slices import slice_at
 from drawstring.metadata.partitions import IS_REMOVED, KEY
 from drawstring.metadata.record_index import (
     FILE_ID,
@@ -92,7 +92,7 @@ class RecordIndexMaintainer:
             return
         index = RecordIndex.of(change.metadata, change.storage.spec)
         ids: GroupIds = {name: [each.file_id for each in slices] for name, slices in index.groups.items()}
-        schema = schema_after(change, commit)
+        schema = change.schema
         instants = InstantRange.of(change.timeline_after)
         if RECORD_INDEX in change.metadata.building:  # a look-up may miss keys that it does not have yet
             read = ReadKeyChanges(change.storage.spec, change.read_config, schema, instants)

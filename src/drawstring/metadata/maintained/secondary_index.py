@@ -28,7 +28,6 @@ from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.lookups import group_numbers
 from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
 from drawstring.metadata.maintained.sizing import GLOBAL_SIZING, records_in
-from drawstring.metadata.maintained.slices import schema_after
 from drawstring.metadata.maintained.value_changes import (
     CHANGED,
     HASHED,
@@ -78,7 +77,7 @@ class SecondaryIndexMaintainer:
         read = ReadValueChanges(
             change.storage.spec,
             change.read_config,
-            schema_after(change, commit),
+            change.schema,
             InstantRange.of(change.timeline_after),
             self._column(change.storage),
             _partitioned_index(change),
@@ -130,7 +129,7 @@ class SecondaryIndexMaintainer:
         form = form_of(schema, facts.config, fields[0])
         if form is None or not isinstance(facts, TableChange) or commit is None:
             return form is not None
-        return form_of(schema_after(facts, commit), facts.config, fields[0]) == form
+        return form_of(facts.schema, facts.config, fields[0]) == form
 
     def _by_group(
         self, groups: Sequence[GroupValues], read: ReadValueChanges, ids: Sequence[str], hashed: str
