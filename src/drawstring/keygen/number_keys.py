@@ -3,7 +3,7 @@
 All rows whose numbers have equally many digits are written at once, as columns of bytes:
 
     order:  4711  ,line:  3
-    order:  0815  ,line:  7
+    order:  2815  ,line:  7
       │      └ digits, four at a time from a table of them
       └ the same in all rows
 

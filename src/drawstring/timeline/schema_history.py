@@ -38,7 +38,7 @@ def loaded_history(storage: Storage, timeline: Timeline, latest: str) -> SchemaH
 
 
 def put_history(storage: Storage, instant: str, completed: str | None, history: SchemaHistory) -> None:
-    """Put the history file of a commit that is about to complete, and delete those of archived commits.
+    """Put the history file of a commit that is about to complete.
 
     Args:
         storage: the table's files.
@@ -61,8 +61,9 @@ def delete_old_histories(storage: Storage, timeline: Timeline) -> None:
         timeline: the active timeline, with a commit that has its history file.
     """
     start = timeline.start
-    old = (each for each in storage.list_files(SCHEMA_FOLDER) if start is not None)
-    storage.delete([each.path for each in old if _instant_of(each.name) < (start or "")])
+    if start is not None:
+        old = [each.path for each in storage.list_files(SCHEMA_FOLDER) if _instant_of(each.name) < start]
+        storage.delete(old)
 
 
 def _stored(storage: Storage, timeline: Timeline) -> str:

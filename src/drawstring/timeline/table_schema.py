@@ -112,10 +112,11 @@ def put_versions(
         history: the versions; None for those that the table has, if it has any.
     """
     timeline = store.loaded
-    known = with_history(config, storage, store, timeline).history
-    history = history or (known and known.at(instant.requested))
     if history is None:
-        return {}
+        known = with_history(config, storage, store, timeline).history
+        if known is None:
+            return {}
+        history = known.at(instant.requested)
     time = store.new_time(timeline) if config.layout.has_completion_times else None
     put_history(storage, instant.requested, time, history)
     delete_old_histories(storage, timeline)

@@ -27,7 +27,7 @@ def resolved_schema(facts: WriteFacts, schema_json: str, now: Timeline) -> str:
     )
     altered = _altered_since(facts, now)
     if altered is not None and altered > facts.time and schema_json == began:
-        return schema_json  # files have the version of their instant
+        return schema_json  # readers look for its columns by the version that its files were written with
     if altered is None and schema_json in (began, current):
         return current or schema_json  # this write changes nothing, or what the other one changed too
     # The schema of a table is that of the write with the greatest requested time.
@@ -47,5 +47,6 @@ def _altered_since(facts: WriteFacts, now: Timeline) -> str | None:
         with_history(locked.config, locked.context.storage, locked.store, timeline).history
         for timeline in (facts.timeline, now)
     )
-    is_same = current is None or (began is not None and began.requested == current.requested)
-    return None if is_same or current is None else str(current.requested)
+    if current is None or (began is not None and began.requested == current.requested):
+        return None
+    return str(current.requested)

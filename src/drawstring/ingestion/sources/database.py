@@ -304,8 +304,7 @@ def text_of_value(value: Any) -> str:
         local = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
         whole, point, fraction = str(local).partition(".")
         return whole + (point + fraction.rstrip("0")).rstrip(".")
-    text = str(value)
-    return format(value, "f") if isinstance(value, Decimal) else text
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
 def value_of_text(text: str, kind: pa.DataType, *, has_zone: bool = False) -> Any:
