@@ -288,14 +288,16 @@ def test_every_folder_with_modules_is_a_package() -> None:
 
 
 def test_no_module_imports_from_a_test_module_or_a_conftest() -> None:
-    private = re.compile(r"\btests\.(\w+\.)*(test_\w+|conftest)\b")
-    # The text as well as the imports: tests hand programs to other processes.
-    found = [
-        f"{name_of(path)}: {match[0]}"
-        for path in WRITTEN
-        for text in (path.read_text(), *imports_of(path))
-        if (match := private.search(text))
-    ]
+    # The text and not its tree: tests hand programs to other processes as texts.
+    private = re.compile(r"\b(test_\w+|conftest)\b")
+    named = re.compile(r"\btests\.(\w+\.)*(test_\w+|conftest)\b")
+    imported = re.compile(r"\bfrom\s+tests(?:\.\w+)*\s+import\s+(\([^)]*\)|[^\n]*)")
+    found = []
+    for path in WRITTEN:
+        text = path.read_text()
+        names = [match[0] for match in named.finditer(text)]
+        names += [name for match in imported.finditer(text) for name in private.findall(match[1])]
+        found += [f"{name_of(path)}: {name}" for name in names]
     assert found == [], "what several modules use belongs in tests/support"
 
 

@@ -65,6 +65,7 @@ def test_all_functions_are_compared() -> None:
     assert {name for _, name, _ in CASES} == FUNCTIONS.keys()
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("column", COLUMNS)
 def test_values_are_those_of_spark(spark: SparkSession, column: str) -> None:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"

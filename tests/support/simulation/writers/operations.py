@@ -43,6 +43,8 @@ LATE = 1000
 
 RANGE = 100_000
 LAST_VALUE = 1_000_000_000
+FAVOUR = 20
+"""So many times as often as by their weights the writes come that a plan favours."""
 
 
 def place(key: int) -> At:
@@ -84,7 +86,9 @@ class Operations:
         writes = _WRITES | (_MERGES if self.plan.merges else {})
         if self.kind.is_ordered:  # a late row after a delete wins or not, as compactions go
             writes = {name: each for name, each in writes.items() if name != "delete_where"}
-        chosen = self.draw.choices(list(writes), weights=[weight for _, weight in writes.values()])[0]
+        favour = {name: FAVOUR if name in self.plan.favours else 1 for name in writes}
+        weights = [weight * favour[name] for name, (_, weight) in writes.items()]
+        chosen = self.draw.choices(list(writes), weights=weights)[0]
         return writes[chosen][0](self)
 
     def service(self, *, plans: bool) -> Operation:

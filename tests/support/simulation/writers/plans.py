@@ -147,6 +147,7 @@ class Plan:
         by_metadata: whether the table has a metadata table, by which all of them plan.
         retries: how often writes may run again after conflicts; one is drawn for each.
         indexes: whether the services also build statistics of columns while writers go on, and drop them.
+        favours: writes that are drawn far more often than others.
     """
 
     kind: Kind
@@ -160,6 +161,7 @@ class Plan:
     by_metadata: bool = False
     retries: tuple[str, ...] = ("0", "3", "3")
     indexes: bool = False
+    favours: tuple[str, ...] = ()
 
     @property
     def uses_metadata(self) -> bool:
