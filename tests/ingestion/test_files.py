@@ -202,6 +202,20 @@ def test_text_takes_the_types_of_the_table(folder: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("numbers", [(1, 2.5, 3), (1.5, 2, 3)])
+def test_numbers_of_a_new_table_have_fractions_where_one_file_has_them(
+    folder: Path, numbers: tuple[float, ...]
+) -> None:
+    for at, number in enumerate(numbers):
+        (folder / f"{at}.json").write_text(
+            f'{{"id": {at}, "ts": 1, "n": {number}, "in": [{{"x": {number}}}]}}'
+        )
+    ingest(folder, "json")
+    rows = table_of(folder).scan(columns=["n", "in"]).to_arrow().sort_by("n").to_pylist()
+    assert [each["n"] for each in rows] == sorted(numbers)
+    assert [each["in"][0]["x"] for each in rows] == sorted(numbers)
+
+
 def test_json_text_that_looks_like_a_time_stays_text(folder: Path) -> None:
     (folder / "a.json").write_text('{"id": 1, "ts": 1, "at": "2024-05-01", "in": {"at": "2024-05-01"}}')
     ingest(folder, "json")

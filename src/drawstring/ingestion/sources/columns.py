@@ -22,6 +22,9 @@ from drawstring.schema.evolve import conform, evolve
 def merged(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
     """Return the schema that can hold the rows of several files.
 
+    Numbers of which one file has fractions are double, in whichever order the files come: text says of 1 and
+    of 1.5 no more than that they are numbers.
+
     Args:
         schemas: name and columns of each file.
 
@@ -31,7 +34,8 @@ def merged(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
     result = pa.schema([])
     for name, schema in schemas:
         try:
-            result = evolve(result, optional(schema))
+            found = optional(schema)
+            result = evolve(_with_fractions(result, found), found)
         except InvalidError as error:
             raise InvalidError(
                 f"{_conflict(result, schema)}. While there is no table, nothing says which of them is right:"
@@ -40,6 +44,27 @@ def merged(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
                 path=name,
             ) from error
     return result
+
+
+def _with_fractions(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """Return known columns, those of whole numbers as double where others with fractions were found."""
+    kinds = {field.name: field.type for field in found}
+    return pa.schema([each.with_type(_fractional(each.type, kinds.get(each.name))) for each in known])
+
+
+def _fractional(known: pa.DataType, found: pa.DataType | None) -> pa.DataType:
+    if found is None:
+        return known
+    if pt.is_integer(known) and pt.is_floating(found):
+        return pa.float64()
+    if pt.is_struct(known) and pt.is_struct(found):
+        kinds = {field.name: field.type for field in found.fields}
+        return pa.struct(
+            [each.with_type(_fractional(each.type, kinds.get(each.name))) for each in known.fields]
+        )
+    if pt.is_list(known) and pt.is_list(found):
+        return pa.list_(known.value_field.with_type(_fractional(known.value_type, found.value_type)))
+    return known
 
 
 def _conflict(known: pa.Schema, schema: pa.Schema) -> str:
