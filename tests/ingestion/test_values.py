@@ -228,6 +228,7 @@ class Topic:
     """Stands for a topic of one partition, with records that are there already."""
 
     name = "t"
+    settings: Mapping[str, Any] = {}
 
     def __init__(self, records: Sequence[bytes]) -> None:
         self._records = records

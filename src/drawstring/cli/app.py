@@ -79,7 +79,7 @@ def build() -> App:
     """Return the application with all its commands."""
     app = App(
         name="drawstring",
-        help="Inspect, maintain, bootstrap and fill Apache Hudi tables without Spark or Java.",
+        help="Inspect, maintain, bootstrap and fill Apache Hudi tables; nothing needs Spark or Java.",
         version=_version,
         result_action="return_value",
         error_console=Console(stderr=True),

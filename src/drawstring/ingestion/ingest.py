@@ -10,6 +10,7 @@ from drawstring.base.clock import Clock, SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.options.write_options import OPERATION_KEY
 from drawstring.engine.protocol import Engine
+from drawstring.ingestion.batch_engine import BatchEngine, batch_engine
 from drawstring.ingestion.job import Beginning, IngestJob, Pace
 from drawstring.ingestion.progress import IngestProgress, IngestResult
 from drawstring.ingestion.quarantine import Quarantine
@@ -72,7 +73,8 @@ def ingest(
             `insert_overwrite_table`.
         transformers: what changes the rows, one after the other: SQL queries in Spark's dialect, in which
             `<SRC>` stands for the rows and which DuckDB runs; functions, or `module:function`, from a
-            `pyarrow.RecordBatchReader` to rows; before those of `hoodie.streamer.transformer.class`.
+            `pyarrow.RecordBatchReader` to rows; before those of `hoodie.streamer.transformer.class`. On Spark
+            queries run in Spark, and functions get a DataFrame.
         continuous: whether to wait for more when the source has nothing new.
         interval_seconds: least time between two batches if continuous: by default none, and ten seconds
             between looks at a source that has nothing.
@@ -87,7 +89,8 @@ def ingest(
         ignore_checkpoint: any text, with a new one the checkpoint in the table does not count.
         on_progress: called after each batch.
         storage_options: options of the object store, of table and files.
-        engine: runs the writes; the embedded one by default.
+        engine: reads, changes and writes the rows; the embedded one by default, or
+            `drawstring.spark.SparkEngine(spark)`. Either goes on where the other stopped.
         clock: tells the time and sleeps; the machine's by default.
 
     Returns:
@@ -114,13 +117,10 @@ def ingest(
     """
     root = os.fspath(uri)
     given = dict(options or {})
-    job = _job(
-        Target(root, _of_writes(given, operation, continuous), storage_options or {}, engine),
-        source,
-        given,
-        transformers,
-        clock or SystemClock(),
-    )
+    batches = batch_engine(engine)
+    stores = batches.storage_options(root, storage_options or {})
+    target = Target(root, _of_writes(given, operation, continuous), stores, batches.engine)
+    job = _job(target, source, given, transformers, batches, clock or SystemClock())
     job.pace = Pace(
         continuous,
         interval_seconds or 0.0,
@@ -146,6 +146,7 @@ def _job(
     source: str | Source,
     given: Mapping[str, Any],
     transformers: Sequence[str | Callable[..., Any]],
+    engine: BatchEngine,
     clock: Clock,
 ) -> IngestJob:
     """Return a job that ends when there is nothing new.
@@ -167,7 +168,8 @@ def _job(
         target,
         named_source(source, context) if isinstance(source, str) else source,
         shape,
-        chain(transformers, parsed, given),
+        chain(transformers, parsed, given, engine),
+        engine,
         clock,
         skips_rejected=parsed.skips_invalid_json,
         quarantine=Quarantine.of(parsed, given, target.uri, source_name, target.storage_options),

@@ -24,6 +24,7 @@ from drawstring.base.errors import (
     OvertakenError,
     UnavailableError,
 )
+from drawstring.ingestion.batch_engine import BatchEngine, BatchRows
 from drawstring.ingestion.checkpoints import Checkpoint, start_after
 from drawstring.ingestion.progress import IngestProgress, IngestResult
 from drawstring.ingestion.quarantine import Quarantine
@@ -87,6 +88,7 @@ class IngestJob:
         source: where rows come from.
         shape: columns before and after the transformers, if they are given.
         transform: what changes the rows.
+        engine: reads and changes them.
         clock: tells the time, and sleeps.
         pace: how fast and how long.
         beginning: where to begin.
@@ -99,6 +101,7 @@ class IngestJob:
     source: Source
     shape: Shape
     transform: Transform
+    engine: BatchEngine
     clock: Clock
     pace: Pace = field(default_factory=Pace)
     beginning: Beginning = field(default_factory=Beginning)
@@ -197,8 +200,15 @@ class IngestJob:
         """Write a batch; None if there is no table yet, and no good record to create it from."""
         if self.quarantine is not None:
             self.quarantine.begin(self._table)
+        try:
+            return self._taken(batch, checkpoint)
+        finally:
+            self.engine.release()
+
+    def _taken(self, batch: SourceBatch, checkpoint: Checkpoint) -> CommitResult | None:
         rejected: list[Rejected] = []
-        found = self.shape.read(batch, self._reading(rejected))
+        read = self.engine.read(batch, self._reading(rejected), self._count)
+        found = self.shape.read(read, self.engine)
         commit = None
         if self.quarantine is None:
             rows = self._shaped(found)
@@ -213,16 +223,15 @@ class IngestJob:
         self._rejected += self.quarantine.count if self.quarantine is not None else len(rejected)
         return commit
 
-    def _shaped(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-        return self.shape.written(self.transform(self._counted(rows)))
+    def _shaped(self, rows: BatchRows) -> BatchRows:
+        return self.shape.written(self.transform(rows), self.engine)
 
-    def _no_rows(self) -> pa.RecordBatchReader:
-        columns = without_meta(self._table.schema) if self._table is not None else _NOTHING
-        return columns.empty_table().to_reader()
+    def _no_rows(self) -> BatchRows:
+        return self.engine.empty(without_meta(self._table.schema) if self._table is not None else _NOTHING)
 
-    def _sifted(self, quarantine: Quarantine, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    def _sifted(self, quarantine: Quarantine, rows: BatchRows) -> BatchRows:
         fields = self._table.config.record_key_fields if self._table is not None else ()
-        return quarantine.sifted(rows, fields, self._position.key if self._position else "")
+        return quarantine.sifted(self.engine, rows, fields, self._position.key if self._position else "")
 
     def _progress(self, commit: CommitResult, batch: SourceBatch) -> IngestProgress:
         return IngestProgress(
@@ -265,23 +274,21 @@ class IngestJob:
         columns = self.shape.source if self.shape.source is not None else known
         return Reading(columns, reject, is_strict=self.quarantine is not None)
 
-    def _counted(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-        def batches() -> Iterator[pa.RecordBatch]:
-            for batch in rows:
-                self._rows += batch.num_rows
-                yield batch
-
-        return pa.RecordBatchReader.from_batches(rows.schema, batches())
+    def _count(self, rows: int) -> None:
+        self._rows += rows
 
     def _open(self) -> None:
         self._table = self.target.open()
-        self._writer = self.target.writer(self._table) if self._table is not None else None
+        self._writer = self._writer_of(self._table) if self._table is not None else None
 
     def _writer_for(self, schema: pa.Schema) -> StreamWriter:
         if self._writer is None:
             self._table = self.target.create(without_meta(schema))
-            self._writer = self.target.writer(self._table)
+            self._writer = self._writer_of(self._table)
         return self._writer
+
+    def _writer_of(self, table: Table) -> StreamWriter:
+        return self.target.writer(table, self.engine.rows_of(table))
 
     def _stored(self) -> Checkpoint | None:
         """Return the checkpoint in the table."""

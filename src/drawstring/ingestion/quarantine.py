@@ -9,25 +9,23 @@ table once, however often it is read.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import posixpath
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
 from drawstring.config.keys.pipelines.ingest import IngestOptions
 from drawstring.creation import create
 from drawstring.entry import open as open_table
+from drawstring.ingestion.batch_engine import BatchEngine, BatchRows
 from drawstring.ingestion.sources.protocol import Rejected
-from drawstring.keygen.keys import column_texts
 from drawstring.table import Table
 
 _FLUSH_RECORDS: Final = 10_000
@@ -159,38 +157,25 @@ class Quarantine:
             )
         self._waiting.clear()
 
-    def sifted(self, rows: pa.RecordBatchReader, fields: Sequence[str], since: str) -> pa.RecordBatchReader:
-        """Return the rows that have a record key. All bad records are written when the last row is read.
+    def sifted(self, engine: BatchEngine, rows: BatchRows, fields: Sequence[str], since: str) -> BatchRows:
+        """Return the rows that have a record key. All bad records are written before the last row is.
 
         Args:
+            engine: has the rows.
             rows: the rows of a batch.
             fields: the columns of the record key.
             since: the checkpoint before the batch.
         """
         copies: Counter[bytes] = Counter()
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            for batch in rows:
-                yield self._with_keys(batch, fields, since, copies) if fields and self.checks_keys else batch
-            self.flush()
-
-        return pa.RecordBatchReader.from_batches(rows.schema, batches())
-
-    def _with_keys(
-        self, batch: pa.RecordBatch, fields: Sequence[str], since: str, copies: Counter[bytes]
-    ) -> pa.RecordBatch:
-        missing = pa.scalar(True)
-        for each in fields:
-            missing = pc.and_(missing, pc.equal(column_texts(batch, each), "").fill_null(True))
-        if not pc.any(missing).as_py():
-            return batch
         reason = f"the record key {','.join(fields)} is null or empty"
-        for row in batch.filter(missing).to_pylist():
-            content = json.dumps(row, default=str).encode()
-            copies[content] += 1
-            place = f"copy {copies[content]} after checkpoint {since or 'none'}"
-            self.add(Rejected(place, content, reason))
-        return batch.filter(pc.invert(missing))
+
+        def take(contents: Sequence[bytes]) -> None:
+            for content in contents:
+                copies[content] += 1
+                place = f"copy {copies[content]} after checkpoint {since or 'none'}"
+                self.add(Rejected(place, content, reason))
+
+        return engine.sifted(rows, fields if self.checks_keys else (), take, self.flush)
 
     def _row(self, record: Rejected) -> dict[str, str]:
         text = record.content.decode(errors="backslashreplace")

@@ -14,6 +14,7 @@ from drawstring.config.options.write_options import WriteOptions, table_scope
 from drawstring.creation import create
 from drawstring.engine.protocol import Engine
 from drawstring.entry import open as open_table
+from drawstring.ingestion.batch_engine import RowsOf
 from drawstring.ingestion.checkpoints import StreamerCheckpoints
 from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.services.streams import StreamWriter, stream_options
@@ -79,8 +80,12 @@ class Target:
             engine=self.engine,
         )
 
-    def writer(self, table: Table) -> StreamWriter:
+    def writer(self, table: Table, rows_of: RowsOf) -> StreamWriter:
         """Return what writes batches with checkpoints in Hudi's form to the table.
+
+        Args:
+            table: the table.
+            rows_of: takes rows of a batch to the table.
 
         Raises:
             InvalidError: an option makes no sense.
@@ -88,7 +93,7 @@ class Target:
         """
         options = stream_options(self.options, _STREAM)
         keeper = StreamerCheckpoints(is_old=not table.config.rules.layout.has_completion_times)
-        return StreamWriter(table._context, table._rows_of, options, table._errors, keeper)
+        return StreamWriter(table._context, rows_of, options, table._errors, keeper)
 
 
 def _hint(names: Sequence[str]) -> str | None:

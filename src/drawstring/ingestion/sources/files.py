@@ -22,12 +22,16 @@ import pyarrow as pa
 from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
 from drawstring.ingestion.checkpoints import Checkpoint
-from drawstring.ingestion.sources.protocol import Reading, SourceBatch
+from drawstring.ingestion.sources.protocol import Found, Pieces, Reading, SourceBatch
 from drawstring.model.files import FileStatus
-from drawstring.storage.protocol import Storage
+from drawstring.storage import open_spec
+from drawstring.storage.protocol import Storage, StorageSpec
 
 ReadFiles: TypeAlias = Callable[[Storage, Sequence[str], Reading], pa.RecordBatchReader]
 """Reads files of a format."""
+
+LookAtFile: TypeAlias = Callable[[Storage, str, Reading], Found]
+"""Finds out what a file has without reading it all."""
 
 _LIMIT_BYTES: Final = 1 << 30
 _HASH_DIGITS: Final = 12
@@ -43,6 +47,7 @@ class FileSource:
         clock: tells how old a file is.
         min_age_ms: how old a file has to be.
         limit_bytes: default size of a batch.
+        look: finds out what a file has; None to read it.
     """
 
     storage: Storage
@@ -50,6 +55,7 @@ class FileSource:
     clock: Clock
     min_age_ms: int = 0
     limit_bytes: int = _LIMIT_BYTES
+    look: LookAtFile | None = None
 
     @property
     def unit(self) -> str:
@@ -68,11 +74,17 @@ class FileSource:
         hashes = {_hash(file) for file in taken if file.modified_ms == last_ms}
         if checkpoint is not None and _time_of(checkpoint) == last_ms:
             hashes |= set(checkpoint.state.split())
+        paths = [file.path for file in taken]
         return SourceBatch(
             Checkpoint(str(last_ms), " ".join(sorted(hashes))),
             sum(file.size_bytes for file in taken),
             sum(file.size_bytes for file in new[len(taken) :]),
-            partial(self.read, self.storage, [file.path for file in taken]),
+            partial(self.read, self.storage, paths),
+            Pieces(
+                paths,
+                partial(_look, self.look, self.read, self.storage.spec),
+                partial(_read, self.read, self.storage.spec),
+            ),
         )
 
     def committed(self, checkpoint: Checkpoint) -> None:
@@ -100,6 +112,19 @@ class FileSource:
             if file.modified_ms > time_ms
             or (known and file.modified_ms == time_ms and _hash(file) not in known)
         ]
+
+
+def _look(
+    look: LookAtFile | None, read: ReadFiles, folder: StorageSpec, path: str, reading: Reading
+) -> Found:
+    if look is not None:
+        return look(open_spec(folder), path, reading)
+    rows = _read(read, folder, path, reading)
+    return Found(path, rows.schema, sum(batch.num_rows for batch in rows))
+
+
+def _read(read: ReadFiles, folder: StorageSpec, path: str, reading: Reading) -> pa.RecordBatchReader:
+    return read(open_spec(folder), [path], reading)
 
 
 def _within(files: Sequence[FileStatus], limit_bytes: int) -> Sequence[FileStatus]:

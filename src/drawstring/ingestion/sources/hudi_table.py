@@ -18,8 +18,9 @@ import pyarrow.types as pt
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.ingestion.checkpoints import Checkpoint
 from drawstring.ingestion.sources.json_rows import parse_records
-from drawstring.ingestion.sources.protocol import Reading, SourceBatch
+from drawstring.ingestion.sources.protocol import Reading, SourceBatch, TableRows
 from drawstring.model.instant import Instant, time_of
+from drawstring.query.scan import Scan
 from drawstring.schema.meta import IS_DELETED_COLUMN, without_meta
 from drawstring.table import Table
 
@@ -56,9 +57,12 @@ class HudiSource:
             commits = commits[-1:]
         taken = commits if start is None else commits[: self.limit if limit is None else limit]
         end = time_of(taken[-1])
-        read = self._changes if self.has_changes else self._rows
         left = sum(time_of(each) > end for each in commits)
-        return SourceBatch(Checkpoint(end), len(commits) - left, left, partial(read, start or _EARLIEST, end))
+        size, begin = len(commits) - left, start or _EARLIEST
+        if self.has_changes:
+            return SourceBatch(Checkpoint(end), size, left, partial(self._changes, begin, end))
+        scan = partial(self._scan, begin, end)
+        return SourceBatch(Checkpoint(end), size, left, lambda _: scan().to_reader(), TableRows(scan))
 
     def committed(self, checkpoint: Checkpoint) -> None:
         """Do nothing: the table keeps its commits as its cleaning says."""
@@ -80,9 +84,9 @@ class HudiSource:
             commits = [each for each in commits if each.requested < first]
         return [each for each in commits if start is None or time_of(each) > start]
 
-    def _rows(self, start: str, end: str, reading: Reading) -> pa.RecordBatchReader:
+    def _scan(self, start: str, end: str) -> Scan:
         columns = without_meta(self.table.schema).names
-        return self.table.incremental(start, end, columns=columns).to_reader()
+        return self.table.incremental(start, end, columns=columns)
 
     def _changes(self, start: str, end: str, reading: Reading) -> pa.RecordBatchReader:
         schema = without_meta(self.table.schema)

@@ -9,7 +9,7 @@ records go on at the oldest one that is there.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -27,10 +27,11 @@ from drawstring.ingestion.sources.kafka_offsets import (
     OffsetRange,
     Offsets,
     checkpoint_text,
+    divided,
     offsets_of,
     ranges_within,
 )
-from drawstring.ingestion.sources.protocol import Reading, SourceBatch
+from drawstring.ingestion.sources.protocol import Found, Pieces, Reading, SourceBatch
 
 Decode: TypeAlias = Callable[[Sequence[bytes], Reading, Callable[[int], str]], ParsedRecords]
 """Makes rows of the values of records; told where each is."""
@@ -89,7 +90,9 @@ class KafkaSource:
         reached = {**start, **{each.partition: each.stop for each in ranges}}
         left = sum(end.values()) - sum(reached[each] for each in end)
         read = partial(self._read, ranges)
-        return SourceBatch(Checkpoint(checkpoint_text(self.topic.name, reached)), size, left, read)
+        reader = _RangeReader(self.topic.name, self.topic.settings, self.decode, self.appends_offsets)
+        pieces = Pieces(divided(ranges), reader.look, reader.read)
+        return SourceBatch(Checkpoint(checkpoint_text(self.topic.name, reached)), size, left, read, pieces)
 
     def committed(self, checkpoint: Checkpoint) -> None:
         if self.commits:
@@ -161,6 +164,35 @@ class KafkaSource:
                 parsed.rows.append_column(column, pa.array(values, column.type)), parsed.kept
             )
         return parsed.rows
+
+
+@dataclass(frozen=True, slots=True)
+class _RangeReader:
+    """Reads ranges of a topic in other processes.
+
+    Attributes:
+        topic: name of the topic.
+        settings: of the client.
+        decode, appends_offsets: see `KafkaSource`.
+    """
+
+    topic: str
+    settings: Mapping[str, Any]
+    decode: Decode
+    appends_offsets: bool
+
+    def look(self, item: OffsetRange, reading: Reading) -> Found:
+        rows = self.read(item, reading)
+        return Found(self.topic, rows.schema, sum(batch.num_rows for batch in rows))
+
+    def read(self, item: OffsetRange, reading: Reading) -> pa.RecordBatchReader:
+        source = KafkaSource(
+            KafkaTopic(self.topic, self.settings), self.decode, 0, appends_offsets=self.appends_offsets
+        )
+        try:
+            return source._read([item], reading)
+        finally:
+            source.close()
 
 
 def _place_of(message: Any) -> tuple[int, int, int, str | None]:

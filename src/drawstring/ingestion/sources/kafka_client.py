@@ -52,6 +52,7 @@ class KafkaTopic:
         except ImportError as error:
             raise not_installed("Kafka needs confluent-kafka", "kafka") from error
         self.name = name
+        self.settings = settings
         self._kafka: Any = confluent_kafka
         try:
             self._consumer: Any = confluent_kafka.Consumer(dict(settings))

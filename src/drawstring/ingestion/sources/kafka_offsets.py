@@ -5,11 +5,13 @@ checkpoint    topic,0:123,1:456    by partition the offset of the next record
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from drawstring.base.errors import InvalidError
+
+_PIECE_RECORDS: Final = 250_000
 
 Offsets: TypeAlias = Mapping[int, int]
 """By partition the offset of the next record."""
@@ -80,4 +82,13 @@ def ranges_within(start: Offsets, stop: Offsets, limit: int) -> list[OffsetRange
     return [
         OffsetRange(partition, start.get(partition, 0), start.get(partition, 0) + count)
         for partition, count in taken.items()
+    ]
+
+
+def divided(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
+    """Return ranges with records as pieces of a size that fits in the memory of a task."""
+    return [
+        OffsetRange(each.partition, start, min(start + _PIECE_RECORDS, each.stop))
+        for each in ranges
+        for start in range(each.start, each.stop, _PIECE_RECORDS)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from drawstring.ingestion.sources.json_files import JSON_LIMIT_BYTES, read_json_
 from drawstring.ingestion.sources.json_rows import parse_records
 from drawstring.ingestion.sources.kafka import Decode, KafkaSource, Reset
 from drawstring.ingestion.sources.kafka_client import KafkaTopic, client_settings
-from drawstring.ingestion.sources.parquet_files import read_columnar_files
+from drawstring.ingestion.sources.parquet_files import look_at_columnar_file, read_columnar_files
 from drawstring.ingestion.sources.protocol import Source
 from drawstring.ingestion.sources.query import QuerySource
 from drawstring.ingestion.transformers.chain import read_text
@@ -77,7 +77,7 @@ def named_source(name: str, context: SourceContext) -> Source:
 
 
 def _columnar(context: SourceContext) -> Source:
-    return _files(context, read_columnar_files)
+    return replace(_files(context, read_columnar_files), look=look_at_columnar_file)
 
 
 def _avro(context: SourceContext) -> Source:
@@ -103,7 +103,7 @@ def _csv(context: SourceContext) -> Source:
     return _files(context, read)
 
 
-def _files(context: SourceContext, read: ReadFiles, limit_bytes: int | None = None) -> Source:
+def _files(context: SourceContext, read: ReadFiles, limit_bytes: int | None = None) -> FileSource:
     root = context.options.files_root
     if not root:
         raise InvalidError(

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from drawstring.formats.base_files import Selection, base_schema, read_base
 from drawstring.ingestion.sources.columns import merged, reader_of, source_file
-from drawstring.ingestion.sources.protocol import Reading
+from drawstring.ingestion.sources.protocol import Found, Reading
 from drawstring.storage.protocol import Storage
 
 
@@ -17,6 +17,14 @@ def read_columnar_files(storage: Storage, paths: Sequence[str], reading: Reading
     schemas = {path: _schema(storage, path) for path in paths}
     files = ((path, read_base(storage, path, Selection(schema.names))) for path, schema in schemas.items())
     return reader_of(merged(schemas.items()), files)
+
+
+def look_at_columnar_file(storage: Storage, path: str, reading: Reading) -> Found:
+    """Find out what a Parquet or ORC file has, by its footer and its first column; see `LookAtFile`."""
+    schema = _schema(storage, path)
+    with source_file(path):
+        rows = sum(batch.num_rows for batch in read_base(storage, path, Selection(schema.names[:1])))
+    return Found(path, merged([(path, schema)]), rows)
 
 
 def _schema(storage: Storage, path: str) -> pa.Schema:

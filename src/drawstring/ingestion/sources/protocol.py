@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from drawstring.ingestion.checkpoints import Checkpoint
+from drawstring.query.scan import Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,62 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What a piece of a batch has.
+
+    Attributes:
+        name: of the piece, for errors.
+        schema: its columns.
+        rows: number of its rows.
+    """
+
+    name: str
+    schema: pa.Schema
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A batch in pieces that tasks read, each alone; they can be sent to other processes.
+
+    Attributes:
+        items: the pieces, in the order of their rows.
+        look: finds out what a piece has, and rejects its bad records.
+        read: reads the rows of a piece.
+    """
+
+    items: Sequence[Any]
+    look: Callable[[Any, Reading], Found]
+    read: Callable[[Any, Reading], pa.RecordBatchReader]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """A batch that is what a query of a Hudi table finds.
+
+    Attributes:
+        scan: plans the query.
+    """
+
+    scan: Callable[[], Scan]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkQuery:
+    """A batch that is the result of a query.
+
+    Attributes:
+        text: the query, in Spark's dialect.
+    """
+
+    text: str
+
+
+Parts: TypeAlias = Pieces | TableRows | SparkQuery
+"""How an engine of several processes reads a batch by itself."""
+
+
+@dataclass(frozen=True, slots=True)
 class SourceBatch:
     """What a source has after a checkpoint, within limits; its rows have not been read.
 
@@ -59,13 +116,15 @@ class SourceBatch:
         checkpoint: where the source goes on after the batch.
         size: of the batch, in the unit of the source.
         left: what the source had after the batch, in the same unit.
-        read: reads the rows.
+        read: reads the rows in this process.
+        parts: how an engine of several processes reads the same rows; None if it gets those of `read`.
     """
 
     checkpoint: Checkpoint
     size: int
     left: int
     read: Callable[[Reading], pa.RecordBatchReader]
+    parts: Parts | None = None
 
 
 class Source(Protocol):

@@ -18,7 +18,7 @@ from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
 from drawstring.entry import open as open_table
 from drawstring.ingestion.checkpoints import Checkpoint
-from drawstring.ingestion.sources.protocol import Reading, SourceBatch
+from drawstring.ingestion.sources.protocol import Reading, SourceBatch, SparkQuery
 from drawstring.ingestion.transformers.sql import query_in_duckdb, wrong_query
 
 _READERS: Final[Mapping[str, str]] = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
@@ -54,7 +54,7 @@ class QuerySource:
         now = str(self.clock.now_ms())
         known = checkpoint.key if checkpoint is not None else ""
         position = Checkpoint(now) if self.has_checkpoint else Checkpoint(known, state=now)
-        return SourceBatch(position, 1, 0, self._rows)
+        return SourceBatch(position, 1, 0, self._rows, SparkQuery(self.query))
 
     def committed(self, checkpoint: Checkpoint) -> None:
         """Do nothing: a query has no position."""

@@ -1,7 +1,7 @@
 """Transformers, one after the other, as a user names them.
 
 a SQL query                   "SELECT id, upper(city) AS city FROM <SRC>"
-a Python function             an object, or "module:function"; takes and returns rows as Arrow has them
+a Python function             an object, or "module:function"; takes and returns rows as the engine has them
 a class of Hudi's             SqlQueryBasedTransformer, SqlFileBasedTransformer, FlatteningTransformer
 """
 
@@ -13,22 +13,22 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
-import pyarrow as pa
-
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.pipelines.ingest import IngestOptions
+from drawstring.ingestion.batch_engine import BatchEngine, BatchRows
 from drawstring.ingestion.transformers.flatten import flattened
-from drawstring.ingestion.transformers.sql import run_sql
 from drawstring.storage import open_storage
-from drawstring.write.write_source import batches_of
 
-Transform: TypeAlias = Callable[[pa.RecordBatchReader], pa.RecordBatchReader]
+Transform: TypeAlias = Callable[[BatchRows], BatchRows]
 _CLASS: Final = re.compile(r"(?:(?P<name>\w+):)?(?:org\.apache\.hudi\.utilities\.transform\.)?(?P<kind>\w+)")
 _SQL: Final = "hoodie.streamer.transformer.sql"
 
 
 def chain(
-    given: Sequence[str | Callable[..., Any]], options: IngestOptions, keys: Mapping[str, Any]
+    given: Sequence[str | Callable[..., Any]],
+    options: IngestOptions,
+    keys: Mapping[str, Any],
+    engine: BatchEngine,
 ) -> Transform:
     """Return what the transformers do together.
 
@@ -36,15 +36,16 @@ def chain(
         given: the transformers of the call, before those of the options.
         options: of the ingestion.
         keys: all options as given, for those of named transformers.
+        engine: runs them.
 
     Raises:
         InvalidError: a transformer is unknown, or lacks its query.
     """
-    steps = [_step(each, options, keys) for each in (*given, *options.transformers)]
+    steps = [_step(each, options, keys, engine) for each in (*given, *options.transformers)]
     if options.sql and not options.transformers:
-        steps.append(partial(run_sql, options.sql))
+        steps.append(partial(engine.query, options.sql))
 
-    def transform(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    def transform(rows: BatchRows) -> BatchRows:
         for step in steps:
             rows = step(rows)
         return rows
@@ -52,22 +53,24 @@ def chain(
     return transform
 
 
-def _step(given: str | Callable[..., Any], options: IngestOptions, keys: Mapping[str, Any]) -> Transform:
+def _step(
+    given: str | Callable[..., Any], options: IngestOptions, keys: Mapping[str, Any], engine: BatchEngine
+) -> Transform:
     if callable(given):
-        return partial(_call, given)
+        return partial(engine.call, given)
     if any(each.isspace() for each in given.strip()):
-        return partial(run_sql, given)
+        return partial(engine.query, given)
     match = _CLASS.fullmatch(given.strip())
     kind = match["kind"] if match else ""
     own = f".{match['name']}" if match and match["name"] else ""
     if kind == "SqlQueryBasedTransformer":
-        return partial(run_sql, _needed(keys.get(f"{_SQL}{own}") or options.sql, f"{_SQL}{own}"))
+        return partial(engine.query, _needed(keys.get(f"{_SQL}{own}") or options.sql, f"{_SQL}{own}"))
     if kind == "SqlFileBasedTransformer":
         file = _needed(keys.get(f"{_SQL}.file{own}") or options.sql_file, f"{_SQL}.file{own}")
-        return partial(run_sql, read_text(file))
+        return partial(engine.query, read_text(file))
     if kind == "FlatteningTransformer":
-        return flattened
-    return partial(_call, _function(given))
+        return partial(flattened, engine)
+    return partial(engine.call, _function(given))
 
 
 def _needed(value: Any, key: str) -> str:
@@ -103,8 +106,3 @@ def _function(name: str) -> Callable[..., Any]:
             " SqlQueryBasedTransformer, SqlFileBasedTransformer or FlatteningTransformer."
         )
     return found
-
-
-def _call(function: Callable[..., Any], rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    schema, batches = batches_of(function(rows))
-    return pa.RecordBatchReader.from_batches(schema, batches)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.types as pt
 
+from drawstring.ingestion.batch_engine import BatchEngine, BatchRows
 
-def flattened(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+
+def flattened(engine: BatchEngine, rows: BatchRows) -> BatchRows:
     """Return rows in which field `b` of struct `a` is column `a_b`, at every depth."""
-    schema = _flat(rows.schema.empty_table()).schema
-    return pa.RecordBatchReader.from_batches(
-        schema, (each for batch in rows for each in _flat(pa.Table.from_batches([batch])).to_batches())
-    )
+    return engine.mapped(rows, _flat_batches, _flat(rows.schema.empty_table()).schema)
+
+
+def _flat_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from _flat(pa.Table.from_batches([batch])).to_batches()
 
 
 def _flat(rows: pa.Table) -> pa.Table:

@@ -11,7 +11,7 @@ import sqlglot
 
 from drawstring.base.errors import InvalidError, not_installed
 
-_SOURCE: Final = re.compile(r"<SRC>", re.IGNORECASE)
+SOURCE: Final = re.compile(r"<SRC>", re.IGNORECASE)
 _STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
 """Codes by which sqlglot underlines what is wrong on a terminal."""
 
@@ -69,7 +69,7 @@ def _batches(query: str, reader: pa.RecordBatchReader, connection: Any) -> Itera
 
 
 def _translated(query: str) -> str:
-    named = _SOURCE.sub(_NAME, query)
+    named = SOURCE.sub(_NAME, query)
     try:
         statements = sqlglot.transpile(named, read="spark", write="duckdb")
     except sqlglot.errors.SqlglotError as error:

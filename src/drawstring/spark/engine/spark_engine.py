@@ -11,7 +11,7 @@ adaptive execution may coalesce small partitions and never splits one. The funct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 from pyspark import StorageLevel, cloudpickle
@@ -52,6 +52,9 @@ from drawstring.spark.engine.tasks import (
 from drawstring.spark.engine.types import arrow_schema, spark_schema
 from drawstring.spark.reading.key_filter import wanted
 from drawstring.spark.writing.parquet_input import parquet_input
+
+if TYPE_CHECKING:
+    from drawstring.ingestion.batch_engine import BatchEngine
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -116,6 +119,12 @@ class SparkEngine:
         """Return the result of a query in Spark's SQL."""
         return run_in_spark(self.spark, query, relations)
 
+    def batches(self) -> BatchEngine:
+        """Return what reads and changes the batches of an ingestion in executors."""
+        from drawstring.spark.ingesting import SparkBatches
+
+        return SparkBatches(self)
+
     def rows(self, df: DataFrame) -> SparkRows:
         """Return the rows of a DataFrame; lazy.
 
@@ -150,6 +159,16 @@ class SparkRows:
         if groups is not None:
             return SparkEngine(df.sparkSession).read(groups, read_row_groups, schema)
         return SparkRows(df, schema, (Ingest(schema),))
+
+    def dataframe(self) -> DataFrame:
+        """Return the rows as a DataFrame; lazy.
+
+        Raises:
+            UnsupportedError: Spark has no type for a column.
+        """
+        columns = spark_schema(self._schema)
+        steps = Chain((*self._steps, AsTypes(arrow_schema(columns))))
+        return self._df.mapInArrow(steps, columns)
 
     @property
     def schema(self) -> pa.Schema:
@@ -240,9 +259,7 @@ class SparkRows:
 
     def sort(self, by: Sequence[str], *, global_sort: bool) -> SparkRows:
         """Sort the rows with Spark: globally if `global_sort` is set, else within partitions."""
-        columns = spark_schema(self._schema)
-        steps = Chain((*self._steps, AsTypes(arrow_schema(columns))))
-        unsorted = self._df.mapInArrow(steps, columns)
+        unsorted = self.dataframe()
         names = [f"`{name.replace('`', '``')}`" for name in by]
         ordered = unsorted.orderBy(*names) if global_sort else unsorted.sortWithinPartitions(*names)
         return SparkRows(ordered, self._schema, (Ingest(self._schema),))

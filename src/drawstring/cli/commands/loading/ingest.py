@@ -24,6 +24,7 @@ from drawstring.cli.arguments import (
     storage_options,
 )
 from drawstring.cli.bar import status_line
+from drawstring.engine.protocol import Engine
 from drawstring.ingestion.progress import IngestProgress, IngestResult
 from drawstring.ingestion.settings import properties_in
 from drawstring.ingestion.tables import IngestOutcome, TableIngest, ingest_each, tables_in
@@ -72,6 +73,16 @@ Asked = Annotated[str | None, Parameter(help="Where to start instead of the chec
 Ignored = Annotated[
     str | None, Parameter(help="Any text; with a new one the checkpoint in the table does not count.")
 ]
+EngineName = Annotated[
+    Literal["embedded", "spark"],
+    Parameter(help="What reads, changes and writes the rows: this process, or a Spark session."),
+]
+SparkSettings = Annotated[
+    tuple[str, ...],
+    Parameter(
+        negative="", help="Setting of the Spark session, as in spark.master=local[4]; may be repeated."
+    ),
+]
 
 _IDLE_SECONDS: Final = 10.0
 
@@ -92,6 +103,8 @@ def ingest(
     max_batches: MaxBatches = None,
     checkpoint: Asked = None,
     ignore_checkpoint: Ignored = None,
+    engine: EngineName = "embedded",
+    spark_conf: SparkSettings = (),
     as_json: AsJson = False,
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
@@ -99,9 +112,8 @@ def ingest(
     """Ingest the rows of a source into a table, each of them once, as HoodieStreamer does.
 
     The checkpoint is stored in the commits: a job that was stopped or killed goes on where it was. With
-    --json each batch prints a document, and the end another. With
-    hoodie.streamer.ingestion.tablesToBeIngested several tables below PATH are ingested into, one after the
-    other; an error of one does not stop the others.
+    --json each batch prints a document, and the end another. hoodie.streamer.ingestion.tablesToBeIngested
+    names several tables below PATH, one after the other; an error of one does not stop the others.
     """
     work = partial(
         drawstring.ingest,
@@ -116,15 +128,36 @@ def ingest(
         checkpoint=checkpoint,
         ignore_checkpoint=ignore_checkpoint,
         storage_options=storage_options(storage_option) or None,
+        engine=_engine(engine, spark_conf),
     )
     common = {key: value for each in props for key, value in properties_in(each).items()}
     own = named_values(option)
     tables = tables_in(path, common, own, config_folder)
     if tables:
-        pause = (_IDLE_SECONDS if interval is None else interval) if continuous else None
-        _show_each(tables, work, pause, as_json=as_json)
+        _show_each(tables, work, _pause(interval) if continuous else None, as_json=as_json)
     else:
         _show(path, partial(work, path, options={**common, **own}, continuous=continuous), as_json=as_json)
+
+
+def _pause(interval: float | None) -> float:
+    return _IDLE_SECONDS if interval is None else interval
+
+
+def _engine(name: str, settings: tuple[str, ...]) -> Engine | None:
+    """Return the engine of a name; None for the embedded one.
+
+    Raises:
+        InvalidError: PySpark is not installed, or there are settings of Spark for another engine.
+    """
+    if name == "spark":
+        try:
+            from drawstring.spark.ingesting import started_engine
+        except ImportError as error:
+            raise InvalidError(f"--engine spark cannot be used: {error}") from error
+        return started_engine(named_values(settings))
+    if settings:
+        raise InvalidError("--spark-conf is for --engine spark. Add that, or leave --spark-conf out.")
+    return None
 
 
 def _show_each(
