@@ -200,3 +200,16 @@ def test_a_table_with_formatted_folders_changes_by_other_means(sql: Ask, tmp_pat
         sql("UPDATE rides SET id = 2")
     sql("DELETE FROM rides WHERE id = 1")
     assert sql("SELECT id FROM rides") == [(2,)]
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_conditions_may_name_meta_columns(sql: Ask, kind: str) -> None:
+    sql(
+        "CREATE TABLE rides (id INT, fare DOUBLE, city STRING) USING hudi PARTITIONED BY (city)"
+        f" TBLPROPERTIES (primaryKey = 'id', type = '{kind}')"
+    )
+    sql("INSERT INTO rides VALUES (1, 1.5, 'oslo'), (2, 2.5, 'lima'), (3, 3.5, 'oslo')")
+    sql("INSERT INTO rides VALUES (4, 4.5, 'oslo')")
+    sql("UPDATE rides SET fare = fare + 10 WHERE _hoodie_record_key IN ('1', '2')")
+    sql("DELETE FROM rides WHERE _hoodie_commit_time = (SELECT min(_hoodie_commit_time) FROM rides)")
+    assert sql("SELECT id, fare FROM rides") == [(1, 11.5), (2, 12.5), (4, 4.5)]

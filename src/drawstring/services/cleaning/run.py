@@ -20,7 +20,7 @@ from drawstring.config.keys.clean import Cleaning
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_groups import FileGroupView
-from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan, encode_clean, encode_clean_plan
+from drawstring.formats.metadata.clean import decode_clean, encode_clean, encode_clean_plan
 from drawstring.formats.metadata.savepoint import decode_savepoint
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy, EarliestRetained
 from drawstring.model.instant import Action, Instant, State
@@ -37,6 +37,7 @@ from drawstring.services.cleaning.plan import (
     writes_between,
 )
 from drawstring.services.cleaning.reader_needs import ReaderNeeds, drop_expired_holds, reader_needs
+from drawstring.services.cleaning.unreadable_plans import readable_plan
 from drawstring.storage import open_spec
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -162,11 +163,8 @@ def finish_cleans(locked: LockedTable, timeline: Timeline) -> CleanResult | None
     """Run the pending cleans of any process."""
     result = None
     for pending in timeline.pending_of(Action.CLEAN):
-        try:
-            plan = decode_clean_plan(locked.store.read_requested(pending))
-        except CorruptTableError as error:
-            _log.warning("Dropping the clean %s, which has no readable plan: %s", pending.requested, error)
-            locked.store.remove_pending(pending)
+        plan = readable_plan(locked, pending)
+        if plan is None:
             continue
         fence = locked.store.fence(pending)
         if isinstance(fence, Fence):

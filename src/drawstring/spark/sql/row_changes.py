@@ -28,6 +28,7 @@ from drawstring.formats.conditions import where_columns
 from drawstring.formats.partition_match import typed
 from drawstring.query.replanning import Task
 from drawstring.query.scan import Scan
+from drawstring.schema.meta import META_COLUMNS
 from drawstring.services.maintenance_tasks import after_commit
 from drawstring.spark.engine.spark_engine import SparkRows
 from drawstring.spark.engine.types import spark_schema
@@ -93,6 +94,7 @@ def change(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
 
 def _changes(df: DataFrame, command: str) -> DataFrame:
     """Return the changed rows; of a merge with the action of each."""
+    df = df.drop(*META_COLUMNS)
     if command != "MERGE":
         kept = [RECORD] if command == "DELETE" else [name for name in df.columns if name != _OPERATION]
         return df.select(*(F.col(f"`{name}`") for name in kept))

@@ -33,6 +33,7 @@ from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.base.process import this_process
 from drawstring.base.threads import Renewal
 from drawstring.storage.protocol import Storage
+from drawstring.txn.locks.lock_audit import LeaseEvent, LeaseRecord, lease_record
 from drawstring.txn.storage_clock import storage_now_ms
 
 LEASE_PATH = ".hoodie/.locks/table_lock.json"
@@ -115,6 +116,7 @@ class LeaseLock:
         self._owner = ""
         self._valid_until_ms = 0
         self._version: str | None = None
+        self._record: LeaseRecord | None = None
 
     def try_acquire(self) -> bool:
         """Acquire the lease if there is no valid one, and start renewing it."""
@@ -133,6 +135,7 @@ class LeaseLock:
         if previous is not None:
             _ended_owners.discard(previous.owner)
         self._renewal.start()
+        self._begin_record()
         return True
 
     def is_held(self) -> bool:
@@ -167,7 +170,8 @@ class LeaseLock:
             lease = self._lease(self._owner)
             self._storage.put_if_match(self._path, lease.encode(), self._version)
             # The put may have been refused, or applied with its answer lost: only the file tells which.
-            self._adopt()
+            if self._adopt():
+                self._note(LeaseEvent.RENEW)
 
     def release(self) -> None:
         """Release the lease; the file stays, with the validity that it had."""
@@ -179,7 +183,7 @@ class LeaseLock:
                         break
                     self._give_back(self._version)
             finally:
-                self._version = None
+                self._version = self._record = None
 
     def holder(self) -> str:
         """Describe the owner of the lease and its remaining validity."""
@@ -218,6 +222,18 @@ class LeaseLock:
         if self._storage.put_if_match(self._path, released.encode(), version) or not self._adopt():
             _ended_owners.discard(self._owner)
             self._version = None
+            self._note(LeaseEvent.END)
+
+    def _begin_record(self) -> None:
+        """Record the lease if it is that of the table, and leases of the table are recorded."""
+        if self._path == LEASE_PATH:
+            start_ms = self._valid_until_ms - self._lease_ms
+            self._record = lease_record(self._storage, self._owner, start_ms)
+            self._note(LeaseEvent.START)
+
+    def _note(self, event: LeaseEvent) -> None:
+        if self._record is not None:
+            self._record.note(event, self._clock.now_ms(), self._lease_ms)
 
     def _take(self, lease: Lease, versioned: tuple[bytes, str] | None) -> None:
         """Put the lease; the caller reads the file to see whether the put was applied."""

@@ -2,6 +2,7 @@ package drawstring.sql;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -35,6 +36,16 @@ public class RowChanges implements SupportsDelta {
 
     public NamedReference[] rowId() {
         return new NamedReference[] {Expressions.column(HudiTable.RECORD)};
+    }
+
+    /** Returns the meta columns, which conditions may name; what no condition names is not read. */
+    public NamedReference[] requiredMetadataAttributes() {
+        List names = (List) table.facts.get("meta_columns");
+        NamedReference[] columns = new NamedReference[names.size()];
+        for (int n = 0; n < columns.length; n++) {
+            columns[n] = Expressions.column((String) names.get(n));
+        }
+        return columns;
     }
 
     public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) {

@@ -9,10 +9,21 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.spark.errors import analysed
-from drawstring.spark.sql.procedures import commits, files, history, services, states, tables, upkeep
+from drawstring.spark.sql.procedures import (
+    audits,
+    commits,
+    files,
+    history,
+    repairs,
+    services,
+    states,
+    tables,
+    upkeep,
+)
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows, texts
+from drawstring.spark.sql.procedures.refused import REFUSED
 
 _FILTER: Final = "filter"
 _NEAR: Final = 3
@@ -30,9 +41,11 @@ def _help(call: Call) -> Rows:
 PROCEDURES: Final[Mapping[str, Procedure]] = {
     each.name: each
     for each in (
+        *audits.PROCEDURES,
         *commits.PROCEDURES,
         *files.PROCEDURES,
         *history.PROCEDURES,
+        *repairs.PROCEDURES,
         *services.PROCEDURES,
         *states.PROCEDURES,
         *tables.PROCEDURES,
@@ -47,10 +60,13 @@ def procedure_of(name: str) -> Procedure:
 
     Raises:
         InvalidError: there is none of this name.
+        UnsupportedError: Hudi has one, which drawstring has no use for.
     """
     found = PROCEDURES.get(name.lower())
     if found is not None:
         return found
+    if name.lower() in REFUSED:
+        raise UnsupportedError(REFUSED[name.lower()])
     near = get_close_matches(name.lower(), PROCEDURES, _NEAR, 0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "CALL help() lists all."
     raise InvalidError(f"There is no procedure {name}. {hint}")

@@ -15,9 +15,11 @@ from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.formats.base_files import is_parquet
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.parquet import parquet_schema
+from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.model.explanation import size_text
 from drawstring.model.files import FileSlice, LogFile, parse_data_file
 from drawstring.schema.avro import avro_to_arrow
+from drawstring.services.report.column_overlap import column_overlaps
 from drawstring.spark.locations import storage_options
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 from drawstring.spark.sql.table import path_of
@@ -97,6 +99,27 @@ def show_metadata_table_column_stats(call: Call) -> Rows:
         (row["file"], row["column"], row["min"], row["max"], row["nulls"])
         for row in call.table.metadata(_STATISTICS).to_pylist()
         if wanted in (None, row["partition"]) and (not columns or row["column"] in columns)
+    ]
+
+
+def show_metadata_column_stats_overlap(call: Call) -> Rows:
+    """Return how many files of a partition a query for one value of a column reads."""
+    facts, table = call.table._facts(), call.table
+    opened = open_metadata_table(facts.storage, facts.config, facts.timeline, table._context.clock)
+    prefixes, wanted = tuple(call.names("partition")), call.names("targetColumns")
+    slices = [each for each in table.file_slices() if not prefixes or each.partition.startswith(prefixes)]
+    columns = [each for each in table.schema if not wanted or each.name in wanted]
+    return [
+        (
+            each.partition,
+            each.column,
+            each.average,
+            each.greatest,
+            each.files,
+            *each.percentiles,
+            each.values,
+        )
+        for each in column_overlaps(opened, slices, columns)
     ]
 
 
@@ -196,6 +219,14 @@ PROCEDURES: Final = (
         "table STRING, path STRING, partition STRING, targetColumns STRING, filter STRING",
         "file_name STRING, column_name STRING, min_value STRING, max_value STRING, null_number BIGINT",
         show_metadata_table_column_stats,
+    ),
+    Procedure(
+        "show_metadata_column_stats_overlap",
+        "table STRING, path STRING, partition STRING, targetColumns STRING, filter STRING",
+        "Partition path STRING, Field name STRING, Average overlap DOUBLE, Maximum file overlap INT,"
+        " Total file number INT, 50% overlap INT, 75% overlap INT, 95% overlap INT, 99% overlap INT,"
+        " Total value number INT",
+        show_metadata_column_stats_overlap,
     ),
     Procedure(
         "show_metadata_table_stats",

@@ -30,7 +30,7 @@ _TYPES: Final[Mapping[str, T.DataType]] = {
 
 def columns_of(text: str) -> T.StructType:
     """Return columns by their names and types, separated by commas."""
-    pairs = (each.split() for each in text.split(", "))
+    pairs = (each.rsplit(maxsplit=1) for each in text.split(", "))
     return T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in pairs])
 
 

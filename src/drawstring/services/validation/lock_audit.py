@@ -1,0 +1,127 @@
+"""The record of a table's leases: checked, and cleaned of old files.
+
+Two leases overlap if one begins before the other has ended; one that was not released ends when it expires.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from drawstring.base.clock import Clock
+from drawstring.base.errors import InvalidError
+from drawstring.storage.protocol import Storage
+from drawstring.txn.locks.lock_audit import AUDIT_FOLDER, AUDIT_SUFFIX, LeaseEvent, is_audited
+
+_DAY_MS: Final = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class LockAudit:
+    """The record of the leases on a table.
+
+    Attributes:
+        enabled: whether leases are recorded.
+        leases: the recorded leases that can be read.
+        overlaps: pairs of files with leases of which one began before the other had ended.
+        unended: files with leases that were not released: their processes died, or still hold them.
+        unreadable: files that are no record.
+    """
+
+    enabled: bool
+    leases: int
+    overlaps: tuple[tuple[str, str], ...]
+    unended: tuple[str, ...]
+    unreadable: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lease:
+    """A lease on the table.
+
+    Attributes:
+        name: of its file.
+        start_ms: when it began.
+        end_ms: when it was released, or expired.
+        is_ended: whether it was released.
+    """
+
+    name: str
+    start_ms: int
+    end_ms: int
+    is_ended: bool
+
+
+def lock_audit(storage: Storage) -> LockAudit:
+    """Return what the record of leases on a table tells."""
+    leases, unreadable = [], []
+    for path in _files(storage):
+        name = path.rpartition("/")[2]
+        lease = _lease(name, storage.read(path))
+        if lease is None:
+            unreadable.append(name)
+        else:
+            leases.append(lease)
+    leases.sort(key=lambda each: each.start_ms)
+    unended = tuple(each.name for each in leases if not each.is_ended)
+    return LockAudit(
+        is_audited(storage), len(leases), tuple(_overlaps(leases)), unended, tuple(sorted(unreadable))
+    )
+
+
+def clean_lock_audit(storage: Storage, clock: Clock, *, age_days: int, apply: bool) -> tuple[str, ...]:
+    """Delete old records of leases.
+
+    Args:
+        storage: the table's files.
+        clock: tells their age.
+        age_days: age in days beyond which a record goes.
+        apply: whether to delete.
+
+    Returns:
+        The files that were, or would be, deleted.
+
+    Raises:
+        InvalidError: the age is not positive.
+    """
+    if age_days <= 0:
+        raise InvalidError(f"age_days is a positive number of days, not {age_days}.")
+    before_ms = clock.now_ms() - age_days * _DAY_MS
+    old = [each.path for each in storage.list_files(AUDIT_FOLDER) if each.modified_ms < before_ms]
+    old = sorted(path for path in old if path.endswith(AUDIT_SUFFIX))
+    if apply:
+        storage.delete(old)
+    return tuple(old)
+
+
+def has_lock_audit(storage: Storage) -> bool:
+    """Return whether there is a record of any lease."""
+    return bool(_files(storage))
+
+
+def _files(storage: Storage) -> list[str]:
+    found = (each.path for each in storage.list_files(AUDIT_FOLDER))
+    return sorted(path for path in found if path.endswith(AUDIT_SUFFIX))
+
+
+def _lease(name: str, data: bytes) -> _Lease | None:
+    """Return the lease in a file, None if it is no record of one."""
+    try:
+        events = [json.loads(line) for line in data.splitlines() if line.strip()]
+        at = {LeaseEvent(each["state"]): int(each["timestamp"]) for each in reversed(events)}
+        start_ms = at.get(LeaseEvent.START, int(events[0]["transactionStartTime"]))
+        end_ms = at.get(LeaseEvent.END, int(events[-1].get("lockExpiration", start_ms)))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        return None
+    return _Lease(name, start_ms, end_ms, LeaseEvent.END in at)
+
+
+def _overlaps(leases: Sequence[_Lease]) -> Iterator[tuple[str, str]]:
+    """Yield the overlapping pairs of leases, which are in the order of their begin."""
+    for place, one in enumerate(leases):
+        for other in leases[place + 1 :]:
+            if other.start_ms >= one.end_ms:
+                break
+            yield one.name, other.name
