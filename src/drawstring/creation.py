@@ -28,6 +28,7 @@ from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.texts import java_text
 from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.schema.avro import arrow_to_avro, record_name
+from drawstring.schema.comments import commented, comments_in, with_comments
 from drawstring.schema.evolve import evolve
 from drawstring.schema.meta import without_meta
 from drawstring.schema.nested import type_at
@@ -84,7 +85,8 @@ def create(
     Args:
         uri: path or address of the root: `/path`, `file://`, `s3://` (or `s3a://`), `gs://`,
             `abfss://` or `az://`, or `memory://`, which exists as long as the process.
-        schema: its columns: a pyarrow schema, or an object that exports one (`__arrow_c_schema__`).
+        schema: its columns: a pyarrow schema, or an object that exports one (`__arrow_c_schema__`). The entry
+            `comment` in the metadata of a field is its comment.
         record_key: column or columns that identify a record in its partition; without them every row gets a
             generated key, which rows of a scan carry when they are updated.
         name: name of the table; the last part of the address by default.
@@ -174,7 +176,7 @@ def _columns_of(schema: Any) -> pa.Schema:
             f"Columns cannot be read from {type(schema).__name__}. Give a pyarrow schema, for example"
             " pyarrow.table(data).schema."
         ) from error
-    return evolve(pa.schema([]), without_meta(normalise(given)))
+    return commented(evolve(pa.schema([]), without_meta(normalise(given))), comments_in(given))
 
 
 def described(
@@ -215,7 +217,7 @@ def described(
         record_key=definition.record_key,
         partition_by=definition.partition_by,
         ordering=definition.ordering,
-        schema_json=arrow_to_avro(stored, *record_name(name)),
+        schema_json=with_comments(arrow_to_avro(stored, *record_name(name)), comments_in(stored)),
         extra=extra,
     )
     _check_key_types(properties, definition, columns)

@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from drawstring.services.versions import run as change_version
     from drawstring.services.versions.storage_layout import set_storage_layout
     from drawstring.timeline.store import TimelineStore
+    from drawstring.timeline.table_schema import table_comments
     from drawstring.timeline.timeline import Timeline
     from drawstring.txn.holds import Holds
     from drawstring.write import table_writes
@@ -165,6 +166,7 @@ else:
         change_version="drawstring.services.versions.run",
         set_storage_layout="drawstring.services.versions.storage_layout:set_storage_layout",
         TimelineStore="drawstring.timeline.store:TimelineStore",
+        table_comments="drawstring.timeline.table_schema:table_comments",
         Holds="drawstring.txn.holds:Holds",
         table_writes="drawstring.write.table_writes",
         MergeBuilder="drawstring.write.merge.builder:MergeBuilder",
@@ -327,6 +329,22 @@ class Table:
         with self._errors():
             facts = self._facts()
             return with_shown_columns(facts.schema, facts.config)
+
+    @property
+    def comments(self) -> dict[str, str]:
+        """The comments of columns, by their names; with dots for fields of structs.
+
+        Raises:
+            CorruptTableError: the table's properties or timeline are damaged.
+
+        Example:
+            >>> table.comments
+            {}
+        """
+        with self._errors():
+            facts = self._facts()
+            found = table_comments(facts.storage, facts.store, facts.timeline, facts.config)
+            return {".".join(path): comment for path, comment in found.items()}
 
     # -------------------- writes
 
@@ -707,6 +725,7 @@ class Table:
         *,
         first: bool = False,
         after: str | None = None,
+        comment: str | None = None,
         options: Options = None,
     ) -> CommitResult:
         """Add a column, which is null in the rows that are there, in a commit without rows.
@@ -721,6 +740,7 @@ class Table:
             type: its type.
             first: whether it comes before all others.
             after: the column that it comes after; the last one by default.
+            comment: what it means, for people.
             options: further write options by Hudi's keys.
 
         Returns:
@@ -738,7 +758,33 @@ class Table:
             ['id', 'city', 'note', 'fare', 'ts']
         """
         place = column_changes.place_of(first, after)
-        return self._alter(column_changes.added(name, type, place), options)
+        told = [column_changes.commented(name, comment)] if comment else []
+        return self._alter([column_changes.added(name, type, place), *told], options)
+
+    def comment_column(self, name: str, comment: str | None, *, options: Options = None) -> CommitResult:
+        """Say what a column means, in a commit without rows.
+
+        The comment is the `doc` of the column in the schema of the table: `Table.comments` and `DESCRIBE` in
+        SQL show it. It stays with the column when other columns change, and when it is renamed.
+
+        Args:
+            name: of the column, with dots for a field of a struct.
+            comment: its comment, for people; None takes it away.
+            options: further write options by Hudi's keys.
+
+        Returns:
+            The result of the commit.
+
+        Raises:
+            ConflictError: another writer holds the table; nothing was written.
+            InvalidError: there is no such column, or it has this comment already.
+
+        Example:
+            >>> result = table.comment_column("fare", "in euros, tip included")
+            >>> table.comments
+            {'fare': 'in euros, tip included'}
+        """
+        return self._alter([column_changes.commented(name, comment)], options)
 
     def rename_column(self, name: str, new_name: str, *, options: Options = None) -> CommitResult:
         """Rename a column with its values, in a commit without rows.
@@ -766,7 +812,7 @@ class Table:
             >>> table.scan(columns=["id", "price"], where="id = 1").to_arrow().to_pylist()
             [{'id': 1, 'price': 10.0}]
         """
-        return self._alter(column_changes.renamed(name, new_name), options)
+        return self._alter([column_changes.renamed(name, new_name)], options)
 
     def drop_column(self, name: str, *, options: Options = None) -> CommitResult:
         """Drop a column, in a commit without rows.
@@ -795,7 +841,7 @@ class Table:
             >>> table.schema.names
             ['id', 'city', 'ts']
         """
-        return self._alter(column_changes.dropped(name), options)
+        return self._alter([column_changes.dropped(name)], options)
 
     def change_column_type(self, name: str, type: pa.DataType, *, options: Options = None) -> CommitResult:
         """Give a column a wider type, in a commit without rows.
@@ -826,7 +872,7 @@ class Table:
             >>> table.schema.field("tip").type
             DataType(int64)
         """
-        return self._alter(column_changes.retyped(name, type), options)
+        return self._alter([column_changes.retyped(name, type)], options)
 
     def move_column(
         self, name: str, *, first: bool = False, after: str | None = None, options: Options = None
@@ -856,7 +902,7 @@ class Table:
             ['ts', 'id', 'city', 'fare']
         """
         place = column_changes.place_of(first, after)
-        return self._alter(column_changes.moved(name, place), options)
+        return self._alter([column_changes.moved(name, place)], options)
 
     # -------------------- queries
 
@@ -2304,11 +2350,11 @@ class Table:
         with self._errors():
             return after_commit(write(self._context, operation, rows, options_of(operation, options), extra))
 
-    def _alter(self, change: column_changes.ColumnChange, options: Options) -> CommitResult:
-        """Change a column."""
+    def _alter(self, changes: list[column_changes.ColumnChange], options: Options) -> CommitResult:
+        """Change columns."""
         with self._errors():
             given = options_of("insert", with_keywords("insert", options))
-            return after_commit(alter_columns(self._context, [change], given))
+            return after_commit(alter_columns(self._context, changes, given))
 
     def _merge(
         self,

@@ -16,6 +16,7 @@ from rich.console import Console
 from drawstring.base.allocator import use_allocator
 from drawstring.base.errors import DrawstringError
 from drawstring.cli import output
+from drawstring.cli.commands.alter import alter
 from drawstring.cli.commands.archive import archive
 from drawstring.cli.commands.clean import clean
 from drawstring.cli.commands.cluster import cluster
@@ -51,6 +52,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     files,
     metadata,
     index,
+    alter,
     head,
     compact,
     log_compact,

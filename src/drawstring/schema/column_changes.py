@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
+from drawstring.schema.comments import Comments
 from drawstring.schema.evolve import fits
 from drawstring.schema.normal import normal_type
 
@@ -33,6 +34,7 @@ class ChangeKind(StrEnum):
     TYPE = "type"
     NULLABLE = "nullable"
     MOVE = "move"
+    COMMENT = "comment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class ColumnChange:
         name: new name of a renamed column.
         type: type of an added column, new type of another one.
         place: name of the column before it, or `FIRST`; None for the end, or where it is.
+        comment: comment of a column that is given one; empty for none.
     """
 
     kind: ChangeKind
@@ -52,6 +55,7 @@ class ColumnChange:
     name: str = ""
     type: pa.DataType | None = None
     place: str | None = None
+    comment: str = ""
 
     @property
     def column(self) -> str:
@@ -61,7 +65,7 @@ class ColumnChange:
     @property
     def keeps_values(self) -> bool:
         """Whether statistics and indexes of what is stored under the name stay as they are."""
-        return self.kind in (ChangeKind.ADD, ChangeKind.MOVE, ChangeKind.NULLABLE)
+        return self.kind not in (ChangeKind.DROP, ChangeKind.RENAME, ChangeKind.TYPE)
 
 
 def added(name: str, type: pa.DataType, place: str | None) -> ColumnChange:
@@ -87,6 +91,13 @@ def retyped(name: str, type: pa.DataType) -> ColumnChange:
 def moved(name: str, place: str | None) -> ColumnChange:
     """Return the change of the place of a column, given by its dotted name."""
     return ColumnChange(ChangeKind.MOVE, _path(name), place=place)
+
+
+def commented(name: str, comment: str | None) -> ColumnChange:
+    """Return the change of the comment of a column, given by its dotted name; None takes it away."""
+    if not (comment is None or isinstance(comment, str)):
+        raise InvalidError(f"The comment of a column is a text, not {comment!r}.")
+    return ColumnChange(ChangeKind.COMMENT, _path(name), comment=comment or "")
 
 
 def place_of(first: bool, after: str | None) -> str | None:
@@ -132,6 +143,32 @@ def changed(schema: pa.Schema, change: ColumnChange) -> pa.Schema:
     return pa.schema(_in_fields(list(schema), change.path, change))
 
 
+def replacement(schema: pa.Schema, wanted: pa.Schema, kept: Sequence[str]) -> list[ColumnChange]:
+    """Return the changes that give a table other columns; a column of a name that it has stays that column.
+
+    Args:
+        schema: the columns, without meta columns.
+        wanted: the columns to have, in order.
+        kept: columns that stay behind those, even if they are not among them.
+    """
+    stay = [name for name in kept if name in schema.names and name not in wanted.names]
+    names = [*wanted.names, *stay]
+    changes = [dropped(name) for name in schema.names if name not in names]
+    for field in wanted:
+        if field.name not in schema.names:
+            changes.append(added(field.name, field.type, None))
+        elif normal_type(field.type, field.name) != normal_type(schema.field(field.name).type, field.name):
+            changes.append(retyped(field.name, field.type))
+    have = [name for name in schema.names if name in names]
+    have += [name for name in names if name not in have]
+    for place, name in enumerate(names):
+        if have[place] != name:
+            changes.append(moved(name, names[place - 1] if place else FIRST))
+            have.remove(name)
+            have.insert(place, name)
+    return changes
+
+
 def _in_fields(fields: list[pa.Field], path: Path, change: ColumnChange) -> list[pa.Field]:
     if len(path) == 1:
         return _EDITS[change.kind](fields, path[0], change)
@@ -161,6 +198,23 @@ def _in_item(item: pa.Field, path: Path, change: ColumnChange) -> pa.Field:
     if change.kind is ChangeKind.NULLABLE:
         return item.with_nullable(True)
     raise InvalidError(f"{change.column} is the content of a list or map, of which only the type can change.")
+
+
+def comments_after(comments: Comments, change: ColumnChange) -> Comments:
+    """Return the comments of columns after a change."""
+    path = change.path
+    if change.kind is ChangeKind.COMMENT:
+        others = {each: text for each, text in comments.items() if each != path}
+        return {**others, path: change.comment} if change.comment else others
+    if change.kind is ChangeKind.DROP:
+        return {each: text for each, text in comments.items() if each[: len(path)] != path}
+    if change.kind is not ChangeKind.RENAME:
+        return comments
+    new = (*path[:-1], change.name)
+    return {
+        (*new, *each[len(path) :]) if each[: len(path)] == path else each: text
+        for each, text in comments.items()
+    }
 
 
 def _add(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
@@ -193,6 +247,11 @@ def _make_nullable(fields: list[pa.Field], name: str, change: ColumnChange) -> l
     return [*fields[:place], fields[place].with_nullable(True), *fields[place + 1 :]]
 
 
+def _keep(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
+    _place(fields, name, change.path[:-1])
+    return fields
+
+
 def _move(fields: list[pa.Field], name: str, change: ColumnChange) -> list[pa.Field]:
     place = _place(fields, name, change.path[:-1])
     return _placed([*fields[:place], *fields[place + 1 :]], fields[place], change)
@@ -205,6 +264,7 @@ _EDITS: Final[dict[ChangeKind, Callable[[list[pa.Field], str, ColumnChange], lis
     ChangeKind.TYPE: _retype,
     ChangeKind.NULLABLE: _make_nullable,
     ChangeKind.MOVE: _move,
+    ChangeKind.COMMENT: _keep,
 }
 
 

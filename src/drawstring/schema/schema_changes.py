@@ -17,6 +17,7 @@ from pyarrow import types as pt
 
 from drawstring.config.table.schema_versions import SchemaHistory
 from drawstring.schema.avro import decimal_size_bytes
+from drawstring.schema.comments import NO_COMMENTS, Comments
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.schema.normal import normalise
 from drawstring.schema.schema_on_read import with_version
@@ -47,13 +48,17 @@ _DECIMAL: Final = re.compile(r"decimal(?:_fixed|_bytes)?\((\d+),\s*(\d+)\)(?:\[\
 _FIXED: Final = re.compile(r"fixed\[(\d+)\]")
 
 
-def first_history(schema: pa.Schema) -> SchemaHistory:
+def first_history(schema: pa.Schema, comments: Comments = NO_COMMENTS) -> SchemaHistory:
     """Return the history of a table whose schema was never changed.
 
     Args:
         schema: its columns, with meta columns if it has them.
+        comments: comments of columns.
     """
-    return with_version(SchemaHistory({}, FIRST_VERSION), _version(schema, None, FIRST_VERSION))
+    version = _version(schema, None, FIRST_VERSION)
+    for path, text in comments.items():
+        _tell(_field_at(version["fields"], path), text)
+    return with_version(SchemaHistory({}, FIRST_VERSION), version)
 
 
 def evolved_history(
@@ -61,6 +66,7 @@ def evolved_history(
     schema: pa.Schema,
     instant: str,
     renamed: Mapping[tuple[str, ...], str] | None = None,
+    commented: Comments = NO_COMMENTS,
 ) -> SchemaHistory:
     """Return a history with a version for the columns of a write; the same one if they did not change.
 
@@ -69,14 +75,24 @@ def evolved_history(
         schema: the columns, with meta columns if the table has them.
         instant: the write.
         renamed: new names of columns by their paths in the version before.
+        commented: new comments of columns, empty for none.
     """
     before = json.loads(history.text)
     for path, name in (renamed or {}).items():
         _field_at(before["fields"], path)["name"] = name
+    is_told = [_tell(_field_at(before["fields"], path), text) for path, text in commented.items()]
     version = _version(schema, before, int(instant))
     has_new_name = any(path[-1] != name for path, name in (renamed or {}).items())
-    is_same = not has_new_name and version["fields"] == before["fields"]
+    is_same = not (has_new_name or any(is_told)) and version["fields"] == before["fields"]
     return history if is_same else with_version(history, version)
+
+
+def _tell(field: dict[str, Any], comment: str) -> bool:
+    """Give a field a comment, and return whether it had another one."""
+    before = field.pop("doc", "")
+    if comment:
+        field["doc"] = comment
+    return bool(before != comment)
 
 
 @dataclass(slots=True)

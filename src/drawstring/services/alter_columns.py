@@ -11,6 +11,7 @@ them, since a file may have had another column under the name (`query.snapshot`)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -26,7 +27,8 @@ from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
-from drawstring.schema.column_changes import ChangeKind, ColumnChange, changed
+from drawstring.schema.column_changes import ChangeKind, ColumnChange, changed, comments_after
+from drawstring.schema.comments import Comments, comments_of, with_comments
 from drawstring.schema.meta import (
     IS_DELETED_COLUMN,
     META_COLUMNS,
@@ -47,8 +49,27 @@ _OF_THE_FORMAT: Final = (*META_COLUMNS, OPERATION_COLUMN)
 _STATISTICS: Final = (COLUMN_STATS, PARTITION_STATS)
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of a table.
+
+    Attributes:
+        schema: the columns.
+        comments: their comments.
+        history: the versions of the schema, None if it has none.
+    """
+
+    schema: pa.Schema
+    comments: Comments
+    history: SchemaHistory | None
+
+
 def alter_columns(
-    context: TableContext, changes: Sequence[ColumnChange], options: WriteOptions
+    context: TableContext,
+    changes: Sequence[ColumnChange],
+    options: WriteOptions,
+    *,
+    by_versions: bool = True,
 ) -> WriteOutcome:
     """Change columns of a table in one commit.
 
@@ -56,6 +77,8 @@ def alter_columns(
         context: the table.
         changes: the changes, in order.
         options: of writes: lock, policy for failed writes, services that follow.
+        by_versions: whether columns are found by ids from then on. Comments never need that, nor do columns
+            that are added at the end or get a wider type.
 
     Raises:
         ConflictError: another writer holds the lock.
@@ -64,20 +87,23 @@ def alter_columns(
     """
     watch = Stopwatch()
     with lock_table(context, options.locking) as locked:
-        _check_table(locked.config)
+        by_versions = by_versions and any(each.kind is not ChangeKind.COMMENT for each in changes)
+        if by_versions:
+            _check_table(locked.config)
         for change in changes:
             _check_change(locked, change)
         locked, timeline = recover_and_load(locked, options.failed_writes)
-        before, history = _state(locked, timeline)
+        before = _columns(locked, timeline, by_versions=by_versions)
         time = locked.store.new_time(timeline)
-        schema, history = _after(before, history, changes, locked.config, time)
+        after = _after(before, changes, locked.config, time)
         if not all(each.keeps_values for each in changes):
             _drop_statistics(locked)
         action = Action.DELTA_COMMIT if locked.config.is_merge_on_read else Action.COMMIT
         with begin(locked, action, time, failed=options.failed_writes) as transaction:
-            text = arrow_to_avro(schema, *record_name(locked.config.name))
-            metadata = CommitMetadata(operation=WriteOperation.ALTER_SCHEMA, extra={"schema": text})
-            completed = transaction.commit(metadata, history)
+            text = arrow_to_avro(after.schema, *record_name(locked.config.name))
+            extra = {"schema": with_comments(text, after.comments)}
+            metadata = CommitMetadata(operation=WriteOperation.ALTER_SCHEMA, extra=extra)
+            completed = transaction.commit(metadata, after.history)
         result = CommitResult.of(completed, _OPERATION, (), watch.seconds())
         emit_commit(context, locked.config, result, watch.laps)
         return WriteOutcome(context, locked.config, options, result, timeline.with_completed(completed))
@@ -99,7 +125,7 @@ def _check_change(locked: LockedTable, change: ColumnChange) -> None:
     """Check that nothing but the rows depends on a column."""
     config, name = locked.config, change.path[0]
     check_names(change)
-    if change.kind in (ChangeKind.ADD, ChangeKind.MOVE):
+    if change.kind in (ChangeKind.ADD, ChangeKind.MOVE, ChangeKind.COMMENT):
         return
     roles = {
         "record key": config.record_key_fields,
@@ -142,37 +168,37 @@ def check_names(change: ColumnChange) -> None:
         )
 
 
-def _state(locked: LockedTable, timeline: Timeline) -> tuple[pa.Schema, SchemaHistory]:
-    """Return the columns of a table, and the versions that it has so far."""
+def _columns(locked: LockedTable, timeline: Timeline, *, by_versions: bool) -> _Columns:
+    """Return the columns of a table, with the first version of them if there is none and one is needed."""
     storage, store = locked.context.storage, locked.store
     text = table_schema_json(storage, store, timeline, locked.config)
     if text is None:
         raise InvalidError("The table has no columns yet. Write rows first.")
-    schema = without_meta(avro_to_arrow(text))
-    known = with_history(locked.config, storage, store, timeline).history
-    return schema, known or first_history(_full(schema, locked.config))
+    schema, comments = without_meta(avro_to_arrow(text)), comments_of(text)
+    history = with_history(locked.config, storage, store, timeline).history
+    if history is None and by_versions:
+        history = first_history(_full(schema, locked.config), comments)
+    return _Columns(schema, comments, history)
 
 
-def _after(
-    schema: pa.Schema,
-    history: SchemaHistory,
-    changes: Sequence[ColumnChange],
-    config: TableConfig,
-    time: str,
-) -> tuple[pa.Schema, SchemaHistory]:
+def _after(before: _Columns, changes: Sequence[ColumnChange], config: TableConfig, time: str) -> _Columns:
     """Return columns and versions after the changes.
 
     Each change has a version of its own while they are applied, for a name may be another column after
     each of them; the last one is that of the commit.
     """
-    first = history
+    now = before
     for change in changes:
-        schema = changed(schema, change)
-        renamed = {change.path: change.name} if change.kind is ChangeKind.RENAME else {}
-        history = evolved_history(history, _full(schema, config), time, renamed)
-    if history is first:
+        schema, comments = changed(now.schema, change), comments_after(now.comments, change)
+        history = now.history
+        if history is not None:
+            renamed = {change.path: change.name} if change.kind is ChangeKind.RENAME else {}
+            told = {change.path: change.comment} if change.kind is ChangeKind.COMMENT else {}
+            history = evolved_history(history, _full(schema, config), time, renamed, told)
+        now = _Columns(schema, comments, history)
+    if now == before:
         raise InvalidError("The table has these columns already. There is nothing to change.")
-    return schema, history
+    return now
 
 
 def _full(schema: pa.Schema, config: TableConfig) -> pa.Schema:

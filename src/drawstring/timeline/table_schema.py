@@ -19,6 +19,7 @@ from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus
 from drawstring.model.instant import Instant
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
+from drawstring.schema.comments import Comments, comments_of
 from drawstring.schema.meta import without_meta
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
@@ -71,6 +72,13 @@ def table_schema(
         return without_meta(avro_to_arrow(schema_json))
     except DrawstringError as error:
         raise _at_source(error, schema_json, store, timeline) from error
+
+
+def table_comments(
+    storage: Storage, store: TimelineStore, timeline: Timeline, config: TableConfig
+) -> Comments:
+    """Return the comments of the columns of a table; arguments as for `table_schema_json`."""
+    return comments_of(table_schema_json(storage, store, timeline, config) or "")
 
 
 def with_history(

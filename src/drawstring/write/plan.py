@@ -23,6 +23,7 @@ from drawstring.merge.versions import ordering_fields
 from drawstring.metadata.definitions import summarized_columns
 from drawstring.model.commit import WriteOperation
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
+from drawstring.schema.comments import comments_of, with_comments
 from drawstring.schema.evolve import check_deletion_mark, evolve, missing_columns
 from drawstring.schema.meta import (
     IS_DELETED_COLUMN,
@@ -243,7 +244,7 @@ def _schema_after(
         _check_complete(current, incoming, verb, config)
     if evolved.equals(current):
         return current_json, current
-    return arrow_to_avro(evolved, name, namespace), evolved
+    return with_comments(arrow_to_avro(evolved, name, namespace), comments_of(current_json)), evolved
 
 
 def _with_version(facts: WriteFacts, schema: pa.Schema) -> TableConfig:

@@ -109,8 +109,8 @@ def test_columns_are_renamed_dropped_and_moved_with_schema_on_read(
         ("DROP COLUMN fare", "Dropping columns"),
         ("ADD COLUMN tip INT FIRST", "Adding columns elsewhere than at the end"),
         ("ADD COLUMN _hoodie_record_key STRING", "is a column of the table format"),
-        ("REPLACE COLUMNS (id INT, fare STRING)", "REPLACE COLUMNS is not supported"),
-        ("ADD COLUMN tip INT DEFAULT 5", "cannot have a comment or a default value"),
+        ("REPLACE COLUMNS (id INT, fare STRING)", "REPLACE COLUMNS needs Hudi's schema on read"),
+        ("ADD COLUMN tip INT DEFAULT 5", "cannot have a default value"),
         ("ALTER COLUMN fare TYPE INT", "NOT_SUPPORTED_CHANGE_COLUMN"),
         ("SET TBLPROPERTIES (primaryKey = 'fare')", "Property primaryKey describes the table"),
         ("SET TBLPROPERTIES ('hoodie.nonsense' = '1')", "no option 'hoodie.nonsense'"),
@@ -171,3 +171,68 @@ def test_statements_that_spark_refuses_for_such_tables_say_so(
     sql("CREATE TABLE analysed (id INT) USING hudi TBLPROPERTIES (primaryKey = 'id')")
     with pytest.raises(AnalysisException, match="NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"):
         session.sql(statement.format("analysed"))
+
+
+def test_columns_are_replaced_in_one_commit_and_those_of_the_same_name_keep_their_values(
+    sql: Ask, session: SparkSession, tmp_path: Path
+) -> None:
+    sql(KEYED)
+    sql(THREE)
+    sql("SET hoodie.schema.on.read.enable=true")
+    before = len(drawstring.open(f"{tmp_path}/lake/rides").timeline.writes())
+    sql("ALTER TABLE rides REPLACE COLUMNS (note STRING COMMENT 'of the driver', id INT, fare DOUBLE)")
+    table = drawstring.open(f"{tmp_path}/lake/rides")
+    assert len(table.timeline.writes()) == before + 1
+    assert table.schema.names == ["note", "id", "fare", "day", "hour"]
+    assert sql("SELECT id, fare, note, hour FROM rides") == [
+        (1, 1.5, None, 7),
+        (2, 2.5, None, 8),
+        (3, 3.5, None, 7),
+    ]
+    assert table.comments == {"note": "of the driver"}
+    sql("ALTER TABLE rides REPLACE COLUMNS (id INT)")
+    assert session.table("rides").columns == ["id", "day", "hour"]
+    with pytest.raises(AnalysisException, match="id is a column of the record key"):
+        sql("ALTER TABLE rides REPLACE COLUMNS (fare DOUBLE)")
+
+
+def test_comments_of_columns_are_stored_and_described(
+    sql: Ask, session: SparkSession, tmp_path: Path
+) -> None:
+    sql(
+        "CREATE TABLE rides (id INT COMMENT 'the key', fare FLOAT, tip STRUCT<x: INT>) USING hudi"
+        " TBLPROPERTIES (primaryKey = 'id')"
+    )
+    sql("INSERT INTO rides VALUES (1, 1.5, named_struct('x', 1))")
+    sql("ALTER TABLE rides ALTER COLUMN fare COMMENT 'in euros'")
+    sql("ALTER TABLE rides ADD COLUMNS (note STRING COMMENT 'of the driver', more INT)")
+    sql("INSERT INTO rides VALUES (2, 2.5, NULL, 'late', 1)")
+    described = {row.col_name: row.comment for row in session.sql("DESCRIBE rides").collect()}
+    assert [described[name] for name in ("id", "fare", "note", "more")] == [
+        "the key",
+        "in euros",
+        "of the driver",
+        None,
+    ]
+    table = drawstring.open(f"{tmp_path}/lake/rides")
+    assert table.comments == {"id": "the key", "fare": "in euros", "note": "of the driver"}
+    assert table.config.history is None, "comments need no schema on read"
+    assert "COMMENT 'in euros'" in session.sql("SHOW CREATE TABLE rides").first()[0]
+    assert session.catalog.listColumns("rides")[1].description == "in euros"
+    sql("SET hoodie.schema.on.read.enable=true")
+    sql("ALTER TABLE rides RENAME COLUMN fare TO price")
+    sql("ALTER TABLE rides ALTER COLUMN tip.x COMMENT 'in cents'")
+    assert drawstring.open(f"{tmp_path}/lake/rides").comments == {
+        "id": "the key",
+        "price": "in euros",
+        "tip.x": "in cents",
+        "note": "of the driver",
+    }
+
+
+def test_columns_may_become_nullable(sql: Ask) -> None:
+    sql("CREATE TABLE rides (id INT, fare DOUBLE NOT NULL) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+    sql("INSERT INTO rides VALUES (1, 1.5)")
+    sql("ALTER TABLE rides ALTER COLUMN fare DROP NOT NULL")
+    sql("INSERT INTO rides VALUES (2, NULL)")
+    assert sql("SELECT * FROM rides") == [(1, 1.5), (2, None)]

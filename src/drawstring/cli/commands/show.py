@@ -14,19 +14,23 @@ def show(path: TablePath, *, as_json: AsJson = False, storage_option: StorageOpt
     """Show the settings, columns, last write and size of a table."""
     table = open_table(path, storage_option)
     settings, content = _settings(table), _content(table)
-    columns = {field.name: str(field.type) for field in table.schema}
+    columns, comments = {field.name: str(field.type) for field in table.schema}, table.comments
     if as_json:
         holds = [hold_fields(each) for each in table.holds()]
         last = _last_write(table)
         pending = [_pending_fields(each) for each in _pending(table)]
         facts = {**settings, **content, "last_write": last, "pending": pending}
-        output.print_json({**facts, "columns": columns, "holds": holds})
+        output.print_json({**facts, "columns": columns, "comments": comments, "holds": holds})
         return
     people = {**settings, **content, "last_write": output.instant_text(_last_write(table))}
     people["pending"] = [_pending_text(each) for each in _pending(table)]
     people["size"] = size_text(content["size_bytes"])
     del people["size_bytes"]
     output.print_facts((name.replace("_", " "), _joined(value)) for name, value in people.items())
+    if comments:
+        told = ((name, kind, comments.get(name, "")) for name, kind in columns.items())
+        output.print_grid(("column", "type", "comment"), told, title="\ncolumns")
+        return
     output.print_grid(("column", "type"), columns.items(), title="\ncolumns")
 
 

@@ -7,11 +7,15 @@ day, which Spark lacks before 4.1, is a LONG with the stored value. A fixed-size
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 import pyarrow as pa
 from pyspark.sql import types as T
 
 from drawstring.base.errors import UnsupportedError
 
+_COMMENT: Final = "comment"
 _PLAIN: list[tuple[type[T.DataType], pa.DataType]] = [
     (T.BooleanType, pa.bool_()),
     (T.ByteType, pa.int8()),
@@ -40,6 +44,38 @@ def spark_schema(schema: pa.Schema) -> T.StructType:
         UnsupportedError: Spark has no type for a column; the error names it.
     """
     return T.StructType([_spark_field(field, field.name) for field in schema])
+
+
+def with_comments(schema: T.StructType, comments: Mapping[str, str]) -> T.StructType:
+    """Return Spark columns with comments.
+
+    Args:
+        schema: the columns.
+        comments: comments by the names of columns; others are left out.
+    """
+    return T.StructType(
+        [
+            T.StructField(each.name, each.dataType, each.nullable, {_COMMENT: comments[each.name]})
+            if each.name in comments
+            else each
+            for each in schema.fields
+        ]
+    )
+
+
+def commented_schema(schema: T.StructType) -> pa.Schema:
+    """Return the Arrow columns for Spark columns, with their comments as Arrow's columns have them.
+
+    Raises:
+        UnsupportedError: tables cannot store the type of a column; the error names it.
+    """
+    told = [(each.metadata or {}).get(_COMMENT) for each in schema.fields]
+    return pa.schema(
+        [
+            field.with_metadata({_COMMENT: comment}) if comment else field
+            for field, comment in zip(arrow_schema(schema), told, strict=True)
+        ]
+    )
 
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:

@@ -4,9 +4,10 @@
 |---|---|
 | ADD COLUMNS at the end, also of structs; a wider type; DROP NOT NULL | a commit without rows |
 | RENAME, DROP, move; all changes of a table that had one | the same, with another version of the schema |
+| REPLACE COLUMNS | the drops, additions and moves that lead there, in one commit |
+| comments | in the schema of the commit, and in the catalog |
 | SET, UNSET TBLPROPERTIES | in the catalog |
-| comment, default of columns | refused: they cannot be stored |
-| REPLACE COLUMNS | refused: Spark makes it drop all columns, and add all |
+| defaults of columns | refused: they cannot be stored |
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions, options_of
-from drawstring.schema.column_changes import ChangeKind, ColumnChange
+from drawstring.schema.column_changes import ChangeKind, ColumnChange, commented, replacement
 from drawstring.services.alter_columns import alter_columns, check_names
 from drawstring.services.maintenance_tasks import after_commit
 from drawstring.spark.engine.types import arrow_schema
@@ -31,6 +32,7 @@ from drawstring.write.write_source import InputRows
 
 if TYPE_CHECKING:
     from drawstring.spark.sql.table import TablePeer
+    from drawstring.table import Table
 
 _ON_READ: Final = "hoodie.schema.on.read.enable"
 _PROPERTIES: Final = ("SetProperty", "RemoveProperty")
@@ -41,6 +43,7 @@ _KINDS: Final[Mapping[str, ChangeKind]] = {
     "RenameColumn": ChangeKind.RENAME,
     "DeleteColumn": ChangeKind.DROP,
     "UpdateColumnPosition": ChangeKind.MOVE,
+    "UpdateColumnComment": ChangeKind.COMMENT,
 }
 _BY_VERSIONS: Final = ("RenameColumn", "DeleteColumn", "UpdateColumnPosition")
 _DONE: Final[Mapping[str, str]] = {
@@ -57,35 +60,40 @@ def check_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> None:
     Args:
         table: the table.
         changes: `kind` of each by Spark's name, `name` of the column or property; of a column its `path`, and
-            `type`, `place` (empty for the first one), `value` (its new name) or `has_default`.
+            `type`, `place` (empty for the first one), `value` (its new name), `comment` or `has_default`.
 
     Raises:
         InvalidError: a property describes the table, or there is no such option.
         UnsupportedError: columns are to be changed in a way that files or readers do not know.
     """
-    if {"DeleteColumn", "AddColumn"} <= {each["kind"] for each in changes}:
-        raise UnsupportedError(
-            "REPLACE COLUMNS is not supported: it would drop all columns, the key among them. Drop and add"
-            " columns by name (DROP COLUMN, ADD COLUMN).",
-            table=table.path,
-        )
+    if _is_replacement(changes) and not _has_versions(table):
+        raise _needs_schema_on_read("REPLACE COLUMNS", table)
     for change in changes:
         kind, name = change["kind"], change["name"]
         if kind in _PROPERTIES:
             _check_property(table, name, change.get("value") or "")
         elif kind not in _KINDS or change.get("has_default"):
             raise UnsupportedError(
-                f"Column {name} cannot have a comment or a default value: the table does not store them, and"
-                " stored rows have null in a new column. Leave them out.",
+                f"Column {name} cannot have a default value: the table does not store it, and stored rows"
+                " have null in a new column. Leave it out.",
                 table=table.path,
             )
         elif _needs_versions(change) and not _has_versions(table):
-            raise UnsupportedError(
-                f"{_DONE[kind]} ({name}) needs Hudi's schema on read, with which readers find columns in old"
-                f" files by their ids. SET {_ON_READ}=true, also where Apache Hudi reads the table from then"
-                " on, or write the rows to a new table.",
-                table=table.path,
-            )
+            raise _needs_schema_on_read(f"{_DONE[kind]} ({name})", table)
+
+
+def _needs_schema_on_read(what: str, table: TablePeer) -> UnsupportedError:
+    return UnsupportedError(
+        f"{what} needs Hudi's schema on read, with which readers find columns in old files by their ids. SET"
+        f" {_ON_READ}=true, also where Apache Hudi reads the table from then on, or write the rows to a new"
+        " table.",
+        table=table.path,
+    )
+
+
+def _is_replacement(changes: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the changes are those of REPLACE COLUMNS: Spark drops all columns, and adds others."""
+    return {"DeleteColumn", "AddColumn"} <= {each["kind"] for each in changes}
 
 
 def _needs_versions(change: Mapping[str, Any]) -> bool:
@@ -125,20 +133,43 @@ def alter(table: TablePeer, given: Mapping[str, Any]) -> None:
     options = write_options(table.spark, table.properties, {"hoodie.allow.empty.commit": "true"})
     parsed = options_of("insert", options)
     with target._errors():
-        of_columns = [_change(each) for each in changes if each["kind"] in _KINDS]
+        of_columns = _changes(target, changes)
         for change in of_columns:
             check_names(change)
-        if any(map(_needs_versions, changes)) or target._facts().config.history is not None:
-            after_commit(alter_columns(target._context, of_columns, parsed))
+        by_versions = any(map(_needs_versions, changes))
+        if by_versions or target._facts().config.history is not None or _has_comment(of_columns):
+            after_commit(alter_columns(target._context, of_columns, parsed, by_versions=by_versions))
             return
         rows = arrow_schema(StructType.fromJson(json.loads(given["schema"]))).empty_table()
         context, source = target._rows_of(rows)
         after_commit(write_source(context, InputRows(source), VERBS["insert"], parsed))
 
 
+def _changes(target: Table, told: Sequence[Mapping[str, Any]]) -> list[ColumnChange]:
+    """Return the changes of columns that a statement asks for."""
+    asked = [_change(each) for each in told if each["kind"] in _KINDS]
+    comments = [
+        commented(each["name"], each["comment"])
+        for each in told
+        if each["kind"] == "AddColumn" and each.get("comment")
+    ]
+    if not _is_replacement(told):
+        return asked + comments
+    wanted = pa.schema(
+        [pa.field(each.column, each.type) for each in asked if each.kind is ChangeKind.ADD and each.type]
+    )
+    return replacement(target.schema, wanted, target.config.partition_fields) + comments
+
+
+def _has_comment(changes: Sequence[ColumnChange]) -> bool:
+    return any(each.kind is ChangeKind.COMMENT for each in changes)
+
+
 def _change(told: Mapping[str, Any]) -> ColumnChange:
-    kind, place = _KINDS[told["kind"]], told.get("place")
-    return ColumnChange(kind, tuple(told["path"]), told.get("value") or "", _type(told), place)
+    kind, place, comment = _KINDS[told["kind"]], told.get("place"), ""
+    if kind is ChangeKind.COMMENT:
+        comment = told.get("comment") or ""
+    return ColumnChange(kind, tuple(told["path"]), told.get("value") or "", _type(told), place, comment)
 
 
 def _type(told: Mapping[str, Any]) -> pa.DataType | None:

@@ -18,7 +18,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.entry import open as open_table
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.spark.engine.spark_engine import SparkEngine
-from drawstring.spark.engine.types import arrow_schema, spark_schema
+from drawstring.spark.engine.types import commented_schema, spark_schema
 from drawstring.spark.locations import storage_options
 from drawstring.spark.sql.options import (
     ORDERING,
@@ -150,7 +150,7 @@ def _create(given: Mapping[str, Any], spark: SparkSession) -> None:
         _check_key(parsed)
         stored = storage_options(spark, path, options)
         target = Target(path, open_storage(path, stored), stored, SparkEngine(spark))
-        target.create(arrow_schema(StructType.fromJson(json.loads(given["schema"]))), parsed, options)
+        target.create(commented_schema(StructType.fromJson(json.loads(given["schema"]))), parsed, options)
     except DrawstringError as error:
         raise error.at(table=path) from error.__cause__
 

@@ -16,7 +16,7 @@ from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
 from drawstring.query.scan import Scan
 from drawstring.schema.meta import META_COLUMNS, without_meta
-from drawstring.spark.engine.types import spark_schema
+from drawstring.spark.engine.types import spark_schema, with_comments
 from drawstring.spark.locations import storage_options
 from drawstring.spark.reading.plan_marks import Reread, plan_of
 from drawstring.spark.reading.read_options import scan_at
@@ -106,7 +106,7 @@ class TablePeer(Peer):
         """What Spark has to know about the table to resolve a statement."""
         table = self.open()
         timeline, has_meta = table.timeline, table.config.populate_meta_fields
-        schema = spark_schema(without_meta(self.scan.schema))
+        schema = with_comments(spark_schema(without_meta(self.scan.schema)), table.comments)
         by = table.config.partition_fields
         return {
             "name": f"spark_catalog.{self.full_name}",

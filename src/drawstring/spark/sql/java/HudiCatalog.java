@@ -122,7 +122,7 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
         asked.put("schema", columns.json());
         asked.put("changes", told);
         Calls.ask(table.peer, "alter", Calls.json(asked));
-        StructType data = data(columns, table.partitionSchema());
+        StructType data = data(found(name, null).schema(), table.partitionSchema());
         boolean hasAll = true;
         for (int n = 0; n < entry.dataSchema().length(); n++) {
             hasAll = hasAll && data.getFieldIndex(entry.dataSchema().apply(n).name()).isDefined();
@@ -162,6 +162,7 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
             TableChange.AddColumn added = (TableChange.AddColumn) change;
             told.put("type", added.dataType().json());
             told.put("place", place(added.position()));
+            told.put("comment", added.comment());
             told.put("has_default", Boolean.valueOf(added.defaultValue() != null));
         } else if (change instanceof TableChange.RenameColumn) {
             told.put("value", ((TableChange.RenameColumn) change).newName());
@@ -169,6 +170,8 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
             told.put("type", ((TableChange.UpdateColumnType) change).newDataType().json());
         } else if (change instanceof TableChange.UpdateColumnPosition) {
             told.put("place", place(((TableChange.UpdateColumnPosition) change).position()));
+        } else if (change instanceof TableChange.UpdateColumnComment) {
+            told.put("comment", ((TableChange.UpdateColumnComment) change).newComment());
         }
         return told;
     }

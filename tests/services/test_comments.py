@@ -1,0 +1,77 @@
+"""Comments of columns: stored as `doc` of the Avro schema, and kept by writes and changes of columns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import drawstring
+from drawstring.base.errors import InvalidError
+from drawstring.table import Table
+
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), metadata={"comment": "the key"}),
+        pa.field("fare", pa.float64()),
+        pa.field("at", pa.struct([("x", pa.int32()), ("y", pa.int32())])),
+    ]
+)
+
+
+def begun(path: Path, kind: str = "COPY_ON_WRITE") -> Table:
+    table = drawstring.create(path, SCHEMA, record_key="id", table_type=kind)
+    table.insert(pa.Table.from_pylist([{"id": 1, "fare": 1.5, "at": {"x": 1, "y": 2}}], SCHEMA))
+    return table
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_comment_stays_with_its_column(tmp_path: Path, kind: str) -> None:
+    table = begun(tmp_path / "t", kind)
+    assert table.comments == {"id": "the key"}
+    table.comment_column("fare", "in euros")
+    table.comment_column("at.x", "to the east")
+    wider = pa.schema([*SCHEMA, ("note", pa.string())])
+    table.upsert(pa.Table.from_pylist([{"id": 1, "fare": 2.5, "at": None, "note": "n"}], wider))
+    assert table.comments == {"id": "the key", "fare": "in euros", "at.x": "to the east"}
+    assert table.config.history is None
+    table.rename_column("at", "place")
+    table.add_column("tip", pa.int32(), first=True, comment="in cents")
+    table.comment_column("id", None)
+    expected = {"tip": "in cents", "fare": "in euros", "place.x": "to the east"}
+    assert table.comments == expected
+    newest = table._facts().store.commit_metadata(table.timeline.writes()[-1]).extra
+    docs = {each["name"]: each.get("doc") for each in json.loads(newest["latest_schema"])["fields"]}
+    assert (docs["tip"], docs["fare"], docs["id"], docs["note"]) == ("in cents", "in euros", None, None)
+    table.drop_column("place")
+    assert drawstring.open(tmp_path / "t").comments == {"tip": "in cents", "fare": "in euros"}
+    assert table.scan(columns=["id", "fare", "note"]).to_arrow().to_pylist() == [
+        {"id": 1, "fare": 2.5, "note": "n"}
+    ]
+
+
+def test_a_comment_alone_leaves_files_and_statistics_as_they_are(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t")
+    table.create_index("column_stats")
+    before = table.file_slices()
+    table.comment_column("fare", 'in "euros"\nand cents')
+    assert table.file_slices() == before
+    assert "column_stats" in table.config.metadata_partitions
+    assert table.comments["fare"] == 'in "euros"\nand cents'
+    assert table.validate().findings == ()
+
+
+def test_comments_that_change_nothing_are_refused(tmp_path: Path) -> None:
+    table = begun(tmp_path / "t")
+    for change, why in (
+        (lambda: table.comment_column("id", "the key"), "has these columns already"),
+        (lambda: table.comment_column("fare", None), "has these columns already"),
+        (lambda: table.comment_column("gone", "x"), "There is no column gone"),
+        (lambda: table.comment_column("fare", 5), "The comment of a column is a text"),
+        (lambda: table.comment_column("_hoodie_record_key", "x"), "is a column of the table format"),
+    ):
+        with pytest.raises(InvalidError, match=why):
+            change()
+    assert len(table.timeline.writes()) == 1
