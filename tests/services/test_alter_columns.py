@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import drawstring
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError
 from drawstring.table import Table
 from tests.support.tables import WITHOUT_SERVICES
 
@@ -257,10 +258,85 @@ def test_a_column_of_an_index_stays(tmp_path: Path) -> None:
     assert [each["number"] for each in rows(table, "name = 'found'")] == [9]
 
 
-def test_tables_that_log_changes_are_refused(tmp_path: Path) -> None:
-    table = begun(tmp_path / "t", **{"hoodie.table.cdc.enabled": "true"})
-    with pytest.raises(UnsupportedError, match="logs changes"):
-        table.rename_column("n", "number")
+@pytest.mark.parametrize("mode", ["data_before_after", "data_before", "op_key_only"])
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_logged_changes_show_the_columns_of_now(tmp_path: Path, kind: str, mode: str) -> None:
+    logged = {"hoodie.table.cdc.enabled": "true", "hoodie.table.cdc.supplemental.logging.mode": mode}
+    table = begun(tmp_path / "t", kind, **logged)
+    alter(table)
+    ours = [new(3, 5, n="n3", name=3, number=1 << 40), new(5, 1, n="n5")]
+    table.upsert(pa.Table.from_pylist(ours, table.schema), options=WITHOUT_SERVICES)
+    table.delete(where="number = 4", options=WITHOUT_SERVICES)
+    images = [
+        tuple(each and of_columns(json.loads(each)) for each in (change["before"], change["after"]))
+        for change in table.changes("earliest").to_arrow().to_pylist()
+        if change["op"] != "i"
+    ]
+    expected = [
+        (new(2, 1), new(2, 2)),
+        (new(3), ours[0]),
+        (new(4), None),
+    ]
+    assert sorted(images, key=lambda each: each[0]["id"]) == [
+        tuple(each and of_columns(each) for each in pair) for pair in expected
+    ]
+
+
+def of_columns(image: dict[str, Any]) -> dict[str, Any]:
+    """Return an image as all modes have it: without meta columns, and without nulls."""
+    return {name: each for name, each in image.items() if each is not None and name[:8] != "_hoodie_"}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_columns_of_source_files_of_a_bootstrap_change_by_ids(tmp_path: Path, kind: str) -> None:
+    source = tmp_path / "source"
+    for number in range(1, 5):
+        folder = source / f"city=c{number % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        one = pa.Table.from_pylist([old(number)], SCHEMA).drop_columns(["city"])
+        pq.write_table(one, folder / f"{number}.parquet")
+    keys = {"record_key": "id", "partition_by": "city", "ordering": "ts", "table_type": kind}
+    drawstring.bootstrap(tmp_path / "t", source, **keys)
+    table = drawstring.open(tmp_path / "t")
+    alter(table)
+    assert {tuple(each.items()) for each in map(flattened, rows(table))} == {
+        tuple(flattened({name: new(number)[name] for name in table.schema.names}).items())
+        for number in range(1, 5)
+    }
+    ours = pa.Table.from_pylist([new(2, 3, n="ours", name=7)], table.schema)
+    table.upsert(ours, options=WITHOUT_SERVICES)
+    assert [(each["n"], each["name"], each["number"]) for each in rows(table)] == [
+        (None, None, 1),
+        ("ours", 7, 2),
+        (None, None, 3),
+        (None, None, 4),
+    ]
+    assert [each["id"] for each in rows(table, "number >= 3 and name is null")] == [3, 4]
+    if kind == "MERGE_ON_READ":
+        assert table.compact()
+    assert table.cluster()
+    assert [each["number"] for each in rows(table)] == [1, 2, 3, 4]
+    assert not table.validate().findings
+
+
+def flattened(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: str(value) for name, value in row.items()}
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_the_mark_of_deletions_is_dropped_when_no_log_needs_it(tmp_path: Path, kind: str) -> None:
+    table = begun(tmp_path / "t", kind)
+    marked = pa.schema([*SCHEMA, ("_hoodie_is_deleted", pa.bool_())])
+    gone = [{**old(1, 9), "_hoodie_is_deleted": True}, {**old(2, 9), "_hoodie_is_deleted": False}]
+    table.upsert(pa.Table.from_pylist(gone, marked), options=WITHOUT_SERVICES)
+    if kind == "mor":
+        with pytest.raises(InvalidError, match="Compact the table first"):
+            table.drop_column("_hoodie_is_deleted")
+        with pytest.raises(InvalidError, match="Compact the table first"):
+            table.rename_column("_hoodie_is_deleted", "was_deleted")
+        table.compact()
+    table.drop_column("_hoodie_is_deleted")
+    assert [each["id"] for each in rows(table)] == [2, 3, 4]
 
 
 def test_changes_and_increments_show_the_columns_of_now(tmp_path: Path) -> None:

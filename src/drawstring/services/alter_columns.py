@@ -17,10 +17,11 @@ from typing import Final
 import pyarrow as pa
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.schema_versions import SchemaHistory
+from drawstring.filegroups.view.file_groups import table_view
 from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
 from drawstring.metadata.definitions import definitions
 from drawstring.model.commit import CommitMetadata, WriteOperation
@@ -83,16 +84,15 @@ def alter_columns(
     Raises:
         ConflictError: another writer holds the lock.
         InvalidError: there is no such column, or it cannot be changed so; nothing was written.
-        UnsupportedError: this release cannot read files of the table by the ids of columns.
     """
     watch = Stopwatch()
     with lock_table(context, options.locking) as locked:
         by_versions = by_versions and any(each.kind is not ChangeKind.COMMENT for each in changes)
-        if by_versions:
-            _check_table(locked.config)
         for change in changes:
             _check_change(locked, change)
         locked, timeline = recover_and_load(locked, options.failed_writes)
+        if any(_takes_deletion_mark(each) for each in changes):
+            _check_no_marks(locked, timeline)
         before = _columns(locked, timeline, by_versions=by_versions)
         time = locked.store.new_time(timeline)
         after = _after(before, changes, locked.config, time)
@@ -109,16 +109,21 @@ def alter_columns(
         return WriteOutcome(context, locked.config, options, result, timeline.with_completed(completed))
 
 
-def _check_table(config: TableConfig) -> None:
-    for refused, what in (
-        (config.cdc_enabled, "logs changes (hoodie.table.cdc.enabled)"),
-        (config.is_bootstrapped, "was bootstrapped"),
-    ):
-        if refused:
-            raise UnsupportedError(
-                f"Changes of columns are not supported yet for a table that {what}. Write its rows to a new"
-                " table."
-            )
+def _takes_deletion_mark(change: ColumnChange) -> bool:
+    is_taken = change.kind in (ChangeKind.DROP, ChangeKind.RENAME)
+    return is_taken and change.column.lower() == IS_DELETED_COLUMN
+
+
+def _check_no_marks(locked: LockedTable, timeline: Timeline) -> None:
+    """Check that no log file may have rows that the column marks as deleted: these would be there again."""
+    if not locked.config.is_merge_on_read:
+        return
+    view = table_view(locked.context.storage, locked.config, timeline, locked.store)
+    if any(each.logs for path in view.partitions() for each in view.slices(path)):
+        raise InvalidError(
+            f"{IS_DELETED_COLUMN} marks rows in log files as deleted, which would be there again without it."
+            " Compact the table first (compact)."
+        )
 
 
 def _check_change(locked: LockedTable, change: ColumnChange) -> None:

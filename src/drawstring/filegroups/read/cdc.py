@@ -23,15 +23,18 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, MissingFileError
+from drawstring.config.table.schema_versions import Renames
 from drawstring.filegroups.read.json_images import COMPACT, SPACED, json_images, json_values
 from drawstring.filegroups.read.log_history import LogHistory
 from drawstring.filegroups.read.slice_reader import read_slice
-from drawstring.filegroups.read.tasks import ReadTask
+from drawstring.filegroups.read.tasks import ReadTask, nullable
 from drawstring.formats.log_files import change_rows, log_blocks
 from drawstring.formats.log_inline import BlockType
 from drawstring.merge.versions import flat
 from drawstring.model.files import LogFile
+from drawstring.schema.evolve import conform
 from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
+from drawstring.schema.schema_on_read import in_requested_columns
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 
@@ -50,6 +53,26 @@ _FORMS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedColumns:
+    """The columns of a table, and how the images of a CDC log call them.
+
+    Attributes:
+        renames: the names in the log.
+        schema: the columns of the table, without meta columns.
+    """
+
+    renames: Renames
+    schema: pa.Schema
+
+    def shown(self, images: pa.StructArray) -> pa.StructArray:
+        """Return images with the columns of the table."""
+        logged = pa.RecordBatch.from_arrays(images.flatten(), names=[field.name for field in images.type])
+        columns = nullable(self.schema, tuple(self.schema.names))
+        rows = conform(in_requested_columns(logged, self.renames), columns)
+        return pa.StructArray.from_arrays(rows.columns, fields=list(rows.schema), mask=images.is_null())
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeTask:
     """One write to one file group.
 
@@ -59,6 +82,7 @@ class ChangeTask:
         before: reads the slice before it, all columns; None if there was none, or if it is not needed.
         after: reads the slice after it, all columns; None if there is none, or if it is not needed.
         logs: CDC log files of the write.
+        wording: how columns of the table are called in these; None if they are the same.
         slice_of_logs: partition, file id and base instant of the slice, if the write wrote only log files.
         history: the records before and after it, in that case.
         operations: the operations to yield; None for all.
@@ -70,6 +94,7 @@ class ChangeTask:
     before: ReadTask | None
     after: ReadTask | None
     logs: tuple[LogFile, ...] = ()
+    wording: LoggedColumns | None = None
     slice_of_logs: tuple[str, str, str] | None = None
     history: LogHistory | None = None
     operations: tuple[str, ...] | None = None
@@ -189,19 +214,24 @@ def _with_images(
     known_before, known_after = (None, None) if around is None else around
     names, operations = rows.schema.names, rows.column("op")
     if "after" in names:
-        before, after = (json_values(rows.column(name), SPACED) for name in ("before", "after"))
+        before, after = (_image_texts(task, rows.column(name)) for name in ("before", "after"))
     else:
         keys = rows.column("record_key")
         new_keys = keys.filter(pc.not_equal(operations, DELETE))
         after = _known(task, known_after or task.after, new_keys).images(keys)
         after = pc.if_else(pc.equal(operations, DELETE), pa.scalar(None, pa.string()), after)
         if "before" in names:
-            before = json_values(rows.column("before"), SPACED)
+            before = _image_texts(task, rows.column("before"))
         else:
             old_keys = keys.filter(pc.not_equal(operations, INSERT))
             before = _known(task, known_before or task.before, old_keys).images(keys)
             before = pc.if_else(pc.equal(operations, INSERT), pa.scalar(None, pa.string()), before)
     yield _changes(task, operations, before, after)
+
+
+def _image_texts(task: ChangeTask, images: pa.StructArray) -> pa.Array:
+    """Return images of a CDC log as JSON."""
+    return json_values(images if task.wording is None else task.wording.shown(images), SPACED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,14 @@ from dataclasses import replace
 from typing import Final
 
 from drawstring.base.errors import InvalidError
-from drawstring.filegroups.read.cdc import CHANGE_SCHEMA, DELETE, INSERT, UPDATE, ChangeTask
+from drawstring.filegroups.read.cdc import (
+    CHANGE_SCHEMA,
+    DELETE,
+    INSERT,
+    UPDATE,
+    ChangeTask,
+    LoggedColumns,
+)
 from drawstring.filegroups.read.log_history import LogHistory
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.filegroups.view.missing_files import named_otherwise, resizing_of
@@ -167,7 +174,8 @@ class ChangePlanner:
             for stat in stats
             for path, size in stat.cdc_files.items()
         )
-        task = ChangeTask(self._facts.storage.spec, instant.requested, None, None, change_logs)
+        wording = self._wording(instant) if change_logs else None
+        task = ChangeTask(self._facts.storage.spec, instant.requested, None, None, change_logs, wording)
         if change_logs and self._mode == _DATA_BEFORE_AFTER:
             return task
         is_logged = all(LogFile.parse(FileStatus(stat.path, 0)) for stat in stats)
@@ -183,6 +191,11 @@ class ChangePlanner:
             after=self._reading(instant, around.after, is_after=True),
             slice_of_logs=log_slice,
         )
+
+    def _wording(self, instant: Instant) -> LoggedColumns | None:
+        """Return how the columns of now are called in CDC logs of a commit."""
+        renames = self._facts.config.renames(instant.requested)
+        return None if renames is None else LoggedColumns(renames, self._facts.schema)
 
     def _change_log(self, instant: Instant, stat: WriteStat, path: str, size_bytes: int) -> LogFile:
         status = self._slices.listed(instant, stat.partition, path)
