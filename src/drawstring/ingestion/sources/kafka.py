@@ -142,7 +142,7 @@ class KafkaSource:
         parts = []
         if any(each.count for each in ranges):
             for messages in self.topic.read(ranges):
-                rows = self._rows([each for each in messages if each.value() is not None], reading)
+                rows = self._rows(messages, reading)
                 if rows.num_rows:
                     parts.append((self.topic.name, rows))
         if not parts:
@@ -150,19 +150,24 @@ class KafkaSource:
         schema = merged((name, rows.schema) for name, rows in parts)
         return reader_of(schema, ((name, rows.to_batches(BATCH_ROWS)) for name, rows in parts))
 
-    def _rows(self, messages: Sequence[Any], reading: Reading) -> pa.Table:
+    def _rows(self, messages: list[Any], reading: Reading) -> pa.Table:
+        """Return the rows of records, without those that have no value."""
+        values = [each.value() for each in messages]
+        if None in values:
+            messages = [each for each, value in zip(messages, values, strict=True) if value is not None]
+            values = [value for value in values if value is not None]
+
         def place(at: int) -> str:
             return f"{self.topic.name}:{messages[at].partition()}:{messages[at].offset()}"
 
-        parsed = self.decode([each.value() for each in messages], reading, place)
+        parsed = self.decode(values, reading, place)
         if not self.appends_offsets or not parsed.rows.num_rows:
             return parsed.rows
         kept = messages if parsed.kept is None else [messages[at] for at in parsed.kept]
         places = zip(*map(_place_of, kept), strict=True)
-        for column, values in zip(_PLACES, places, strict=True):
-            parsed = ParsedRecords(
-                parsed.rows.append_column(column, pa.array(values, column.type)), parsed.kept
-            )
+        for column, found in zip(_PLACES, places, strict=True):
+            rows = parsed.rows.append_column(column, pa.array(found, column.type))
+            parsed = ParsedRecords(rows, parsed.kept)
         return parsed.rows
 
 

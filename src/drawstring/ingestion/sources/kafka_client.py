@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import compress
 from typing import Any, Final
+
+import numpy as np
 
 from drawstring.base.errors import InvalidError, UnavailableError, not_installed
 from drawstring.ingestion.sources.kafka_offsets import OffsetRange
@@ -116,23 +119,41 @@ class KafkaTopic:
         """Close the connection."""
         self._consumer.close()
 
-    def _within(self, messages: Sequence[Any], stops: dict[int, int]) -> list[Any]:
+    def _within(self, messages: list[Any], stops: dict[int, int]) -> list[Any]:
         """Return the records that are before the stops, and forget partitions that are done."""
-        records = []
-        for each in messages:
-            error = each.error()
-            if error is not None and error.code() != self._kafka.KafkaError._PARTITION_EOF:
-                raise UnavailableError(f"Topic {self.name} cannot be read: {error.str()}. Try again.")
-            stop = stops.get(each.partition())
-            if stop is None:
-                continue
-            if error is None and each.offset() < stop:
-                records.append(each)
-            if each.offset() >= stop - (error is None):
-                del stops[each.partition()]
-                with self._answers():
-                    self._consumer.incremental_unassign(self._at({each.partition(): 0}))
-        return records
+        ends: list[Any] = []
+        kind = self._kafka.Message
+        if any(map(kind.error, messages)):
+            ends = [each for each in messages if each.error() is not None]
+            messages = [each for each in messages if each.error() is None]
+        at = np.fromiter(map(kind.partition, messages), np.int64, len(messages))
+        offsets = np.fromiter(map(kind.offset, messages), np.int64, len(messages))
+        is_wanted = np.zeros(len(messages), bool)
+        reached = {self._end_of(each): each.offset() for each in ends}
+        for partition, stop in list(stops.items()):
+            of_partition = at == partition
+            is_wanted |= of_partition & (offsets < stop)
+            seen = 1 + int(offsets[of_partition].max(initial=-1))
+            if max(seen, reached.get(partition, 0)) >= stop:
+                self._forget(partition, stops)
+        return messages if is_wanted.all() else list(compress(messages, is_wanted.tolist()))
+
+    def _end_of(self, message: Any) -> int:
+        """Return the partition of which a message tells that there is no more for now.
+
+        Raises:
+            UnavailableError: the message tells of an error.
+        """
+        error = message.error()
+        if error.code() != self._kafka.KafkaError._PARTITION_EOF:
+            raise UnavailableError(f"Topic {self.name} cannot be read: {error.str()}. Try again.")
+        return int(message.partition())
+
+    def _forget(self, partition: int, stops: dict[int, int]) -> None:
+        """Read no more of a partition."""
+        del stops[partition]
+        with self._answers():
+            self._consumer.incremental_unassign(self._at({partition: 0}))
 
     def _at(self, offsets: Mapping[int, int]) -> list[Any]:
         return [self._kafka.TopicPartition(self.name, at, offset) for at, offset in offsets.items()]
