@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from tests.support.processes import ROOT
 
 ROWS = 3
 KILLS = int(os.environ.get("INGEST_KILLS", "100"))
+SPARK_KILLS = int(os.environ.get("INGEST_SPARK_KILLS", "8"))
 
 
 def put_files(folder: Path, first: int, count: int) -> None:
@@ -43,12 +45,43 @@ def options_of(folder: Path) -> dict[str, str]:
     }
 
 
-def job(folder: Path) -> subprocess.Popen[bytes]:
-    """Start a job in a process of its own, which ingests file by file and waits for more."""
+def job(folder: Path, *more: str) -> subprocess.Popen[bytes]:
+    """Start a job in a process group of its own, which ingests file by file and waits for more."""
     options = [f"--option={key}={value}" for key, value in options_of(folder / "in").items()]
     command = [sys.executable, "-m", "drawstring", "ingest", str(folder / "t"), "--source", "parquet"]
-    command += ["--op", "insert", "--continuous", "--interval", "0.05", "--source-limit", "1", *options]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command += [
+        "--op",
+        "insert",
+        "--continuous",
+        "--interval",
+        "0.05",
+        "--source-limit",
+        "1",
+        *options,
+        *more,
+    ]
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a job, and the JVM that it may have started."""
+    assert process.poll() is None
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def commits(folder: Path) -> str | None:
+    """Return the newest commit of the table, None while there is none."""
+    if not (folder / "t/.hoodie/hoodie.properties").exists():
+        return None
+    newest = drawstring.open(folder / "t").timeline.latest_write()
+    return newest.requested if newest is not None else None
 
 
 def assert_complete(folder: Path, files: int) -> None:
@@ -67,8 +100,29 @@ def test_a_job_that_is_killed_again_and_again(tmp_path: Path, kills: int) -> Non
         files += 20
         with job(tmp_path) as process:
             time.sleep(drawn.uniform(0.5, 3))
-            assert process.poll() is None
-            process.kill()
+            kill(process)
+    drawstring.ingest(
+        tmp_path / "t", "parquet", options=options_of(tmp_path / "in"), operation="insert", source_limit=1
+    )
+    assert_complete(tmp_path, files)
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_a_job_that_goes_on_with_the_other_engine_whenever_it_is_killed(tmp_path: Path) -> None:
+    drawn = random.Random(int(os.environ.get("INGEST_SEED", "7")))
+    (tmp_path / "in").mkdir()
+    on_spark = ("--engine", "spark", "--spark-conf", "spark.master=local[1]")
+    files = 0
+    for number in range(SPARK_KILLS):
+        put_files(tmp_path / "in", files, 20)
+        files += 20
+        process = job(tmp_path, *(() if number % 2 else on_spark))
+        before = commits(tmp_path)
+        while process.poll() is None and commits(tmp_path) == before:
+            time.sleep(0.1)
+        time.sleep(drawn.uniform(0, 3))
+        kill(process)
     drawstring.ingest(
         tmp_path / "t", "parquet", options=options_of(tmp_path / "in"), operation="insert", source_limit=1
     )
