@@ -34,6 +34,11 @@ QUIET = {
     "hoodie.parquet.small.file.limit": "0",
     "hoodie.clean.automatic": "false",
 }
+INDEXED = {
+    **QUIET,
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+}
 DAY = (("a", "rome", 1, 10, "ann"), ("b", "oslo", 1, 1010, "bob"))
 LATER = (("c", "rome", 2, 20, "cid"), ("d", "oslo", 2, 1020, "dan"))
 
@@ -42,18 +47,13 @@ def rows(*given: tuple[object, ...]) -> pa.Table:
     return arrow_rows(SCHEMA, *given)
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    """A table with two file slices in each of two cities; one of each has a log file."""
+@pytest.fixture(scope="module", params=["MERGE_ON_READ", "COPY_ON_WRITE"])
+def table(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Table:
+    """A table with two file slices in each of two cities; a MERGE_ON_READ table has a log file in each."""
     path = str(tmp_path_factory.mktemp("skipping") / "rides")
-    made = create(SCHEMA, path, table_type="MERGE_ON_READ")
-    options = {
-        **QUIET,
-        "hoodie.metadata.index.column.stats.enable": "true",
-        "hoodie.metadata.record.index.enable": "true",
-    }
+    made = create(SCHEMA, path, table_type=request.param)
     for each in (DAY, LATER):
-        made.insert(rows(*each), options=options)
+        made.insert(rows(*each), options=INDEXED)
     made.create_index("by_name", "name", using="column_stats", options={"expr": "upper"})
     for each in (DAY, LATER):
         made.upsert(rows(*((*row[:2], 9, *row[3:]) for row in each)), options=QUIET)
@@ -86,6 +86,19 @@ CONDITIONS = {
 }
 
 
+def slices_by(df: DataFrame) -> set[int]:
+    """Return how many file slices the scans of a query read by its plan."""
+    plan = df._jdf.queryExecution().executedPlan().toString()
+    return {int(count) for count in re.findall(r"(\d+)(?: of \d+)? file slices", plan)}
+
+
+def files_read(df: DataFrame) -> int:
+    """Return how many files Spark's own reader opens for the rows of a query."""
+    df.collect()
+    leaves = df._jdf.queryExecution().executedPlan().collectLeaves()
+    return sum(int(leaves.apply(n).metrics().apply("numFiles").value()) for n in range(leaves.length()))
+
+
 def ids(df: DataFrame) -> list[str]:
     return sorted(row.id for row in df.select("id").collect())
 
@@ -96,6 +109,8 @@ def test_conditions_of_queries_skip_by_the_index_that_knows(
 ) -> None:
     df = session.read.format("hudi").load(table.uri).where(where)
     assert skipped(df) == CONDITIONS[where]
+    if table.config.table_type == "COPY_ON_WRITE":
+        assert files_read(df) == CONDITIONS[where][0]
     found = table.scan(["id"], where=where)
     assert ids(df) == sorted(found.to_arrow()["id"].to_pylist())
     assert found.explain().file_slices == CONDITIONS[where][0]
@@ -127,3 +142,63 @@ def test_rows_that_a_later_write_deletes_are_still_found(
     assert ids(df.where("id = 'a'")) == ["a"]
     assert ids(df.where("fare > 4000 or fare < 15")) == ["a"]
     assert ids(session.read.format("hudi").load(copy).where("id = 'a' or id = 'e'")) == ["e"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """A COPY_ON_WRITE table of four files of one row each, in two cities."""
+    made = create(SCHEMA, str(tmp_path_factory.mktemp("files") / "rides"))
+    for each in (DAY, LATER):
+        made.insert(rows(*each), options=INDEXED)
+    return drawstring.open(made.uri)
+
+
+def test_files_are_left_out_in_sql_behind_joins_and_unions(session: SparkSession, files: Table) -> None:
+    df = session.read.format("hudi").load(files.uri)
+    df.createOrReplaceTempView("skipped_rides")
+    both = session.sql(
+        "select l.id from skipped_rides l join skipped_rides r on l.ts = r.ts"
+        " where l.id = 'c' and r.fare > 1015"
+    )
+    assert both.collect() == [("c",)]
+    assert slices_by(both) == {1}
+    either = df.where("id = 'a'").union(df.where("fare in (20, 1010)")).select("ID").where("upper(Id) <> 'B'")
+    assert (ids(either), files_read(either)) == (["a", "c"], 3)
+    nested = session.sql(
+        "select id from skipped_rides where fare in (20, 1020)"
+        " and id = (select max(id) from skipped_rides where fare < 500)"
+    )
+    assert ids(nested) == ["c"]
+    assert slices_by(nested) == {2}
+
+
+def test_a_condition_that_no_file_meets_reads_none(session: SparkSession, files: Table) -> None:
+    df = session.read.format("hudi").load(files.uri).where("fare < 0")
+    assert (df.collect(), files_read(df), skipped(df)) == ([], 0, (0, {"partition_stats"}))
+    assert df.groupBy("city").count().collect() == []
+    assert df.agg({"fare": "sum"}).collect() == [(None,)]
+
+
+def test_a_cached_query_of_a_condition_serves_that_condition_only(
+    session: SparkSession, files: Table
+) -> None:
+    df = session.read.format("hudi").load(files.uri)
+    one = df.where("id = 'a'").cache()
+    assert ids(one) == ["a"]
+    assert ids(df) == ["a", "b", "c", "d"]
+    assert ids(df.where("id = 'a' or id = 'd'")) == ["a", "d"]
+    one.unpersist()
+
+
+def test_buckets_of_keys_are_known(session: SparkSession, tmp_path: Path) -> None:
+    made = create(SCHEMA, str(tmp_path / "t"), index="BUCKET", bucket_count=4)
+    made.insert(rows(*((f"key{n}", "rome", n, n, "ann") for n in range(40))), options=QUIET)
+    df = session.read.format("hudi").load(made.uri).where("id = 'key7'")
+    assert (ids(df), files_read(df), skipped(df)) == (["key7"], 1, (1, {"partition or bucket"}))
+
+
+def test_statements_of_tables_in_the_catalog_leave_files_out(session: SparkSession, files: Table) -> None:
+    session.sql(f"create table skipped_files using hudi location '{files.uri}'")
+    df = session.sql("select id from skipped_files where fare > 1015")
+    assert (ids(df), files_read(df)) == (["d"], 1)
+    session.sql("drop table skipped_files")

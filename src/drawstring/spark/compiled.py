@@ -6,11 +6,39 @@ small calls, each of which would be a Py4J message. The classes exist on the dri
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
+
+CREATES: Final = """
+    /** Calls the `apply` of a case class, with its defaults for arguments that are not given. */
+    static Object create(Object companion, Object[] first, Map properties) throws Exception {
+        Method[] methods = companion.getClass().getMethods();
+        Method apply = null;
+        for (int n = 0; n < methods.length; n++) {
+            boolean longer = apply == null || methods[n].getParameterCount() > apply.getParameterCount();
+            if (methods[n].getName().equals("apply") && longer) {
+                apply = methods[n];
+            }
+        }
+        Object[] all = new Object[apply.getParameterCount()];
+        boolean used = properties == null;
+        for (int n = 0; n < all.length; n++) {
+            if (n < first.length) {
+                all[n] = first[n];
+            } else if (!used && apply.getParameterTypes()[n] == Map.class) {
+                all[n] = properties;
+                used = true;
+            } else {
+                all[n] = companion.getClass().getMethod("apply$default$" + (n + 1)).invoke(companion);
+            }
+        }
+        return apply.invoke(companion, all);
+    }
+"""
+"""A method for classes to compile that import `Method` and Scala's `Map`."""
 
 _instances: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 

@@ -1,11 +1,12 @@
 """Base files as a relation of Spark's own Parquet reader, partitioned by the partition paths.
 
-    files, sizes ──> InMemoryFileIndex ─┐
-    folder ──> partition values ────────┴─> HadoopFsRelation ──> DataFrame
+    files, sizes ──> DrawstringFileIndex ─┐
+    folder ──> partition values ──────────┴─> HadoopFsRelation ──> DataFrame
 
 Spark prunes files by conditions on partition columns, including joins, and takes the values of these columns
-from the index. `spark.read.parquet` would infer partitions from folder names and list the files again. The
-work per file and folder is Java source (`compiled`), so that one call handles any number of them.
+from the index. Other conditions leave out files by `file_skipping`. `spark.read.parquet` would infer
+partitions from folder names and list the files again. The work per file and folder is Java source
+(`compiled`), so that one call handles any number of them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from drawstring.model.files import FileStatus
 from drawstring.spark.compiled import compiled
+from drawstring.spark.reading.file_skipping import NeededFiles, skipping
+from drawstring.spark.reading.relation import Slices
 
 _SOURCES: Final = "org.apache.spark.sql.execution.datasources."
 _SEPARATOR: Final = "\0"
@@ -103,15 +106,15 @@ def can_list(spark: SparkSession) -> bool:
     return _helper(spark) is not None
 
 
-def parquet_files(spark: SparkSession, files: Sequence[SparkFile], columns: T.StructType) -> DataFrame:
+def parquet_files(spark: SparkSession, files: Sequence[SparkFile], slices: Slices) -> DataFrame:
     """Return the rows of files, with the partition values of their folders.
 
     Args:
         spark: the session; see `can_list`.
         files: the files, at least one.
-        columns: columns of the result; columns that a file lacks are null.
+        slices: the file slice of each file, and columns of the result; columns that a file lacks are null.
     """
-    index = _Index(spark)
+    index, columns = _Index(spark, slices), slices.columns
     partition_columns = index.columns(T.StructType([columns[name] for name in files[0].values]))
     relation = index.of("HadoopFsRelation")(
         index.files(files, partition_columns),
@@ -134,10 +137,12 @@ class _Index:
 
     Args:
         spark: the session.
+        slices: the file slices of the files.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, slices: Slices) -> None:
         self._spark = spark
+        self._slices = slices
         jvm: Any = spark.sparkContext._jvm
         self._jvm = jvm
         self._helper: Any = _helper(spark)
@@ -162,16 +167,12 @@ class _Index:
         records = ((file.path, file.status.size_bytes, file.status.modified_ms) for file in files)
         fields = _SEPARATOR.join(str(field) for record in records for field in record)
         paths = self._helper.paths(fields, cache)
+        folders = self.of("PartitionSpec")(partition_columns, self._folders(files, paths, partition_columns))
+        spark, rule = self._spark._jsparkSession, skipping(self._spark)
+        if rule is not None:
+            return rule.index(spark, paths, cache, folders, NeededFiles(self._spark, self._slices))
         return self.of("InMemoryFileIndex")(
-            self._spark._jsparkSession,
-            paths,
-            self.no_options,
-            self.none,
-            cache,
-            self._some(
-                self.of("PartitionSpec")(partition_columns, self._folders(files, paths, partition_columns))
-            ),
-            self.none,
+            spark, paths, self.no_options, self.none, cache, self._some(folders), self.none
         )
 
     def _folders(self, files: Sequence[SparkFile], paths: Any, partition_columns: Any) -> Any:

@@ -92,7 +92,7 @@ def _read_natively(
     ]
     if task.timeline_digest is not None:
         watch(open_spec(task.storage).full_uri(""), Watched(task.storage, task.timeline_digest))
-    df = parquet_files(spark, files, spark_schema(task.schema))
+    df = parquet_files(spark, files, _slices(tasks, spark_schema(task.schema), reading.skips))
     needed = [name for name in _needed(task, reading) if name not in in_all_paths]
     df = with_folder_values(df, tasks, needed)
     if task.commit_times is not None:
@@ -184,8 +184,12 @@ def _text(value: Any) -> str:
 def _read_in_python(
     spark: SparkSession, tasks: Sequence[Task], columns: T.StructType, skips: Skips | None
 ) -> DataFrame:
+    return relation(spark, _slices(tasks, columns, skips))
+
+
+def _slices(tasks: Sequence[Task], columns: T.StructType, skips: Skips | None) -> Slices:
     root = open_spec(tasks[0].storage).full_uri("") if tasks else ""
-    return relation(spark, Slices(tuple(tasks), columns, plan_name(root), skips=skips))
+    return Slices(tuple(tasks), columns, plan_name(root), skips=skips)
 
 
 def plan_name(root: str) -> str:

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from drawstring.query.scan import Scan
-from drawstring.spark.compiled import compiled
+from drawstring.spark.compiled import CREATES, compiled
 from drawstring.spark.reading.dataframe import SliceReading, dataframe
 
 _NAME: Final = "DrawstringMarks"
@@ -123,32 +123,7 @@ public class {_NAME} {{
         }}
         return mark(node) != null;
     }}
-
-    /** Calls the `apply` of a case class, with its defaults for arguments that are not given. */
-    static Object create(Object companion, Object[] first, Map properties) throws Exception {{
-        Method[] methods = companion.getClass().getMethods();
-        Method apply = null;
-        for (int n = 0; n < methods.length; n++) {{
-            boolean longer = apply == null || methods[n].getParameterCount() > apply.getParameterCount();
-            if (methods[n].getName().equals("apply") && longer) {{
-                apply = methods[n];
-            }}
-        }}
-        Object[] all = new Object[apply.getParameterCount()];
-        boolean used = properties == null;
-        for (int n = 0; n < all.length; n++) {{
-            if (n < first.length) {{
-                all[n] = first[n];
-            }} else if (!used && apply.getParameterTypes()[n] == Map.class) {{
-                all[n] = properties;
-                used = true;
-            }} else {{
-                all[n] = companion.getClass().getMethod("apply$default$" + (n + 1)).invoke(companion);
-            }}
-        }}
-        return apply.invoke(companion, all);
-    }}
-
+{CREATES}
     static class Reads extends AbstractPartialFunction {{
         final IdentityHashMap others;
         final ArrayList nodes = new ArrayList();
