@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.formats.partition_match import ranges_that_match
+from drawstring.schema.fields import field_path, leaf_type
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -85,20 +86,22 @@ class Axis:
     """A column, cut at some values into regions, which are numbered: below the first, the first, ..., null.
 
     Attributes:
-        name: the column.
+        name: the column; a field of structs by its names with dots.
         cuts: distinct values, sorted.
+        path: the names that lead to a field of structs; empty for a column.
     """
 
     name: str
     cuts: pa.Array
+    path: tuple[str, ...] = ()
 
     @staticmethod
-    def of(where: pc.Expression, column: pa.Field) -> Axis:
+    def of(where: pc.Expression, schema: pa.Schema, column: str) -> Axis:
         """Return the axis of a column, cut at the literals of a condition, or at some if there are many."""
-        cuts = literals_in(str(where), column.type)
+        cuts = literals_in(str(where), leaf_type(schema, column) or pa.null())
         if len(cuts) > _CUTS_MAX:
             cuts = cuts.take(pa.array(np.linspace(0, len(cuts) - 1, _CUTS_MAX).astype(np.int64)))
-        return Axis(column.name, cuts)
+        return Axis(column, cuts, tuple(field_path(schema, column)))
 
     @property
     def is_floating(self) -> bool:
@@ -117,7 +120,7 @@ class Axis:
 
     def regions(self) -> list[pc.Expression]:
         """Return the regions as guarantees, by number."""
-        column = pc.field(self.name)
+        column = pc.field(*self.path) if self.path else pc.field(self.name)
         if not len(self.cuts):
             known = [column.is_valid()]
         else:
@@ -201,9 +204,9 @@ class ConditionRegions:
         Args:
             where: the condition.
             schema: the table's columns.
-            columns: those to distinguish, of types of single values.
+            columns: those to distinguish, of types of single values; fields of structs with dots.
         """
-        axes = [Axis.of(where, schema.field(name)) for name in columns]
+        axes = [Axis.of(where, schema, name) for name in columns]
         while prod(axis.size for axis in axes) > _CELLS_MAX:
             axes.remove(max(axes, key=lambda axis: axis.size))
         if not axes:

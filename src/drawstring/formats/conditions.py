@@ -23,6 +23,8 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {}
 
 _NAMES_MAX: Final = 64
 
+_NESTED: Final = re.compile(r"FieldRef\.Nested\(((?:FieldRef\.Name\([^()]*\) ?)+)\)")
+_FIELD: Final = re.compile(r"FieldRef\.Name\(([^()]*)\)")
 _NO_MATCH: Final = re.compile(r"No match for FieldRef\.(?:Nested\(FieldRef\.)?Name\((.*?)\)[ )]")
 
 
@@ -62,6 +64,23 @@ def where_columns(where: pc.Expression, types: pa.Schema) -> list[str]:
         InvalidError: the expression does not fit the types.
     """
     return list(bound_columns(where, types).names)
+
+
+def where_leaves(where: pc.Expression, types: pa.Schema) -> list[str]:
+    """Return the columns of an expression, and the fields of structs in it by their names with dots.
+
+    A field whose name has parentheses may be missing.
+
+    Args:
+        where: the expression.
+        types: types of the known columns.
+
+    Raises:
+        InvalidError: the expression does not fit the types.
+    """
+    nested = (".".join(_FIELD.findall(match[1])) for match in _NESTED.finditer(str(where)))
+    columns = where_columns(where, types)
+    return [*columns, *sorted(set(nested).difference(types.names))]
 
 
 def matching_rows(rows: pa.Table, where: pc.Expression) -> pa.Table:

@@ -33,7 +33,7 @@ from drawstring.base.errors import InvalidError, MetadataTableError, Unsupported
 from drawstring.base.told import level_of
 from drawstring.config.table.config import MergeMode, TableConfig
 from drawstring.formats.condition_regions import Axis, ConditionRegions, Spread
-from drawstring.formats.conditions import where_columns
+from drawstring.formats.conditions import where_leaves
 from drawstring.formats.partition_match import typed
 from drawstring.merge.record_mergers import merger_of, takes_partial_blocks
 from drawstring.metadata.column_ranges import (
@@ -51,6 +51,7 @@ from drawstring.query.candidates import Candidate, CandidateColumns
 from drawstring.query.expression_skipping import ExpressionCondition, expression_conditions
 from drawstring.query.key_lookups import KeyLookups, files_with_keys
 from drawstring.query.pruning import Partition
+from drawstring.schema.fields import leaf_type
 from drawstring.storage.protocol import Storage
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -167,9 +168,12 @@ class DataSkipping:
 
     @cached_property
     def _columns(self) -> list[pa.Field]:
-        """The columns of the condition that statistics can be used of."""
-        names = where_columns(self.where, self.schema)
-        return [self.schema.field(name) for name in names if has_ranges(self.schema.field(name))]
+        """The columns of the condition that statistics can be used of, fields of structs with dots."""
+        fields = (self._field(name) for name in where_leaves(self.where, self.schema))
+        return [field for field in fields if has_ranges(field)]
+
+    def _field(self, column: str) -> pa.Field:
+        return pa.field(column, leaf_type(self.schema, column) or pa.null())
 
     def partitions(self, partitions: Sequence[Partition]) -> list[Partition]:
         """Return the partitions whose latest rows may match; statistics are of the latest rows."""
@@ -239,7 +243,7 @@ class DataSkipping:
     def _ranges(
         self, index: str, regions: ConditionRegions, partitions: Sequence[Partition]
     ) -> dict[str, ColumnRanges]:
-        columns = [self.schema.field(axis.name) for axis in regions.axes]
+        columns = [self._field(axis.name) for axis in regions.axes]
         few = [each.path for each in partitions] if len(partitions) <= _PARTITIONS_LOOKED_UP_MAX else None
         return column_ranges(self.metadata, index, columns, few)
 
@@ -309,7 +313,7 @@ def _with_values(
 
 def _value_of(axis: Axis, partition: Partition, schema: pa.Schema) -> tuple[int, int, bool] | None:
     """Return the region of a partition's value and whether it is null; None if the path has no value."""
-    if axis.name not in partition.values:
+    if axis.name not in partition.values or axis.name not in schema.names:
         return None
     (value,) = typed({axis.name: partition.values[axis.name]}, schema).values()
     if not value.is_valid:

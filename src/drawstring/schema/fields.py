@@ -17,11 +17,16 @@ def leaf_type(schema: pa.Schema, column: str) -> pa.DataType | None:
         column: the name.
     """
     kind: pa.DataType = pa.struct(list(schema))
-    for name in [column] if column in schema.names else column.split("."):
+    for name in field_path(schema, column):
         if not pt.is_struct(kind) or kind.get_field_index(name) < 0:
             return None
         kind = kind.field(name).type
     return None if pt.is_nested(kind) else kind
+
+
+def field_path(schema: pa.Schema, column: str) -> list[str]:
+    """Return the name of a column, or the names that lead to a field of structs."""
+    return [column] if column in schema.names else column.split(".")
 
 
 def values_of(batch: pa.RecordBatch, column: str) -> pa.Array:

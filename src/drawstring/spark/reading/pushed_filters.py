@@ -79,7 +79,7 @@ def _sql_function(expression: Facts, schema: pa.Schema) -> str | None:
     name, children = _FUNCTIONS.get(expression.get("name", "")), expression.get("of", ())
     field = _column(children[0], schema) if name and children else None
     others = [_sql_literal(child) for child in children[1:]]
-    if field is None or None in others or "`" in field.name:
+    if field is None or field.name not in schema.names or None in others or "`" in field.name:
         return None
     if name in _OF_DATES and not pa.types.is_date(field.type):
         return None  # of a timestamp the value depends on the time zone of the session
@@ -106,7 +106,7 @@ def _condition(predicate: Facts, schema: pa.Schema) -> pc.Expression | None:
     field = _column(children[0], schema) if children else None
     if field is None:
         return None
-    column = pc.field(field.name)
+    column = pc.field(*children[0]["column"])
     if name in ("IS_NULL", "IS_NOT_NULL"):
         return column.is_null() if name == "IS_NULL" else column.is_valid()
     values = [_value(child, field.type) for child in children[1:]]
@@ -130,10 +130,14 @@ def _is_in(
 
 
 def _column(expression: Facts, schema: pa.Schema) -> pa.Field | None:
-    """Return the column of an expression, None for other expressions and for types that differ."""
+    """Return the column, or field of structs, of an expression; None for others and for types that differ."""
+    kind: pa.DataType = pa.struct(list(schema))
     names = expression.get("column", ())
-    field = schema.field(names[0]) if len(names) == 1 and names[0] in schema.names else None
-    return field if field is not None and field.type in _NAMES else None
+    for name in names:
+        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+            return None
+        kind = kind.field(name).type
+    return pa.field(".".join(names), kind) if names and kind in _NAMES else None
 
 
 def _value(expression: Facts, kind: pa.DataType) -> pa.Scalar | None:
