@@ -1004,6 +1004,7 @@ class Table:
         include_start: bool = False,
         holes: str = Holes.FAIL,
         full_scan: bool = True,
+        path_glob: str = "",
     ) -> Scan:
         """Return the rows that commits after `start`, up to and including `end`, left behind.
 
@@ -1018,6 +1019,8 @@ class Table:
                 `BLOCK` (stop before it) or `USE_TRANSITION_TIME` (ranges in modification times).
             full_scan: whether the whole table may be read, by commit times, when commits of the range were
                 archived or their files cleaned away; later commits hide earlier ones then.
+            path_glob: a pattern of the end of the paths of files to read, as in `"/year=2026/*"`; `*` stands
+                for any text, also across folders. All files by default.
 
         Returns:
             A lazy scan of the rows.
@@ -1038,7 +1041,8 @@ class Table:
             [{'id': 3, 'fare': 33.0}]
         """
         with self._errors():
-            requested = RangeSpec(start_of(start), end, include_start, policy_of(Holes, holes), full_scan)
+            policy = policy_of(Holes, holes)
+            requested = RangeSpec(start_of(start), end, include_start, policy, full_scan, path_glob=path_glob)
             return incremental_scan(self._facts(), requested, columns=columns, where=where)
 
     def changes(

@@ -8,6 +8,7 @@ from drawstring.config.options.option import Kind, Option, Scope
 
 METADATA_ENABLE: Final = "hoodie.metadata.enable"
 DATA_SKIPPING: Final = "hoodie.enable.data.skipping"
+PATH_GLOB: Final = "hoodie.datasource.read.incr.path.glob"
 
 READ_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
@@ -76,6 +77,14 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         Kind.FLAG,
         default=True,
         field="full_scan",
+    ),
+    Option(
+        PATH_GLOB,
+        "Which files an incremental query reads: a pattern of the end of their paths, as in /year=2026/*/*;"
+        " * stands for any text, also across folders. All files when empty.",
+        Scope.READ,
+        default="",
+        field="path_glob",
     ),
     Option(
         "hoodie.datasource.streaming.startoffset",

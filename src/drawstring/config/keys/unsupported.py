@@ -96,5 +96,4 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only("FALSE", "hoodie.realtime.merge.skip", "Whether log files are left out.", scope=Scope.READ),
     _never(_READ + "paths", "Paths to read.", scope=Scope.READ),
     _never(_READ + "incr.filters", "Filters of an incremental query.", scope=Scope.READ),
-    _never(_READ + "incr.path.glob", "Paths of an incremental query.", scope=Scope.READ),
 )

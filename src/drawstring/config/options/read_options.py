@@ -24,6 +24,7 @@ class ReadOptions:
         incremental_format: `latest_state` or `cdc`.
         holes: `FAIL`, `BLOCK` or `USE_TRANSITION_TIME`.
         full_scan: whether an incremental query may fall back to a full table scan.
+        path_glob: pattern of the paths that an incremental query reads; empty for all.
         start_offset: where a new stream starts.
         max_commits, max_bytes: bounds of a micro-batch, None for no bound.
         on_cleaned: `fail`, `snapshot` or `earliest`.
@@ -42,6 +43,7 @@ class ReadOptions:
     incremental_format: str
     holes: str
     full_scan: bool
+    path_glob: str
     start_offset: str
     max_commits: int | None
     max_bytes: int | None

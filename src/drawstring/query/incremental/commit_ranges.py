@@ -40,6 +40,7 @@ class RangeSpec:
         holes: treatment of holes.
         full_scan: whether the query may read the whole table when files of the range were deleted.
         names_commits: whether a bound that equals the requested time of a write denotes that write.
+        path_glob: pattern of the paths of files to read; empty for all.
     """
 
     start: Time | None = None
@@ -48,6 +49,7 @@ class RangeSpec:
     holes: Holes = Holes.FAIL
     full_scan: bool = True
     names_commits: bool = False
+    path_glob: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from drawstring.query.incremental.commit_ranges import (
     same_range,
 )
 from drawstring.query.incremental.listed_files import ListedFiles
+from drawstring.query.incremental.path_glob import PathGlob
 from drawstring.query.incremental.whole_slices import WholeSlices
 from drawstring.query.replanning import Draft, Task, retry_on_change, slices_of
 from drawstring.query.scan import Scan, scan_of_plan
@@ -74,8 +75,9 @@ def incremental_scan(
         UnsupportedError: the table keeps no commit times.
     """
     check_commit_times(facts)
+    glob = PathGlob(spec.path_glob) if spec.path_glob else None
     facts, commit_range = retry_on_change(facts, lambda current: find_range(current, spec))
-    return range_scan(facts, commit_range, columns=columns, where=where, threads=threads)
+    return range_scan(facts, commit_range, columns=columns, where=where, threads=threads, glob=glob)
 
 
 def range_scan(
@@ -85,15 +87,16 @@ def range_scan(
     columns: Sequence[str] | None = None,
     where: Where = None,
     threads: int | None = None,
+    glob: PathGlob | None = None,
 ) -> Scan:
-    """Query what changed in a known range; see `incremental_scan`."""
+    """Query what changed in a known range, in files that match a pattern; see `incremental_scan`."""
     facts, query = retry_on_change(facts, lambda current: range_query(current, commit_range, columns, where))
 
     def draft(current: TableFacts) -> Draft[Task]:
         if current is facts:
-            return range_draft(query, commit_range)
+            return range_draft(query, commit_range, glob)
         updated = same_range(current, commit_range)
-        return range_draft(same_columns(query, range_query(current, updated, columns, where)), updated)
+        return range_draft(same_columns(query, range_query(current, updated, columns, where)), updated, glob)
 
     return scan_of_plan(query.output, facts, draft, threads)
 
@@ -108,9 +111,12 @@ def range_query(
     return query_of(facts, columns, where, instants)
 
 
-def range_draft(query: Query, commit_range: CommitRange) -> Draft[Task]:
+def range_draft(query: Query, commit_range: CommitRange, glob: PathGlob | None = None) -> Draft[Task]:
     """Return the plan that reads a range of a loaded table; see `incremental_scan`."""
     tasks, narrowing, is_whole = _tasks(query, commit_range)
+    if glob is not None:
+        root = query.facts.storage.spec.uri
+        tasks = [task for task in tasks if glob.has(task.file_slice, root)]
 
     def lacks(deleted: DeletedFiles) -> bool:
         if is_whole:

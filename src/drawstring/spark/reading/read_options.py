@@ -53,6 +53,7 @@ def scan_of(table: Table, read_options: ReadOptions) -> Scan:
         include_start=read_options.include_start,
         holes=read_options.holes,
         full_scan=read_options.full_scan,
+        path_glob=read_options.path_glob,
     )
 
 

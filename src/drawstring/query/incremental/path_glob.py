@@ -1,0 +1,73 @@
+r"""Patterns of paths in incremental queries, as Hadoop's `GlobPattern` has them.
+
+| pattern | matches |
+|---|---|
+| `*`, `?` | any text, also across folders; one character |
+| `[ab]`, `[!ab]`, `[^ab]` | one character of these, one other character |
+| `{a,b}` | one of these |
+| `\` | the next character as it is |
+
+The pattern is that of the end of a path: it is matched as if it began with `*`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.keys.read import PATH_GLOB
+from drawstring.model.files import FileSlice
+
+_PLAIN: Final = {"*": ".*", "?": ".", "{": "(?:", "[": "[", "]": "]"}
+
+
+class PathGlob:
+    """A pattern of the paths of data files.
+
+    Args:
+        text: the pattern.
+
+    Raises:
+        InvalidError: it is no pattern.
+    """
+
+    def __init__(self, text: str) -> None:
+        try:
+            self._pattern = re.compile(_expression(f"*{text}"), re.DOTALL)
+        except re.error as error:
+            raise InvalidError(
+                f"{PATH_GLOB}={text!r} is no pattern of paths ({error}). Write for example /year=2026/*/*."
+            ) from error
+
+    def has(self, file_slice: FileSlice, root: str) -> bool:
+        """Return whether the base file of a slice matches, or its newest log file if it has no base file.
+
+        Args:
+            file_slice: the slice.
+            root: address of the table.
+        """
+        file = file_slice.base or file_slice.logs[-1]
+        return self._pattern.fullmatch(f"{root.rstrip('/')}/{file.status.path}") is not None
+
+
+def _expression(glob: str) -> str:
+    """Return a glob as a regular expression."""
+    parts, place, depth, is_in_set = [], 0, 0, False
+    while place < len(glob):
+        one, place = glob[place], place + 1
+        if one == "\\" and place < len(glob):
+            parts.append(re.escape(glob[place]))
+            place += 1
+        elif is_in_set and one not in "]\\":
+            parts.append("^" if one == "!" and parts[-1] == "[" else one)
+        elif one == "," and depth:
+            parts.append("|")
+        elif one == "}" and depth:
+            parts.append(")")
+            depth -= 1
+        else:
+            parts.append(_PLAIN.get(one) or re.escape(one))
+            depth += one == "{"
+            is_in_set = one == "[" or (is_in_set and one != "]")
+    return "".join(parts)
