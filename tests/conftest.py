@@ -8,8 +8,9 @@ many combinations as each value needs to be there once; the others are long.
 
 With `-n` the tests run in several processes, each file in one of them, so that what its tests share is made
 once. Those that need Spark share one process, and so its session; likewise those that need servers of object
-stores. Groups that take long begin first, so that none of them is left over at the end. A long test is a
-group of its own.
+stores. Groups that take long begin first, so that none of them is left over at the end; and the process that
+begins with Spark, whose tests are a long chain of short waits, goes before the others when all have something
+to do. A long test is a group of its own.
 
 A test that waits on the machine's clock for long fails: it is to have a clock of its own. Files that tests
 write are not flushed to the disk, apart from those of tests/storage.
@@ -69,6 +70,11 @@ OF_TABLES = frozenset(("golden", "index", "lsm", "metadata", "query", "services"
 _LEFT_OUT = "tests that need Spark"
 _left_out = pytest.StashKey[int]()
 
+NICENESS = 5
+"""How far others step back behind the process with Spark, which gets three times as much as one of them."""
+
+_stepped_back = pytest.StashKey[bool]()
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
@@ -108,16 +114,16 @@ def _find_java(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def _leave_combinations_out(items: list[pytest.Item]) -> None:
-    """Mark cases as long that no value of a parameter needs, unless their test chooses for itself."""
+    """Mark cases as long that no value of a parameter needs; a test may have marked others."""
     tests: dict[str, list[Any]] = {}
     for item in items:
-        if hasattr(item, "callspec") and item.nodeid.split("/")[1] in OF_TABLES:
+        is_long = item.get_closest_marker("long") is not None
+        if hasattr(item, "callspec") and item.nodeid.split("/")[1] in OF_TABLES and not is_long:
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in tests.values():
-        if not any(case.get_closest_marker("long") for case in cases):
-            short = covering(_apart(cases), lambda case: case[1])
-            for case in set(cases) - {case for case, _ in short}:
-                case.add_marker(pytest.mark.long)
+        short = covering(_apart(cases), lambda case: case[1])
+        for case in set(cases) - {case for case, _ in short}:
+            case.add_marker(pytest.mark.long)
 
 
 def _apart(cases: list[Any]) -> list[tuple[Any, tuple[tuple[int, str], ...]]]:
@@ -141,6 +147,14 @@ def _group(item: pytest.Item) -> str | None:
     if item.get_closest_marker("long"):
         return None
     return item.location[0] if SERVERS.isdisjoint(getattr(item, "fixturenames", ())) else STORES
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Let a process step back, among others, whose first test is not one of Spark."""
+    if hasattr(item.config, "workerinput") and _stepped_back not in item.config.stash:
+        item.config.stash[_stepped_back] = not item.get_closest_marker("spark")
+        os.nice(NICENESS * item.config.stash[_stepped_back])
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -28,6 +28,7 @@ from tests.support.concurrent_writers import (
     rows_of,
     table_on,
 )
+from tests.support.faults import stride
 from tests.support.rows import SCHEMA, rides
 from tests.support.storages import stored
 from tests.support.tables import COW, MOR, create
@@ -191,6 +192,7 @@ def followed(table: Table, start: Any = None, **how: Any) -> Iterator[tuple[str,
         yield batch.position, batch.rows.to_arrow().to_pylist()
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("pace", [ALL, 5])
 @kinds
 def test_a_follower_under_a_hold_sees_each_commit_once(table_type: str, version: int, pace: int) -> None:
@@ -212,7 +214,7 @@ def test_a_follower_under_a_hold_sees_each_commit_once(table_type: str, version:
         rest = followed(table, found[-1][0] if found else start, max_commits=1)
         assert [*found, *rest] == whole, race
 
-    assert list(races(changed, pace, read, 3))
+    assert list(races(changed, pace, read, 2 + stride()))
 
 
 @pytest.mark.parametrize("version", [6, 9])
@@ -229,6 +231,7 @@ def test_the_newest_commit_up_to_an_archived_time_is_not_just_empty(version: int
     assert set(found.column("_hoodie_commit_time").to_pylist()) <= {changed.writes[0].requested}
 
 
+@pytest.mark.scaled
 @some_kinds
 def test_a_follower_who_takes_the_table_for_what_is_gone_ends_with_its_rows(
     table_type: str, version: int
@@ -253,7 +256,7 @@ def test_a_follower_who_takes_the_table_for_what_is_gone_ends_with_its_rows(
                 assert not is_over and "again" in str(error)
         assert {key: found.get(key) for key in final} == final, race
 
-    assert list(races(changed, ALL, read, 3))
+    assert list(races(changed, ALL, read, 2 + stride()))
 
 
 def test_a_file_that_is_lost_is_told_from_one_that_was_cleaned() -> None:
