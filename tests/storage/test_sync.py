@@ -66,6 +66,21 @@ def test_a_created_file_is_flushed_when_it_is_closed(tmp_path: Path, flushes: Fl
     assert flushes == ["one"]
 
 
+def test_a_created_file_is_flushed_where_pyarrow_cannot_tell_its_descriptor(
+    tmp_path: Path, flushes: Flushes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with pyarrow 21, the lowest release that is supported."""
+
+    def fileno(_: object) -> int:
+        raise AttributeError("handle")
+
+    monkeypatch.setattr(module._FlushedFile, "fileno", fileno)
+    with LocalStorage(tmp_path / "t").create("one") as file:
+        file.write(b"1")
+    assert flushes == ["one"]
+    assert (tmp_path / "t/one").read_bytes() == b"1"
+
+
 def test_empty_files_and_deletions_wait_for_the_flush_of_their_folder(
     tmp_path: Path, flushes: Flushes
 ) -> None:

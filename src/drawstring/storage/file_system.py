@@ -191,9 +191,18 @@ class _FlushedFile(pa.OSFile):  # type: ignore[misc]
         if self.closed:
             return
         try:
-            self.files.flush_file(self.fileno(), self.path)
+            self._flush()
         finally:
             super().close()
+
+    def _flush(self) -> None:
+        try:
+            descriptor = self.fileno()
+        except AttributeError:  # the lowest pyarrow release cannot tell the descriptor
+            with open(self.path, "rb") as opened_again:
+                self.files.flush_file(opened_again.fileno(), self.path)
+        else:
+            self.files.flush_file(descriptor, self.path)
 
 
 def _flush(descriptor: int) -> None:
