@@ -70,6 +70,9 @@ OF_TABLES = frozenset(("golden", "index", "lsm", "metadata", "query", "services"
 _LEFT_OUT = "tests that need Spark"
 _left_out = pytest.StashKey[int]()
 
+GARBAGE_MIN = 20_000
+"""So many new objects more than gone ones are garbage to look for."""
+
 NICENESS = 5
 """How far others step back behind the process with Spark, which gets three times as much as one of them."""
 
@@ -78,12 +81,16 @@ _stepped_back = pytest.StashKey[bool]()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Keep the garbage collector from going through ten thousand tests over and over."""
+    """Keep the garbage collector from going through ten thousand tests over and over.
+
+    Later on it looks at what is new as rarely as suits processes that hold whole tables in memory.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(GARBAGE_MIN)
         gc.enable()
 
 

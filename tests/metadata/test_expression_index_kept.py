@@ -17,7 +17,7 @@ from drawstring.txn.table_context import TableContext
 from tests.support.expression_indexes import built, kept, without_times
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
-from tests.support.seeds import SHORT_AND_LONG
+from tests.support.seeds import SHORT_AND_LONG, scaled_steps
 from tests.support.tables import COW, MOR, create
 
 GOLDEN = ["v8_idx_expression", "v9_idx_expression"]
@@ -82,13 +82,14 @@ def with_indexes(table_type: str, version: int = 9) -> Table:
     return table
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 8)])
 def test_indexes_are_right_after_each_step_of_any_history(table_type: str, version: int, seed: int) -> None:
     table = with_indexes(table_type, version)
     history = History(table, "SIMPLE", seed)
     taken: list[str] = []
-    for _ in range(8):
+    for _ in range(scaled_steps(8)):
         for partition in (BY_DAY, BY_NAME, BY_SECOND):
             found = kept(table, partition)
             assert found == built(table, partition), taken

@@ -99,7 +99,10 @@ def runs(table: Table) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 8), (MOR, 6), (MOR, 10)])
+@pytest.mark.parametrize(
+    ("table_type", "version"),
+    [(COW, 9), pytest.param(MOR, 8, marks=pytest.mark.long), (MOR, 6), (MOR, 10)],
+)
 def test_records_are_the_same_before_and_after_and_in_the_base_files_of_a_compaction(
     table_type: str, version: int
 ) -> None:

@@ -17,7 +17,7 @@ from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import rides
-from tests.support.seeds import SHORT_AND_LONG
+from tests.support.seeds import SHORT_AND_LONG, scaled_steps
 from tests.support.tables import COW, MOR, create
 
 TABLES = {
@@ -37,14 +37,16 @@ def play(table: drawstring.Table, index: str, seed: int, steps: int) -> None:
         assert indexed_places(table) == places(table), taken
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize("name", TABLES)
 def test_an_index_of_real_hudi_is_right_after_each_step_of_any_history(
     tmp_path: Path, name: str, seed: int
 ) -> None:
-    play(drawstring.open(unpack(name, tmp_path)), TABLES[name], seed, 12)
+    play(drawstring.open(unpack(name, tmp_path)), TABLES[name], seed, scaled_steps(12))
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize(
     ("version", "index"),
@@ -62,7 +64,7 @@ def test_an_index_built_for_a_table_is_right_after_each_step_of_any_history(
     table.delete(history.rows([1, 2], True), options=QUIET)
     assert "record_index" not in table.config.metadata_partitions
     table.upsert(history.rows([3, 50], True), options=QUIET | {"hoodie.index.type": index})
-    play(table, index, seed, 12)
+    play(table, index, seed, scaled_steps(12))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from drawstring.storage import open_spec
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, History
 from tests.support.secondary_indexes import indexed_values, misplaced, stored_values
-from tests.support.seeds import SHORT_AND_LONG
+from tests.support.seeds import SHORT_AND_LONG, scaled_steps
 
 GOLDEN = ["v8_idx_secondary", "v9_idx_secondary"]
 BY_NAME = "secondary_index_idx_sec"
@@ -43,6 +43,7 @@ def test_built_anew_the_index_is_that_of_real_hudi(name: str, tmp_path: Path) ->
     assert not misplaced(table, BY_NAME, hashes_value=True)
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_an_index_of_real_hudi_is_right_after_each_step_of_any_history(
@@ -52,7 +53,7 @@ def test_an_index_of_real_hudi_is_right_after_each_step_of_any_history(
     history = History(table, "GLOBAL_RECORD_LEVEL_INDEX" if name[:2] == "v9" else "RECORD_INDEX", seed)
     check(table)
     taken = []
-    for _ in range(12):
+    for _ in range(scaled_steps(12)):
         taken.append(history.step())
         assert indexed_values(table, BY_NAME) == stored_values(table, "name"), taken
     table.upsert(history.rows([1, 2], True), options=QUIET)

@@ -18,7 +18,7 @@ from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import ENABLED, built, check, kept, with_statistics
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
-from tests.support.seeds import SHORT_AND_LONG
+from tests.support.seeds import SHORT_AND_LONG, scaled_steps
 from tests.support.tables import COW, MOR, create
 
 
@@ -31,6 +31,7 @@ def play(table: drawstring.Table, seed: int, steps: int) -> None:
         check(table, taken)
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize(
     "name", ["v6_mdt_compacted", "v8_idx_record_level", "v9_mdt_cow", "v9_mdt_compacted"]
@@ -38,16 +39,17 @@ def play(table: drawstring.Table, seed: int, steps: int) -> None:
 def test_statistics_of_real_hudi_are_right_after_each_step_of_any_history(
     tmp_path: Path, name: str, seed: int
 ) -> None:
-    play(drawstring.open(unpack(name, tmp_path)), seed, 10)
+    play(drawstring.open(unpack(name, tmp_path)), seed, scaled_steps(10))
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("seed", SHORT_AND_LONG)
 @pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_statistics_built_for_a_table_are_right_after_each_step_of_any_history(
     table_type: str, version: int, seed: int
 ) -> None:
-    play(with_statistics(table_type, version=version), seed, 12)
+    play(with_statistics(table_type, version=version), seed, scaled_steps(12))
 
 
 def test_a_write_adds_the_statistics_that_it_asks_for() -> None:

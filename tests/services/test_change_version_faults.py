@@ -15,14 +15,17 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.version_change import VERSION_CHANGE
+from tests.support.combinations import others_long
 from tests.support.faults import HOUR_MS, START_MS, opened
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, new_address
 from tests.support.version_changes import change_version, files_of_other_layout, table_with_history
 
+CHANGES = [(COW, 6, 9), (COW, 9, 6), (MOR, 6, 8), (MOR, 9, 6), (MOR, 9, 8)]
+
 
 @pytest.mark.parametrize(
-    ("table_type", "old", "new"), [(COW, 6, 9), (COW, 9, 6), (MOR, 6, 8), (MOR, 9, 6), (MOR, 9, 8)]
+    ("table_type", "old", "new"), others_long(CHANGES, [(COW, 6, 9), (MOR, 9, 6), (MOR, 9, 8)])
 )
 def test_whoever_dies_while_the_version_changes_leaves_a_whole_table(
     table_type: str, old: int, new: int

@@ -9,7 +9,7 @@ from tests.support.simulation.life import CHOSEN, LIFE, live
 from tests.support.simulation.steps import STEPS
 from tests.support.simulation.world import Kind
 
-EVERY = 31
+EVERY = 17
 """Of the changes after which a step may die one is taken of so many, and `make test-long` takes more of them;
 `make sim` takes them all."""
 
