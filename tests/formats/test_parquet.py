@@ -359,6 +359,19 @@ def test_block_in_memory_comes_back_by_column_and_condition() -> None:
     assert ids(batches) == [0, 5, 10]
 
 
+@pytest.mark.parametrize(("count", "codecs"), [(3, {"UNCOMPRESSED"}), (500, {"UNCOMPRESSED", "ZSTD"})])
+def test_a_log_block_of_few_rows_is_stored_as_it_is(count: int, codecs: set[str]) -> None:
+    content = encode_parquet_block([rows(0, count)], SCHEMA, AVRO, "zstd")
+    group = pq.read_metadata(pa.BufferReader(content)).row_group(0)
+    assert {group.column(at).compression for at in range(group.num_columns)} == codecs
+    assert ids(list(read_parquet_bytes(content))) == list(range(count))
+
+
+def test_a_codec_that_does_not_exist_is_refused_for_the_smallest_log_block() -> None:
+    with pytest.raises(InvalidError, match="codec 'nonsense'"):
+        encode_parquet_block([rows(0, 1)], SCHEMA, AVRO, "nonsense")
+
+
 def test_two_level_lists_of_older_writers_are_read(storage: LocalStorage) -> None:
     table = pa.table({"tags": pa.array([["a"], [], None, ["b", "c"]])})
     with storage.create("p1/f.parquet") as file:

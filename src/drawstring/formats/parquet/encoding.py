@@ -15,6 +15,10 @@ several times as long as without. The same sample decides:
     with a dictionary              the codec; later rows may have long and many values
     plain, or a boolean            the codec, if it saves `GAIN_MIN` of the sample; of few rows, only floats
                                    are asked, which are what it most often saves nothing of
+
+Of a log block of less than `FEW_BYTES` nothing is asked: only the meta columns that repeat get dictionaries,
+and no column is compressed. The frames of a codec take what it would save, and calling it for each column
+takes as long as everything else. Small upserts write many such blocks.
 """
 
 from __future__ import annotations
@@ -38,6 +42,9 @@ DISTINCT_SHARE: Final = 1 / 3
 GAIN_MIN: Final = 1 / 10
 """Fraction of a plain column's bytes that a codec has to save."""
 
+FEW_BYTES: Final = 4 << 10
+"""Size in memory below which the rows of a log block are stored as they are."""
+
 REPEATING: Final = frozenset((COMMIT_TIME, PARTITION_PATH, FILE_NAME))
 _UNIQUE: Final = frozenset((COMMIT_SEQNO, RECORD_KEY))
 
@@ -59,7 +66,7 @@ class Encodings:
 
     Attributes:
         dictionaries: names of the columns with dictionary encoding.
-        codecs: the codec of each column.
+        codecs: the codec of each column; those that are not named are not compressed.
     """
 
     dictionaries: list[str]
@@ -82,6 +89,26 @@ def encodings_of(rows: pa.Table, codec: str) -> Encodings:
             chosen.dictionaries.extend(leaves)
         chosen.codecs.update(dict.fromkeys(leaves, codec if is_compressed else "none"))
     return chosen
+
+
+def block_encodings(rows: pa.Table, codec: str) -> Encodings:
+    """Choose the encodings of a log block; see `encodings_of`.
+
+    Args:
+        rows: all its rows.
+        codec: Arrow's name of the codec for columns that it compresses well.
+    """
+    if rows.nbytes >= FEW_BYTES or not _is_known(codec):
+        return encodings_of(rows, codec)
+    return Encodings([field.name for field in rows.schema if pa.types.is_dictionary(field.type)], {})
+
+
+def _is_known(codec: str) -> bool:
+    """Return whether there is such a codec; the writer tells what is wrong with others."""
+    try:
+        return codec == "none" or pa.Codec.is_available(codec)
+    except ValueError:
+        return False
 
 
 def statistics_leaves(schema: pa.Schema) -> list[str]:

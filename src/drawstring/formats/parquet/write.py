@@ -29,7 +29,13 @@ from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.base.errors import InternalError, InvalidError
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import KeySummary
-from drawstring.formats.parquet.encoding import Encodings, encodings_of, physical, statistics_leaves
+from drawstring.formats.parquet.encoding import (
+    Encodings,
+    block_encodings,
+    encodings_of,
+    physical,
+    statistics_leaves,
+)
 from drawstring.formats.parquet.summaries import WrittenSummaries
 from drawstring.model.column_summary import ColumnSummary
 from drawstring.schema.meta import RECORD_KEY, with_meta_fields
@@ -213,7 +219,8 @@ def encode_parquet_block(
     """
     target = pa.BufferOutputStream()
     rows = table_of(list(batches), physical(schema))
-    writer = _writer(target, rows, compression)
+    encodings = block_encodings(rows, arrow_codec(compression))
+    writer = writer_of(target, rows.schema, encodings)
     if rows.num_rows:
         _write_rows(writer, rows, ROW_GROUP_ROWS)
     writer.add_key_value_metadata({**_footer(avro_schema_json, None), **(entries or {})})
@@ -236,7 +243,7 @@ def _footer(avro_schema_json: str, keys: KeySummary | None) -> dict[str, str]:
 
 
 def _writer(
-    target: pa.NativeFile, first: pa.Table, compression: str, footers: list[pq.FileMetaData] | None = None
+    target: pa.NativeFile, first: pa.Table, compression: str, footers: list[pq.FileMetaData]
 ) -> pq.ParquetWriter:
     """Open a file with the columns and encodings of its first rows; its footer joins `footers` at its end."""
     return writer_of(target, first.schema, encodings_of(first, arrow_codec(compression)), footers)
