@@ -35,6 +35,8 @@ _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _FLAGS_A_KEY: Final = 32
 _FLAG_BITS_MAX: Final = 20
 """The flags take up to a megabyte, so that they stay in the cache of a core."""
+_BLOCK_ROWS: Final = 8_192
+"""Rows that are hashed at once: their numbers stay in the cache of a core, and take no fresh memory."""
 _OF_ANY_COLUMNS: Final = (KeyGeneratorType.AUTO, KeyGeneratorType.USER_PROVIDED)
 _NAMED_SOMETIMES: Final = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
 """Generators whose keys of one column are `field:value` or `value`, by the release that wrote them."""
@@ -74,19 +76,28 @@ class KeyNumbers:
 
     def find(self, rows: pa.RecordBatch) -> tuple[Array, Array]:
         """Return the base rows that have a log record, and the numbers of those log records."""
-        stored = [rows.column(name) for name in self.columns]
-        values = [_numbers(column) for column in stored]
-        hashes = _hashes(values)
-        maybe = np.flatnonzero(self.flags[_first_bits(hashes, len(self.flags))])
-        places = pc.index_in(pa.array(hashes[maybe]), value_set=self.hashes)
+        stored = rows.select(list(self.columns))
+        maybe, hashes = self._flagged(stored)
+        places = pc.index_in(pa.array(hashes), value_set=self.hashes)
         found = maybe[places.is_valid().to_numpy(zero_copy_only=False)]
         records = places.drop_null().to_numpy(zero_copy_only=False)
         is_same = np.ones(len(found), dtype=bool)
-        for column, own, logged in zip(stored, values, self.numbers, strict=True):
-            is_same &= own[found] == logged[records]
+        for column, logged in zip(stored.take(pa.array(found)).columns, self.numbers, strict=True):
+            is_same &= _numbers(column) == logged[records]
             if column.null_count:
-                is_same &= column.is_valid().to_numpy(zero_copy_only=False)[found]
+                is_same &= column.is_valid().to_numpy(zero_copy_only=False)
         return found[is_same], records[is_same]
+
+    def _flagged(self, stored: pa.RecordBatch) -> tuple[Array, Array]:
+        """Return the base rows whose hash begins like one of a log record, and their hashes."""
+        rows, hashes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.uint64)]
+        for start in range(0, stored.num_rows, _BLOCK_ROWS):
+            values = [_numbers(column) for column in stored.slice(start, _BLOCK_ROWS).columns]
+            block = _hashes(values)
+            maybe = np.flatnonzero(self.flags.take(_first_bits(block, len(self.flags))))
+            rows.append(maybe + start)
+            hashes.append(block[maybe])
+        return np.concatenate(rows), np.concatenate(hashes)
 
 
 def key_numbers(

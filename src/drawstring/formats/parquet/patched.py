@@ -32,7 +32,7 @@ from drawstring.formats.parquet.column_chunks import (
 )
 from drawstring.formats.parquet.encoding import REPEATING, Encodings, physical
 from drawstring.formats.parquet.folded import check_row_count, folded_columns
-from drawstring.formats.parquet.read import columns_of, fetched_if_small, open_file
+from drawstring.formats.parquet.read import columns_of, fetched_if_small, is_small, open_file
 from drawstring.formats.parquet.row_group_copy import ROW_GROUPS_MAX
 from drawstring.formats.parquet.summaries import footer_summaries
 from drawstring.formats.parquet.write import arrow_codec, writer_of
@@ -63,7 +63,7 @@ class PatchedFile:
         self._metadata = metadata
         parquet = open_file(file, metadata)
         check_row_count(metadata.num_rows, file.size())
-        self._is_small = isinstance(file, pa.BufferReader)
+        self._is_small = is_small(file)
         groups = range(metadata.num_row_groups)
         texts = folded_columns(parquet, groups, columns_of(parquet).names, REPEATING)
         self._parquet = open_file(file, metadata, [*REPEATING, *texts])

@@ -42,7 +42,10 @@ _PIECE_BYTES: Final = 4 << 20
 _BATCH_ROWS_MIN: Final = 256
 
 _SMALL_FILE_BYTES: Final = 1 << 20
-"""Size up to which a file is fetched at once and decoded on one thread."""
+"""Size up to which a file is decoded on one thread, and fetched at once from where a request takes long."""
+
+_COPIED_BYTES: Final = 64 << 10
+"""Size up to which even a local file is fetched at once: of a larger one a query needs few columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +235,7 @@ def open_file(
         metadata=metadata,
         read_dictionary=list(dictionaries),
         coerce_int96_timestamp_unit="us",
-        pre_buffer=not in_pieces and not isinstance(file, pa.BufferReader),
+        pre_buffer=not in_pieces and not isinstance(file, pa.BufferReader) and not is_small(file),
         buffer_size=_PIECE_BYTES if in_pieces else 0,
         page_checksum_verification=True,
     )
@@ -245,9 +248,16 @@ def columns_of(parquet: pq.ParquetFile) -> pa.Schema:
 
 def fetched_if_small(file: pa.NativeFile) -> pa.NativeFile:
     """Return a small file as bytes in memory, another one as it is."""
-    if not isinstance(file, pa.BufferReader) and file.size() <= _SMALL_FILE_BYTES:
-        return pa.BufferReader(file.read_buffer())
-    return file
+    if isinstance(file, pa.BufferReader):
+        return file
+    bytes_max = _COPIED_BYTES if isinstance(file, pa.OSFile) else _SMALL_FILE_BYTES
+    return pa.BufferReader(file.read_buffer()) if file.size() <= bytes_max else file
+
+
+def is_small(file: pa.NativeFile) -> bool:
+    """Return whether a file is decoded on one thread."""
+    size_bytes: int = file.size()
+    return size_bytes <= _SMALL_FILE_BYTES
 
 
 def _batches(
@@ -329,7 +339,7 @@ def group_rows(
         names: top-level columns, which the file has.
         query: the size of batches, and columns to yield as dictionaries.
     """
-    is_small = isinstance(file, pa.BufferReader) and file.size() <= _SMALL_FILE_BYTES
+    use_threads = not is_small(file)
     check_row_count(parquet.metadata.num_rows, file.size())
     folded = folded_columns(parquet, groups, names, query.dictionaries)
     for span in spans(parquet.metadata, groups, query.ahead_bytes):
@@ -341,7 +351,7 @@ def group_rows(
             dictionaries = [*query.dictionaries, *folded]
             opened = open_file(file, parquet.metadata, dictionaries, in_pieces=in_pieces)
         rows = min(query.batch_rows, _rows_of_a_batch(parquet, span, names))
-        batches = opened.iter_batches(rows, span, columns=names, use_threads=not is_small)
+        batches = opened.iter_batches(rows, span, columns=names, use_threads=use_threads)
         for batch in batches:
             yield from unfolded(batch.select(names).replace_schema_metadata(None), folded)
 
