@@ -23,6 +23,9 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {}
 
 _NAMES_MAX: Final = 64
 
+_FITTING: Final[dict[tuple[str, pa.Schema], pc.Expression]] = {}
+"""Expressions, as Arrow prints them and as they are, by the columns that they fit: those of all files do."""
+
 _NESTED: Final = re.compile(r"FieldRef\.Nested\(((?:FieldRef\.Name\([^()]*\) ?)+)\)")
 _FIELD: Final = re.compile(r"FieldRef\.Name\(([^()]*)\)")
 _NO_MATCH: Final = re.compile(r"No match for FieldRef\.(?:Nested\(FieldRef\.)?Name\((.*?)\)[ )]")
@@ -116,9 +119,12 @@ def bound_columns(where: pc.Expression, types: pa.Schema) -> pa.Schema:
     fields = {name: _typed(name, types) for name in _NAMES.get(printed, ())}
     while True:
         schema = pa.schema(fields.values())
+        fitting = _FITTING.get((printed, schema))
+        if fitting is not None and fitting.equals(where):
+            return schema
         try:
             ds.dataset([], schema=schema).scanner(filter=where)
-            _remember(printed, tuple(fields))
+            _remember(printed, where, schema)
             return schema
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             missing = _NO_MATCH.match(str(error))
@@ -133,10 +139,12 @@ def _typed(name: str, types: pa.Schema) -> pa.Field:
     return types.field(name) if name in types.names else pa.field(name, pa.null())
 
 
-def _remember(printed: str, names: tuple[str, ...]) -> None:
-    if len(_NAMES) >= _NAMES_MAX:
-        _NAMES.clear()
-    _NAMES[printed] = names
+def _remember(printed: str, where: pc.Expression, schema: pa.Schema) -> None:
+    for known in (_NAMES, _FITTING):
+        if len(known) >= _NAMES_MAX:
+            known.clear()
+    _NAMES[printed] = tuple(schema.names)
+    _FITTING[printed, schema] = where
 
 
 def keep_rows(

@@ -97,7 +97,8 @@ def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
 def _of_keys(piece: LogPiece, keys: pa.Array | None) -> LogPiece:
     if keys is None:
         return piece
-    return piece.take(np.flatnonzero(pc.is_in(piece.keys, value_set=keys).to_numpy()))
+    numbers = np.flatnonzero(pc.is_in(piece.keys, value_set=keys).to_numpy())
+    return piece.take(numbers) if len(numbers) else piece.slice(0, 0)
 
 
 def merged_records(

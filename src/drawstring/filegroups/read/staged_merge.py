@@ -315,10 +315,10 @@ class _Verdicts:
     @staticmethod
     def of(task: ReadTask, log: LogRecords, file: StagedFile, bound: pa.Schema) -> _Verdicts:
         candidates = list(file.groups)
-        if task.where is not None:
-            candidates = file.may_match(task.where, bound)
         if task.base_keys is not None and not file.may_hold_any(task.base_keys):
             candidates = []
+        elif task.where is not None:
+            candidates = file.may_match(task.where, bound)
         keys = log.versions.keys.cast(pa.binary()) if task.config.populate_meta_fields else None
         return _Verdicts(file, frozenset(candidates), keys, _Lowest.of(log.versions, task, file.schema))
 

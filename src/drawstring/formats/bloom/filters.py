@@ -256,12 +256,6 @@ def _decode_row(data: Base64Text, start: int) -> tuple[BloomShape, BloomBits]:
     return BloomShape(bits, hashes), BloomBits(bits, data, start)
 
 
-def key_positions(key: pa.Array, shape: BloomShape) -> Iterator[int]:
-    """Yield the bit positions of a key, given as an array of length 1."""
-    ((_, text),) = same_length(key)
-    return (int(position[0]) for position in _positions(text, shape))
-
-
 def _blocks(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
     """Yield blocks of keys of equal length and bounded number: their indices, and their bytes as a matrix."""
     for members, texts in same_length(keys):
