@@ -362,12 +362,11 @@ def test_block_in_memory_comes_back_by_column_and_condition() -> None:
 @pytest.mark.parametrize(("count", "codecs"), [(3, {"UNCOMPRESSED"}), (500, {"UNCOMPRESSED", "ZSTD"})])
 def test_a_log_block_of_few_rows_is_stored_as_it_is(count: int, codecs: set[str]) -> None:
     content = encode_parquet_block([rows(0, count)], SCHEMA, AVRO, "zstd")
-    group = pq.read_metadata(pa.BufferReader(content)).row_group(0)
-    assert {group.column(at).compression for at in range(group.num_columns)} == codecs
-    assert ids(list(read_parquet_bytes(content))) == list(range(count))
+    chunks = pq.read_metadata(pa.BufferReader(content)).row_group(0).to_dict()["columns"]
+    assert {chunk["compression"] for chunk in chunks} == codecs
 
 
-def test_a_codec_that_does_not_exist_is_refused_for_the_smallest_log_block() -> None:
+def test_an_unknown_codec_is_refused_for_the_smallest_log_block() -> None:
     with pytest.raises(InvalidError, match="codec 'nonsense'"):
         encode_parquet_block([rows(0, 1)], SCHEMA, AVRO, "nonsense")
 
