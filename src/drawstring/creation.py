@@ -19,9 +19,9 @@ from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, table_
 from drawstring.config.table.config import KeyGeneratorType, TableType, table_config
 from drawstring.config.table.creation import new_table_properties
 from drawstring.config.table.key_generators import registered_key_generator
-from drawstring.config.table.kinds import typed_columns
+from drawstring.config.table.kinds import META_FIELDS, typed_columns
 from drawstring.config.table.new_keys import CLASS_KEY, TYPE_KEY
-from drawstring.config.table.virtual_keys import DROPPED, META_FIELDS
+from drawstring.config.table.virtual_keys import DROPPED
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
 from drawstring.keygen.keys import KeyGenerator

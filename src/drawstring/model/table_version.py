@@ -131,6 +131,7 @@ class VersionRules:
         archive_folder: what a new table stores as `hoodie.archivelog.folder`.
         always_stored: properties besides name, type and version that a whole properties file has.
         has_index_versions: whether definitions of indexes say the version of each.
+        stores_meta_fields_mode: whether a mode says which meta columns records have, besides a flag.
         has_all_indexes: whether the metadata table may have statistics of partitions, secondary indexes,
             expression indexes and record indexes of each partition.
     """
@@ -157,6 +158,7 @@ class VersionRules:
     archive_folder: str
     always_stored: tuple[str, ...]
     has_index_versions: bool
+    stores_meta_fields_mode: bool
     has_all_indexes: bool
 
 
@@ -209,6 +211,7 @@ _VERSION_6: Final = VersionRules(
     archive_folder="archived",
     always_stored=(),
     has_index_versions=False,
+    stores_meta_fields_mode=False,
     has_all_indexes=False,
 )
 
@@ -235,6 +238,7 @@ _VERSION_8: Final = VersionRules(
     archive_folder="history",
     always_stored=("hoodie.record.merge.mode", "hoodie.timeline.path"),
     has_index_versions=False,
+    stores_meta_fields_mode=False,
     has_all_indexes=True,
 )
 
@@ -248,7 +252,7 @@ _VERSION_9: Final = replace(
     has_index_versions=True,
 )
 
-_VERSION_10: Final = replace(_VERSION_9, number=10, log_format=LogFormat.NATIVE)
+_VERSION_10: Final = replace(_VERSION_9, number=10, log_format=LogFormat.NATIVE, stores_meta_fields_mode=True)
 
 _VERSION_5: Final = replace(_VERSION_6, number=5, is_writable=False)
 _VERSION_4: Final = replace(_VERSION_5, number=4, ambiguous_partition="default")

@@ -33,6 +33,7 @@ from drawstring.base.errors import (
 )
 from drawstring.config.keys.metadata import DEFAULT_COMPACTION, MetadataCompaction
 from drawstring.config.table.config import TableConfig
+from drawstring.config.table.kinds import META_FIELDS_MODE, has_some_meta_fields
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
 from drawstring.metadata.keeping import MetadataKeeper
@@ -98,6 +99,10 @@ def _refusals(config: TableConfig) -> list[tuple[bool, str]]:
         (
             config.has_sorted_files and config.is_bootstrapped,
             "keeps its files sorted by record key (hoodie.table.storage.layout) and was bootstrapped",
+        ),
+        (
+            has_some_meta_fields(config.properties),
+            f"has some of the meta columns only ({META_FIELDS_MODE})",
         ),
         (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
         (

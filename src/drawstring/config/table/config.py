@@ -22,6 +22,7 @@ from drawstring.config.table.kinds import (
     default_generator,
     generator_of_class,
     generator_of_type,
+    has_meta_fields,
     split_list,
     typed_columns,
 )
@@ -248,7 +249,7 @@ def table_config(properties: Mapping[str, str]) -> TableConfig:
         hive_style=_flag(properties, "hoodie.datasource.write.hive_style_partitioning"),
         url_encode=_flag(properties, "hoodie.datasource.write.partitionpath.urlencode"),
         drop_partition_columns=_flag(properties, "hoodie.datasource.write.drop.partition.columns"),
-        populate_meta_fields=_flag(properties, "hoodie.populate.meta.fields", default=True),
+        populate_meta_fields=has_meta_fields(properties),
         cdc_enabled=_flag(properties, "hoodie.table.cdc.enabled"),
         cdc_mode=(properties.get(CDC_MODE) or "DATA_BEFORE_AFTER").upper(),
         timeline_path=_folder(properties, layout.path_key, "timeline") if layout.path_key else "",

@@ -16,6 +16,7 @@ from typing import Final
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.kinds import (
     TableType,
+    has_some_meta_fields,
     typed_columns,
 )
 from drawstring.config.table.new_index import index_properties
@@ -23,7 +24,10 @@ from drawstring.config.table.new_keys import KEY_PROPERTIES, key_properties
 from drawstring.config.table.new_merging import MODE_KEY, PAYLOAD_KEYS, STRATEGY_KEY, new_merging
 from drawstring.config.table.properties import table_checksum
 from drawstring.config.table.storage_layout import layout_property
-from drawstring.config.table.virtual_keys import check_leaner_files
+from drawstring.config.table.virtual_keys import (
+    check_leaner_files,
+    meta_field_properties,
+)
 from drawstring.model.table_version import WRITABLE_VERSIONS, VersionRules, writable_rules
 
 _CHOICE: Final = f"Choose one of {', '.join(map(str, WRITABLE_VERSIONS))}."
@@ -84,6 +88,8 @@ def new_table_properties(
     if schema_json:
         properties["hoodie.table.create.schema"] = schema_json
     properties |= {key: value for key, value in extra.items() if key not in _CONSUMED} | _change_logs(extra)
+    if not has_some_meta_fields(properties):
+        properties |= meta_field_properties(properties, has_mode=rules.stores_meta_fields_mode)
     properties |= of_index | layout_property(properties, record_key, rules)
     columns, _ = typed_columns(partition_by)
     check_leaner_files(properties, record_key, columns, merging.ordering)

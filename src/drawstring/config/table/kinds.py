@@ -1,10 +1,15 @@
-"""Table types and kinds of key generators."""
+"""Table types, kinds of key generators, and which meta columns records have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
+
+META_FIELDS: Final = "hoodie.populate.meta.fields"
+META_FIELDS_MODE: Final = "hoodie.meta.fields.mode"
+ALL_META_FIELDS: Final = "ALL"
+NO_META_FIELDS: Final = "NONE"
 
 
 class TableType(StrEnum):
@@ -98,3 +103,23 @@ def default_generator(record_key: tuple[str, ...], partition_by: tuple[str, ...]
     if len(partition_by) == 1 and len(record_key) <= 1:
         return KeyGeneratorType.SIMPLE
     return KeyGeneratorType.COMPLEX
+
+
+def has_meta_fields(properties: Mapping[str, str]) -> bool:
+    """Return whether the records of a table have all meta columns.
+
+    Version 10 stores a mode, which says so before the older flag does.
+    """
+    mode = _mode(properties)
+    return (
+        mode == ALL_META_FIELDS if mode else (properties.get(META_FIELDS) or "true").strip().lower() == "true"
+    )
+
+
+def has_some_meta_fields(properties: Mapping[str, str]) -> bool:
+    """Return whether the records of a table have some of the meta columns, as a mode other than both says."""
+    return _mode(properties) not in ("", ALL_META_FIELDS, NO_META_FIELDS)
+
+
+def _mode(properties: Mapping[str, str]) -> str:
+    return properties.get(META_FIELDS_MODE, "").strip().upper()

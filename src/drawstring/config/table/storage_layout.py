@@ -13,8 +13,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.option import Option
-from drawstring.config.table.kinds import TableType
-from drawstring.config.table.virtual_keys import META_FIELDS
+from drawstring.config.table.kinds import META_FIELDS, TableType
 from drawstring.model.table_version import LogFormat, VersionRules
 
 STORAGE_LAYOUT: Final = "hoodie.table.storage.layout"

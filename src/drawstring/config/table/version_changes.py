@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Final
 
 from drawstring.config.table.key_settings import BARE_SINGLE_KEY
-from drawstring.config.table.kinds import TableType, class_of_type, type_name_of_class
+from drawstring.config.table.kinds import META_FIELDS_MODE, TableType, class_of_type, type_name_of_class
 from drawstring.config.table.merge_rules import (
     COMMIT_TIME_STRATEGY,
     EVENT_TIME_PAYLOAD,
@@ -39,6 +39,7 @@ from drawstring.config.table.merge_rules import (
 )
 from drawstring.config.table.new_keys import CLASS_KEY, TYPE_KEY
 from drawstring.config.table.storage_layout import STORAGE_LAYOUT
+from drawstring.config.table.virtual_keys import meta_field_properties
 from drawstring.model.table_version import VERSION_RULES, WRITABLE_VERSIONS, TimelineLayout
 
 _VERSION: Final = "hoodie.table.version"
@@ -258,11 +259,14 @@ def _bootstrap_index(properties: Mapping[str, str]) -> str | None:
 
 
 def _nine_to_ten(properties: _Properties) -> None:
-    """Change nothing: the version alone says that new log files are native."""
+    """Say which meta columns there are by a mode; the version alone says that new log files are native."""
+    properties |= meta_field_properties(properties, has_mode=True)
 
 
 def _ten_to_nine(properties: _Properties) -> None:
     properties.pop(STORAGE_LAYOUT, None)
+    properties |= meta_field_properties(properties, has_mode=False)
+    properties.pop(META_FIELDS_MODE, None)
 
 
 _LOG_FILES_STAY: Final = {(9, 10)}

@@ -7,9 +7,17 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.option import Kind, Option
-from drawstring.config.table.kinds import KeyGeneratorType, TableType
+from drawstring.config.table.kinds import (
+    ALL_META_FIELDS,
+    META_FIELDS,
+    META_FIELDS_MODE,
+    NO_META_FIELDS,
+    KeyGeneratorType,
+    TableType,
+    has_meta_fields,
+    has_some_meta_fields,
+)
 
-META_FIELDS: Final = "hoodie.populate.meta.fields"
 DROPPED: Final = "hoodie.datasource.write.drop.partition.columns"
 
 LEANER_OPTIONS: Final[tuple[Option, ...]] = (
@@ -33,6 +41,18 @@ _PLAIN: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGenerator
 _PARSEABLE: Final = _PLAIN[:2]
 
 
+def meta_field_properties(properties: Mapping[str, str], *, has_mode: bool) -> dict[str, str]:
+    """Return the properties that say whether a table has the meta columns.
+
+    Args:
+        properties: those of the table, which has all meta columns or none.
+        has_mode: whether its version stores a mode besides the flag.
+    """
+    is_all = has_meta_fields(properties)
+    mode = {META_FIELDS_MODE: ALL_META_FIELDS if is_all else NO_META_FIELDS} if has_mode else {}
+    return {META_FIELDS: str(is_all).lower(), **mode}
+
+
 def check_leaner_files(
     properties: Mapping[str, str],
     record_key: Collection[str],
@@ -49,6 +69,12 @@ def check_leaner_files(
         InvalidError: the properties contradict each other.
         UnsupportedError: this release cannot write such a table.
     """
+    if has_some_meta_fields(properties):
+        raise UnsupportedError(
+            "A table cannot have some of the meta columns"
+            f" ({META_FIELDS_MODE}={properties[META_FIELDS_MODE]})."
+            f" Set {META_FIELDS_MODE} to {ALL_META_FIELDS} or {NO_META_FIELDS}, or drop it."
+        )
     generator = properties["hoodie.table.keygenerator.type"]
     if properties[META_FIELDS].lower() == "false":
         if not record_key or generator not in _PLAIN:
