@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.ingestion.sources.kafka_offsets import OffsetRange, offsets_of, ranges_within
 from tests.support.kafka import Broker, kafka
 from tests.support.processes import ROOT
@@ -162,6 +162,15 @@ def test_what_is_missing_is_told(broker: Broker, tmp_path: Path) -> None:
         ingest(tmp_path, broker, "t", {"auto.offset.reset": "never"})
     with pytest.raises(InvalidError, match="refuses its settings"):
         ingest(tmp_path, broker, "t", {"no.such.setting": "1"})
+
+
+def test_a_broker_that_does_not_answer_is_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("drawstring.ingestion.sources.kafka_client._TIMEOUT_SECONDS", 0.5)
+    with pytest.raises(UnavailableError, match=r"Kafka at 127\.0\.0\.1:1 does not answer about topic t"):
+        ingest(tmp_path, Broker("127.0.0.1:1"), "t", retries=0)
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(KILLS, marks=pytest.mark.long)])

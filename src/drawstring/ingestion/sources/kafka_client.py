@@ -18,6 +18,9 @@ _STALLED_SECONDS: Final = 60
 
 _POLL_SECONDS: Final = 1.0
 _AT_ONCE: Final = 50_000
+_CRITICAL: Final = 2
+"""Level of the client's own log, which is standard error: many lines a second while no broker answers."""
+
 _GROUP: Final = "drawstring"
 _OURS: Final = ("hoodie.", "drawstring.")
 _OF_JAVA: Final = ("key.deserializer", "value.deserializer", "auto.offset.reset", "schema.registry.url")
@@ -34,8 +37,9 @@ def client_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     }
     if not given.get("bootstrap.servers"):
         raise InvalidError("The source has no broker. Set bootstrap.servers, as in host:9092.")
+    quiet = {"log_level": _CRITICAL}
     own = {"enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "error"}
-    return {"group.id": _GROUP, **given, **own}
+    return {"group.id": _GROUP, **quiet, **given, **own}
 
 
 class KafkaTopic:
@@ -164,4 +168,8 @@ class KafkaTopic:
         try:
             yield
         except self._kafka.KafkaException as error:
-            raise UnavailableError(f"Kafka does not answer about topic {self.name}: {error}.") from error
+            told = error.args[0].str() if error.args else error
+            raise UnavailableError(
+                f"Kafka at {self.settings['bootstrap.servers']} does not answer about topic {self.name}"
+                f" ({told}). Check bootstrap.servers and the broker."
+            ) from error
