@@ -46,5 +46,5 @@ def test_planning_takes_as_many_requests_of_many_partitions_as_of_few(
     monkeypatch.setattr(listing, "_MANY_FILES", 0)
     with slow_proxy(s3.endpoint, 0) as proxy:
         options = {**s3.options, "endpoint": proxy.endpoint}
-        few, many = (planned(proxy, options, partitions) for partitions in (2, 30))
+        few, many = (planned(proxy, options, partitions) for partitions in (2, 12))
     assert len(many) == len(few) < 25, many
