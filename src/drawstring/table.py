@@ -92,12 +92,14 @@ if TYPE_CHECKING:
     from drawstring.services.table_summary import table_summary
     from drawstring.services.validation import repair
     from drawstring.services.validation import run as validate
+    from drawstring.services.validation.lock_audit import LockAudit, lock_audit
     from drawstring.services.versions import run as change_version
     from drawstring.services.versions.storage_layout import set_storage_layout
     from drawstring.timeline.store import TimelineStore
     from drawstring.timeline.table_schema import table_comments
     from drawstring.timeline.timeline import Timeline
     from drawstring.txn.holds import Holds
+    from drawstring.txn.locks import lock_audit as leases
     from drawstring.write import table_writes
     from drawstring.write.merge.builder import MergeBuilder
     from drawstring.write.merge.clauses import RequestedClause
@@ -161,6 +163,7 @@ else:
         stream_options="drawstring.services.streams:stream_options",
         repair="drawstring.services.validation.repair",
         validate="drawstring.services.validation.run",
+        lock_audit="drawstring.services.validation.lock_audit:lock_audit",
         table_locks="drawstring.services.table_locks:table_locks",
         table_summary="drawstring.services.table_summary:table_summary",
         change_version="drawstring.services.versions.run",
@@ -168,6 +171,7 @@ else:
         TimelineStore="drawstring.timeline.store:TimelineStore",
         table_comments="drawstring.timeline.table_schema:table_comments",
         Holds="drawstring.txn.holds:Holds",
+        leases="drawstring.txn.locks.lock_audit",
         table_writes="drawstring.write.table_writes",
         MergeBuilder="drawstring.write.merge.builder:MergeBuilder",
         write="drawstring.write.run:write",
@@ -311,6 +315,33 @@ class Table:
         """
         with self._errors():
             return table_locks(self._context, self._options("locks", options))
+
+    def record_leases(self, on: bool) -> None:
+        """Have the leases on the table recorded, or no longer, by all writers that lock it by leases.
+
+        These are writers in object stores, and of `StorageBasedLockProvider`, those of Apache Hudi included
+        (its procedure `set_audit_lock`). They look at the switch once a minute.
+
+        Args:
+            on: whether to record.
+
+        Example:
+            >>> table.record_leases(True)
+            >>> table.lease_audit().enabled
+            True
+        """
+        with self._errors():
+            leases.switch_audit(self._context.storage, on)
+
+    def lease_audit(self) -> LockAudit:
+        """Return what the record of the leases on the table tells: leases that overlap, or were not released.
+
+        Example:
+            >>> table.lease_audit().overlaps
+            ()
+        """
+        with self._errors():
+            return lock_audit(self._context.storage)
 
     @property
     def schema(self) -> pa.Schema:

@@ -203,3 +203,15 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     table.locks()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_leases_are_recorded_on_request(text: Any, tmp_path: Path) -> None:
+    table, provider = create(path=tmp_path / "rides"), {"hoodie.write.lock.provider": "storage"}
+    assert "leases are not recorded; 0 leases on record" in text("locks", table.uri, "--audit", "check")
+    assert "leases are recorded" in text("locks", table.uri, "--audit", "on")
+    table.upsert(rides(("a", "rome", 1, 1.0)), options={**provider, **WITHOUT_SERVICES})
+    found = json.loads(text("locks", table.uri, "--audit", "check", "--json"))
+    assert found["leases"] > 0 and not (found["overlaps"] or found["unended"] or found["unreadable"])
+    (tmp_path / "rides/.hoodie/.locks/audit/1_x.jsonl").write_text("no record")
+    assert "1_x.jsonl is no record of a lease" in text("locks", table.uri, "--audit", "check")
+    assert not json.loads(text("locks", table.uri, "--audit", "off", "--json"))["enabled"]

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Literal
 
+from cyclopts import Parameter
+
+from drawstring.base.counted import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
 from drawstring.model.table_locks import LockState, PendingWork
+from drawstring.table import Table
 
+Audit = Annotated[
+    Literal["on", "off", "check"] | None,
+    Parameter(
+        name="--audit",
+        help="Have the leases of the lock on object stores recorded, or no longer, or check the record.",
+    ),
+]
 _SHOWN = 3
 
 
 def locks(
     path: TablePath,
     *,
+    audit: Audit = None,
     as_json: AsJson = False,
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
     """Show who holds the lock of a table or waits for it, and who works on its pending instants."""
+    if audit is not None:
+        _audit(open_table(path, storage_option), audit, as_json=as_json)
+        return
     found = open_table(path, storage_option).locks(options=named_values(option))
     if as_json:
         held = [_lock_fields(each) for each in found.locks]
@@ -35,6 +52,23 @@ def locks(
     )
     for each in found.pending:
         output.print_line(f"{each.instant.action} {each.instant.requested}: {each.advice}")
+
+
+def _audit(table: Table, act: str, *, as_json: bool) -> None:
+    if act != "check":
+        table.record_leases(act == "on")
+    found = table.lease_audit()
+    if as_json:
+        output.print_json(asdict(found))
+        return
+    state = "recorded" if found.enabled else "not recorded"
+    output.print_line(f"leases are {state}; {counted(found.leases, 'lease')} on record")
+    for one, other in found.overlaps:
+        output.print_line(f"{one} overlaps with {other}: two writers held the lock at once")
+    for name in found.unended:
+        output.print_line(f"{name} was not released: its process died, or still holds it")
+    for name in found.unreadable:
+        output.print_line(f"{name} is no record of a lease")
 
 
 def _lock_fields(lock: LockState) -> Mapping[str, object]:
