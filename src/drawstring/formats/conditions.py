@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from pyarrow import types as pt
 
 from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.schema.evolve import conform, widened
 
 _INDEX: Final = "\0row"
 _PROBLEM: Final = re.compile(r" (?:fails on a|does not fit) ")
@@ -185,4 +187,8 @@ def _condition_column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
     if field.name not in batch.schema.names:
         return pa.nulls(batch.num_rows, field.type)
     column = batch.column(field.name)
-    return column if column.type == field.type else column.cast(field.type)
+    if column.type == field.type:
+        return column
+    if pt.is_nested(field.type):
+        return conform(batch.select([field.name]), pa.schema([field.with_nullable(True)])).column(0)
+    return widened(column, field.type)

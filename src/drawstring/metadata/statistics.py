@@ -24,6 +24,7 @@ from drawstring.merge.order import Array, number_keys
 from drawstring.merge.versions import flat
 from drawstring.metadata.merging import is_true, newest
 from drawstring.metadata.partitions import IS_REMOVED, KEY, PARTITION_STATISTICS, STATISTICS, TYPE
+from drawstring.schema.evolve import widened
 
 MIN, MAX = "minValue", "maxValue"
 _COUNTS: Final = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
@@ -211,7 +212,7 @@ def _converted(values: pa.Array, ordinal: int, info: str, kind: pa.DataType) -> 
     try:
         values = _logical(values, ordinal, info)
         if keeps_order(values.type, kind):
-            return values.cast(kind, safe=not pt.is_floating(kind))
+            return widened(values, kind, safe=not pt.is_floating(kind))
     except (ValueError, pa.ArrowException):
         pass  # such as a decimal that the type has no room for
     return pa.nulls(len(values), kind)
@@ -240,7 +241,7 @@ def _kept(values: pa.Array, ordinal: int, info: str, kind: pa.DataType) -> pa.Ar
             return values.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
         values = _logical(values, ordinal, info)
         if values.type == kind or keeps_order(values.type, kind) or _is_bytes(values.type, kind):
-            return values.cast(kind)
+            return widened(values, kind)
     except (ValueError, pa.ArrowException):
         pass  # the files are read instead
     return pa.nulls(len(values), kind)

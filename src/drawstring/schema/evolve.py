@@ -338,7 +338,22 @@ def _cast_exact(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """Cast without loss of digits, except from integers to floats, as Avro's promotion allows."""
     if pt.is_floating(kind) and pt.is_integer(array.type):
         return array.cast(kind, safe=False)
-    return array.cast(kind)
+    return widened(array, kind)
+
+
+def widened(array: pa.Array, kind: pa.DataType, *, safe: bool = True) -> pa.Array:
+    """Cast values of before to a type that their column has got.
+
+    Floats become the doubles that their shortest texts stand for, as in Hudi: 1.1 stays 1.1.
+
+    Args:
+        array: the values.
+        kind: the type.
+        safe: whether values that do not fit are an error.
+    """
+    if pt.is_float32(array.type) and pt.is_float64(kind):
+        return array.cast(pa.string()).cast(kind)
+    return array.cast(kind, safe=safe)
 
 
 def _dotted(column: str, name: str) -> str:

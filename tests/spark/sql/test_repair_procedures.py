@@ -43,7 +43,9 @@ def test_leases_are_audited_on_request(session: SparkSession, sql: Ask, tmp_path
     [said] = called(session, "set_audit_lock", table="rides", state="enabled")
     assert (said.audit_state, said.message) == ("enabled", "Lock audit logging successfully enabled")
     assert called(session, "show_audit_lock_status", path=f"{tmp_path}/lake/rides")[0].audit_enabled
-    assert called(session, "validate_audit_lock", table="rides")[0].details.startswith("No audit files found")
+    assert called(session, "validate_audit_lock", table="rides")[0].details.startswith(
+        "No audit folder found"
+    )
     sql("SET hoodie.write.lock.provider = org.apache.hudi.client.transaction.lock.StorageBasedLockProvider")
     sql("INSERT INTO rides VALUES (1, 1.5, 'oslo')")
     [checked] = called(session, "validate_audit_lock", table="rides")

@@ -37,7 +37,7 @@ def validate_audit_lock(call: Call) -> Rows:
     """Check the recorded leases: whether two overlap, and whether each was released."""
     storage, name = _storage(call), _shown(call)
     if not has_lock_audit(storage):
-        return [(name, "PASSED", 0, 0, "No audit files found - nothing to validate")]
+        return [(name, "PASSED", 0, 0, "No audit folder found - nothing to validate")]
     found = lock_audit(storage)
     if not found.leases:
         return [(name, "FAILED", 0, len(found.unreadable), "Failed to parse any audit files")]
@@ -57,6 +57,8 @@ def cleanup_audit_lock(call: Call) -> Rows:
     storage, name = _storage(call), _shown(call)
     days, is_dry = call.number("age_days") or 0, call.flag("dry_run")
     clock = call.table._context.clock
+    if not has_lock_audit(storage):
+        return [(name, 0, is_dry, days, "No audit folder found - nothing to cleanup")]
     cleaned = len(clean_lock_audit(storage, clock, age_days=days, apply=not is_dry))
     if not cleaned:
         message = f"No audit files older than {days} days found"
