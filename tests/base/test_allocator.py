@@ -40,6 +40,17 @@ from drawstring.cli import app
 app.run = lambda arguments: print(pa.default_memory_pool().backend_name) or 0
 app.main([])
 """
+MERGE = """
+import pyarrow as pa, drawstring
+from drawstring.base.allocator import keeping_no_memory
+delays = []
+pa.jemalloc_set_decay_ms = delays.append
+{choose}
+for size_bytes in (1000, 5 << 30):
+    with keeping_no_memory(size_bytes):
+        delays.append("merged")
+print(delays)
+"""
 MINE = "pa.set_memory_pool(pa.system_memory_pool())"
 
 
@@ -87,3 +98,18 @@ def test_an_allocator_that_is_not_there_is_refused() -> None:
     with pytest.raises(drawstring.InvalidError, match="no allocator 'tcmalloc'"):
         drawstring.use_allocator("tcmalloc")
     assert pa.default_memory_pool().backend_name == before
+
+
+@needs_both
+@pytest.mark.parametrize(
+    ("choose", "expected"),
+    [
+        ("drawstring.use_allocator()", "[100, 'merged', 0, 'merged', 100]"),
+        ("drawstring.use_allocator('jemalloc')", "['merged', 'merged']"),
+        ("", "['merged', 'merged']"),
+    ],
+)
+def test_freed_memory_is_returned_at_once_while_large_files_merge_if_drawstring_chose(
+    choose: str, expected: str
+) -> None:
+    assert printed(MERGE.format(choose=choose)) == expected

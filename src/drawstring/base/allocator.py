@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
@@ -17,6 +18,12 @@ _SLOW: Final = "mimalloc"
 _FAST: Final = "jemalloc"
 _DECAY_MS: Final = 100
 """How long jemalloc keeps freed memory, a tenth of its default: the peak of a compaction falls by a tenth."""
+
+_LARGE_BYTES: Final = 1 << 30
+"""Bytes of files from which on freed memory is not kept while they are merged."""
+
+_tuned: Final[set[str]] = set()
+"""The allocator whose settings are drawstring's, once it chose one."""
 
 _POOLS: Final[Mapping[str, Callable[[], pa.MemoryPool]]] = {
     "jemalloc": pa.jemalloc_memory_pool,
@@ -54,7 +61,28 @@ def use_allocator(name: str | None = None) -> str:
     elif _uses_the_slow_default():
         pa.set_memory_pool(_POOLS[_FAST]())
         pa.jemalloc_set_decay_ms(_DECAY_MS)
+        _tuned.add(_FAST)
     return str(pa.default_memory_pool().backend_name)
+
+
+@contextmanager
+def keeping_no_memory(size_bytes: int) -> Iterator[None]:
+    """Return freed memory to the system at once while large files are merged.
+
+    Such a stream frees and takes its few windows many times in the time that jemalloc keeps what is free, and
+    would hold them twice. Where the program chose the allocator, its settings stand.
+
+    Args:
+        size_bytes: size of the files.
+    """
+    if size_bytes < _LARGE_BYTES or pa.default_memory_pool().backend_name not in _tuned:
+        yield
+        return
+    pa.jemalloc_set_decay_ms(0)
+    try:
+        yield
+    finally:
+        pa.jemalloc_set_decay_ms(_DECAY_MS)
 
 
 def _pool(name: str) -> pa.MemoryPool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from drawstring.base.allocator import keeping_no_memory
 from drawstring.base.clock import Ids
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
@@ -54,8 +55,9 @@ class CompactSlice:
             in_order=self.settings.config.has_sorted_files,
         )
         try:
-            for batch in read_slice(read_task):
-                writer.write(as_stored(batch, writer.name, self.settings.config))
+            with keeping_no_memory(read_task.size_bytes):
+                for batch in read_slice(read_task):
+                    writer.write(as_stored(batch, writer.name, self.settings.config))
         except BaseException:
             writer.abort()
             raise
