@@ -16,6 +16,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.cli import app
 from drawstring.timeline.store import TimelineStore
 from tests.support.kafka import Broker, kafka
 
@@ -301,3 +302,16 @@ def test_what_is_no_engine_and_what_executors_cannot_reach_is_told(both: Both) -
         drawstring.ingest(both.folder / "t", "parquet", options=options, engine=both.engine.spark)
     with pytest.raises(UnsupportedError, match="executors cannot read a memory:// table"):
         drawstring.ingest("memory://t", "parquet", options=options, engine=both.engine)
+
+
+def test_the_command_takes_the_session_of_the_process(both: Both, capsys: pytest.CaptureFixture[str]) -> None:
+    arrive(both.folder / "in", put_parquet, 0, rides(1, 2))
+    options = {"hoodie.streamer.source.dfs.root": str(both.folder / "in"), **KEY}
+    command = ["ingest", str(both.folder / "t"), "--source", "parquet"]
+    command += [f"--option={key}={value}" for key, value in options.items()]
+    assert app.run([*command, "--spark-conf", "spark.sql.shuffle.partitions=2"]) == 2
+    assert "--spark-conf is for --engine spark" in capsys.readouterr().err
+    query = "SELECT *, soundex(city) AS sound FROM <SRC>"
+    assert app.run([*command, "--engine", "spark", "--transformer", query]) == 0
+    assert capsys.readouterr().out.startswith("ingested 2 rows in 1 batch, ")
+    assert {each["sound"] for each in both.rows("t")} == {"C300"}

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from drawstring.spark.engine.spark_engine import SparkEngine
     from drawstring.spark.format_hook import register
     from drawstring.spark.functions import changes, compact, read, write
+    from drawstring.spark.reading.data_source import HudiSource
     from drawstring.spark.spark_table import SparkTable, table
     from drawstring.spark.sql.named import table_named
 
 __all__ = [
+    "HudiSource",
     "SparkEngine",
     "SparkTable",
     "changes",
@@ -45,6 +47,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "HudiSource": "reading.data_source",
     "SparkEngine": "engine.spark_engine",
     "SparkTable": "spark_table",
     "changes": "functions",

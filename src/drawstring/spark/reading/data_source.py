@@ -30,6 +30,7 @@ from drawstring.spark.engine.worker import shares
 from drawstring.spark.locations import is_storage_option
 from drawstring.spark.reading.read_options import scan_at, schema_of
 from drawstring.spark.reading.streaming import CommitStream, stream_reader
+from drawstring.spark.writing.passed_rows import stream_writer
 
 _PARALLELISM: Final = 16
 """Assumed number of tasks that run at once; Spark does not pass the parallelism to a data source."""
@@ -68,11 +69,15 @@ class HudiSource(D.DataSource):
         )
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> D.DataSourceStreamWriter:
-        """Raise UnsupportedError: each batch of a stream has to be a separate write."""
-        raise UnsupportedError(
-            "A stream cannot write to this table directly. Use"
-            " df.writeStream.foreachBatch(lambda batch, number: batch.write.format('hudi')...)."
-        )
+        """Return the writer of a stream, whose micro-batches pass through the driver."""
+        options = {key.lower(): value for key, value in self.options.items()}
+        path = options.pop("path", None)
+        if not path:
+            raise InvalidError("The path of the table is missing. Set option path.")
+        stored = {key: value for key, value in options.items() if is_storage_option(key, path)}
+        others = {key: value for key, value in options.items() if key not in stored}
+        with carried():
+            return stream_writer(path, stored, others, schema)
 
     def _scan(self) -> Scan:
         path, stored, read_options = self._parsed_options()

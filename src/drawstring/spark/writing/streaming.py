@@ -37,7 +37,7 @@ from drawstring.storage import open_storage
 from drawstring.write.stream_positions import CommittedPositions, PassedError, Stream, StreamStep
 
 _QUERY_ID: Final = "sql.streaming.queryId"
-_CHECKPOINT: Final = "checkpointlocation"
+CHECKPOINT: Final = "checkpointlocation"
 _CHECKPOINT_SETTING: Final = "spark.sql.streaming.checkpointLocation"
 
 
@@ -151,7 +151,7 @@ class TableStreamWriter(DataStreamWriter):
 
     def _start(self, root: str) -> StreamingQuery:
         self._check_checkpoint(root)
-        given = {key: value for key, value in self._options.items() if key.lower() != _CHECKPOINT}
+        given = {key: value for key, value in self._options.items() if key.lower() != CHECKPOINT}
         options = with_partitions(without_path(given), self._partition_by, root)
         if self._output_mode == "complete":
             options[OPERATION_KEY] = "insert_overwrite_table"
@@ -161,7 +161,7 @@ class TableStreamWriter(DataStreamWriter):
 
     def _check_checkpoint(self, table: str) -> None:
         """Check that the query has a checkpoint: Spark would make a new one with each start otherwise."""
-        named = any(key.lower() == _CHECKPOINT for key in self._options)
+        named = any(key.lower() == CHECKPOINT for key in self._options)
         if not named and not self._spark.conf.get(_CHECKPOINT_SETTING, None):
             raise InvalidError(
                 "A stream needs a folder for its progress. Set option checkpointLocation, or"
@@ -186,18 +186,18 @@ class _Sink:
     options: WriteOptions
     positions: dict[str, CommittedPositions]
 
-    def add(self, df: DataFrame, batch_id: int) -> None:
+    def add(self, df: DataFrame, number: int) -> None:
         """Write a micro-batch unless the table has it."""
         query = str(df.sparkSession.sparkContext.getLocalProperty(_QUERY_ID) or "")
         stream = Stream(self.options.streaming.name, query)
         positions = self.positions.setdefault(query, CommittedPositions(stream))
 
         def check(last: str | None) -> None:
-            if last is not None and _batch_id(last, stream) >= batch_id:
+            if last is not None and batch_id(last, stream) >= number:
                 raise PassedError
 
         try:
-            self._write(df, StreamStep(positions, str(batch_id), check))
+            self._write(df, StreamStep(positions, str(number), check))
         except DrawstringError as error:
             raise on_spark(error.at(table=self.path)) from error.__cause__
 
@@ -210,7 +210,12 @@ class _Sink:
         write_batch(table._context, StreamBatch(rows, step), self.options)
 
 
-def _batch_id(position: str, stream: Stream) -> int:
+def batch_id(position: str, stream: Stream) -> int:
+    """Return the id of the batch that a position of a stream names.
+
+    Raises:
+        InvalidError: it names none.
+    """
     try:
         return int(position)
     except ValueError:

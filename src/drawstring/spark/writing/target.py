@@ -14,11 +14,12 @@ from drawstring.bootstrapping import Place, bootstrapped
 from drawstring.config.keys.locks import without_provider
 from drawstring.config.options.write_options import WriteOptions, table_scope
 from drawstring.creation import TableDefinition, create
+from drawstring.engine.protocol import Engine
 from drawstring.entry import open as open_table
 from drawstring.model.files import HOODIE_FOLDER
 from drawstring.model.result import CommitResult
 from drawstring.model.table_version import DEFAULT_VERSION
-from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
+from drawstring.spark.engine.spark_engine import SparkRows
 from drawstring.spark.reading.dataframe import plan_name
 from drawstring.spark.writing.overwrite import Replacement, replace_table
 from drawstring.storage.protocol import Storage
@@ -39,7 +40,7 @@ class Target:
     path: str
     storage: Storage
     storage_options: Mapping[str, str]
-    engine: SparkEngine
+    engine: Engine
 
     def exists(self) -> bool:
         """Return whether a table exists, intact or damaged."""
