@@ -25,7 +25,7 @@ from drawstring.base.counted import counted
 from drawstring.base.errors import DrawstringError, InvalidError, MissingKeyError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.config.table.key_generators import KeyFunction
-from drawstring.config.table.key_settings import BARE_SINGLE_KEY, timestamp_settings
+from drawstring.config.table.key_settings import BARE_SINGLE_KEY, SINGLE_KEY_ENCODING, timestamp_settings
 from drawstring.keygen.number_keys import number_keys
 from drawstring.keygen.path_parts import PathPart, SimplePart, TimestampPart, check_paths
 from drawstring.keygen.texts import java_text
@@ -35,6 +35,7 @@ from drawstring.schema.meta import RECORD_KEY
 NULL_KEY: Final = "__null__"
 EMPTY_KEY: Final = "__empty__"
 
+_VALUE_ONLY: Final = "VALUE_ONLY"
 _ALWAYS_NAMED: Final = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
 _PATHLESS: Final = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 
@@ -140,8 +141,11 @@ class KeyGenerator:
             return True
         if config.key_generator not in _ALWAYS_NAMED:
             return False
-        is_bare = config.properties.get(BARE_SINGLE_KEY, "").lower() == "true"
         is_complex = config.key_generator is KeyGeneratorType.COMPLEX
+        recorded = config.properties.get(SINGLE_KEY_ENCODING, "").strip().upper()
+        if recorded and is_complex:
+            return recorded != _VALUE_ONLY
+        is_bare = config.properties.get(BARE_SINGLE_KEY, "").lower() == "true"
         return config.rules.prefixes_single_keys or not (is_bare and is_complex)
 
     def _called(self, function: KeyFunction, batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:

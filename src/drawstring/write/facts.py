@@ -27,7 +27,7 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.base.threads import at_once
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
-from drawstring.config.table.key_settings import BARE_SINGLE_KEY
+from drawstring.config.table.key_settings import BARE_SINGLE_KEY, SINGLE_KEY_ENCODING
 from drawstring.config.table.kinds import typed_columns
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
@@ -221,7 +221,8 @@ def _spelling(facts: WriteFacts, options: WriteOptions) -> Mapping[str, str]:
     """Return the setting for single-column keys of a COMPLEX generator, as in the existing keys if any."""
     config = facts.locked.config
     is_open = not config.rules.prefixes_single_keys and config.path_generator is KeyGeneratorType.COMPLEX
-    if not is_open or len(config.record_key_fields) != 1 or BARE_SINGLE_KEY in config.properties:
+    is_stored = BARE_SINGLE_KEY in config.properties or SINGLE_KEY_ENCODING in config.properties
+    if not is_open or len(config.record_key_fields) != 1 or is_stored:
         return {}
     key = next((key for key, _ in facts.existing_writes().known_keys()), None)
     if key is None:

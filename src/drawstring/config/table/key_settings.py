@@ -17,6 +17,9 @@ from drawstring.config.options.option import Kind, Option
 
 TIMEBASED: Final = "hoodie.keygen.timebased."
 BARE_SINGLE_KEY: Final = "hoodie.write.complex.keygen.new.encoding"
+SINGLE_KEY_ENCODING: Final = "hoodie.table.complex.keygen.encoding"
+"""What Hudi's upgrade to version 9 records of existing keys: `FIELD_PREFIXED` or `VALUE_ONLY`."""
+
 SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
 
 _TYPE: Final = TIMEBASED + "timestamp.type"
