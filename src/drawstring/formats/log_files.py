@@ -26,10 +26,13 @@ from drawstring.formats.log_inline import (
 from drawstring.formats.log_native import NativeBlock, native_block, native_deletes, native_rows
 from drawstring.formats.log_native.block import MAGIC
 from drawstring.formats.parquet import read_parquet_part
+from drawstring.formats.parquet.read import PART_WHOLE_BYTES_MAX
+from drawstring.formats.parquet.staged import read_part_of_keys
 from drawstring.formats.wanted_rows import EVERY_ROW, WantedRows
 from drawstring.model.files import LogFile
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
+from drawstring.schema.meta import RECORD_KEY
 
 _PEEK_BYTES = 16 << 10
 
@@ -66,7 +69,7 @@ def block_rows(
         file: the log file, open.
         block: one of its data blocks.
         names: column names in the file.
-        wanted: the records that are needed of a native log file; others may be left out.
+        wanted: the records that are needed; others may be left out.
 
     Raises:
         CorruptTableError: the block is damaged.
@@ -75,7 +78,12 @@ def block_rows(
         yield from native_rows(file, block, names, wanted)
         return
     if block.kind is BlockType.PARQUET_DATA:
-        yield from read_parquet_part(file, block.content_offset, block.content_bytes, names)
+        place = block.content_offset, block.content_bytes
+        is_large = block.content_bytes > PART_WHOLE_BYTES_MAX
+        if wanted.keys is None or RECORD_KEY not in names or is_large:
+            yield from read_parquet_part(file, *place, names)
+        else:
+            yield from read_part_of_keys(file, *place, names, wanted.keys)
         return
     if block.schema_json is None:
         raise CorruptTableError(f"The log block at byte {block.offset} has no schema: {REPAIR}.")
