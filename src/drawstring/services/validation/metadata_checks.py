@@ -8,7 +8,9 @@ from typing import Final
 from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError
 from drawstring.metadata.listing import NamedFiles, named_files
-from drawstring.metadata.partitions import FILES
+from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
+from drawstring.metadata.partitions import FILES, kind_of
+from drawstring.metadata.stored.merged import merged_parts
 from drawstring.model.files import FileSlice, FileStatus
 from drawstring.model.instant import Action
 from drawstring.model.validation import Finding, Remedy, Severity
@@ -21,8 +23,10 @@ _NO_FAULT: Final = frozenset({"missing", "size", "orphan"})
 _REPAIR: Final = "Run `drawstring repair`, which builds the metadata table again or switches it off."
 
 
-def metadata_findings(inventory: Inventory, clock: Clock, found: Collection[Finding]) -> list[Finding]:
-    """Check that the metadata table names the files that are stored, with their sizes.
+def metadata_findings(
+    inventory: Inventory, clock: Clock, found: Collection[Finding], *, indexes: bool = True
+) -> list[Finding]:
+    """Check that the metadata table names the files that are stored, with their sizes, and can be read.
 
     Args:
         inventory: the table as it is on storage.
@@ -30,6 +34,7 @@ def metadata_findings(inventory: Inventory, clock: Clock, found: Collection[Find
         found: what other checks found. A file of a commit that is missing or has another size is no fault
             of the metadata table: built again, it would hide that rows are lost. One that no commit names
             is not in it either.
+        indexes: whether to read all records of its indexes, too.
     """
     if FILES not in inventory.config.metadata_partitions:
         return []
@@ -37,9 +42,25 @@ def metadata_findings(inventory: Inventory, clock: Clock, found: Collection[Find
         named = named_files(inventory.storage, inventory.config, inventory.timeline, clock)
         known = {each.path for each in found if each.check in _NO_FAULT}
         own = (*_unnamed(inventory, named), *_gone(inventory, named))
+        if indexes:
+            _read_indexes(inventory, clock)
         return [each for each in own if each.path not in known]
     except DrawstringError as error:
         return [_finding(error.message, error.path, error.instant)]
+
+
+def _read_indexes(inventory: Inventory, clock: Clock) -> None:
+    """Read all records of the indexes, some at a time.
+
+    Raises:
+        CorruptTableError: a file of an index is missing or damaged.
+    """
+    table = open_metadata_table(inventory.storage, inventory.config, inventory.timeline, clock)
+    for partition in sorted(table.ready):
+        for each in () if partition == FILES else table.slices(partition):
+            with about_metadata(table.storage):
+                for _ in merged_parts(table, each, kind_of(partition)):
+                    pass
 
 
 def _unnamed(inventory: Inventory, named: NamedFiles) -> Iterator[Finding]:

@@ -94,7 +94,7 @@ def _validate(
         findings += check(inventory)
     findings += future_findings(context, inventory)
     findings += leftover_findings(context, inventory)
-    findings += metadata_findings(inventory, context.clock, findings)
+    findings += metadata_findings(inventory, context.clock, findings, indexes=contents)
     slices: Sequence[FileSlice] = ()
     records = None
     try:
