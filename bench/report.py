@@ -106,8 +106,9 @@ NOTES = {
         " processes of their own. Hudi and Paimon run on Spark."
     ),
     "writers": (
-        "Each process upserts batches into one table; seconds are those of a commit. `run again`: attempts"
-        " that lost against\nanother writer, `errors`: commits that the caller had to ask for once more."
+        "Each process upserts batches into one table, or into one of its own (apart: what the machine"
+        " allows); seconds are\nthose of a commit. `run again`: attempts that lost against another writer,"
+        " `errors`: commits that the caller had\nto ask for once more."
     ),
     "metadata": _METADATA_NOTE,
     "metadata-spark": _METADATA_NOTE,

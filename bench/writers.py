@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bench import peers
@@ -75,9 +75,21 @@ def _aims_of(results: Results, peer: str) -> Iterator[tuple[str, ...]]:
         times = rates[f"disjoint_{cores}"] / rates["disjoint_1"]
         title = f"{peer}: commits/s, {_title('disjoint', cores)} against 1"
         yield _aim(title, times, SHARE_OF_CORES * cores, at_least=True)
+    yield from _allowed(peer, rates, cores)
     if {"alone_1", "disjoint_1"} <= rates.keys():
         times = rates["alone_1"] / rates["disjoint_1"]
         yield _aim(f"{peer}: seconds, optimistic against alone", times, ALONE_MAX)
+
+
+def _allowed(peer: str, rates: Mapping[str, float], cores: int) -> Iterator[tuple[str, ...]]:
+    """Yield what the machine allows to tables that share nothing, and one table's share of it; no aims."""
+    apart = rates.get(f"apart_{cores}")
+    if apart is not None and "disjoint_1" in rates:
+        title = f"{peer}: commits/s, {_title('apart', cores)} against 1"
+        yield title, f"{apart / rates['disjoint_1']:.2f}", "", ""
+    if apart is not None and f"disjoint_{cores}" in rates:
+        title = f"{peer}: commits/s, {_title('disjoint', cores)} against apart"
+        yield title, f"{rates[f'disjoint_{cores}'] / apart:.2f}", "", ""
 
 
 def _aim(what: str, times: float, wanted: float, *, at_least: bool = False) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Several processes that upsert into one table at the same time. usage of its scripts: SCRIPT DATA TABLES ...
 
     disjoint   each process has cities (the partitions) of its own
+    apart      the same batches, but each process has a table of its own: what the machine allows
     overlap    every batch of every process goes to all cities
 
 and what a peer has besides. Each process does the same number of commits, one after the other, a batch
@@ -57,6 +58,9 @@ class Peer(Protocol):
     def count(self, table: str) -> tuple[int, int]: ...
 
 
+APART = "apart"
+
+
 @dataclass(frozen=True)
 class Scenario:
     """What some processes do at the same time; `batches` has the files of each."""
@@ -64,12 +68,19 @@ class Scenario:
     name: str
     batches: tuple[tuple[str, ...], ...]
 
+    def tables(self, folder: Path) -> list[str]:
+        """Return the table of each process: one for all of them, unless they are apart."""
+        numbers = range(len(self.batches))
+        return [str(folder / (f"rides-{number}" if self.name == APART else "rides")) for number in numbers]
+
 
 def scenarios(alone: Sequence[str], commits: int) -> list[Scenario]:
     """Return the scenarios of a peer in their order. A new one is added here."""
     found = [Scenario(name, (_of_cities(0, 1, commits),)) for name in alone]
-    for name, batches in (("disjoint", _of_cities), ("overlap", _of_all)):
+    for name, batches in (("disjoint", _of_cities), (APART, _of_cities), ("overlap", _of_all)):
         for processes in PROCESSES:
+            if name == APART and processes == 1:
+                continue  # the same as disjoint
             files = tuple(batches(number, processes, commits) for number in range(processes))
             found.append(Scenario(name, files))
     return found
@@ -104,23 +115,26 @@ def _run_checked(
     tables.mkdir(parents=True)
     if not _run(peer, scenario, data, tables):
         return False
-    expected = rides + facts["new"] * facts["commits"] * len(scenario.batches)
-    rows, keys = peer.count(str(tables / "rides"))
-    assert rows == keys == expected, f"{scenario.name}: {rows} rows with {keys} keys: {expected} expected"
+    shared = scenario.tables(tables)
+    for table in sorted(set(shared)):
+        expected = rides + facts["new"] * facts["commits"] * shared.count(table)
+        rows, keys = peer.count(table)
+        assert rows == keys == expected, f"{scenario.name}: {rows} rows with {keys} keys: {expected} expected"
     return True
 
 
 def _run(peer: Peer, scenario: Scenario, data: Path, tables: Path) -> bool:
     """Run a scenario; return whether it ended by itself."""
-    table, processes = str(tables / "rides"), len(scenario.batches)
-    peer.load(str(data / "base.parquet"), table)
+    shared, processes = scenario.tables(tables), len(scenario.batches)
+    for table in sorted(set(shared)):
+        peer.load(str(data / "base.parquet"), table)
     files = [[str(data / "writers" / f"{name}.parquet") for name in batches] for batches in scenario.batches]
     notes = [tables / f"notes-{number}.txt" for number in range(processes)]
     spawn = multiprocessing.get_context("spawn")
     barrier = spawn.Barrier(processes)
     with ProcessPoolExecutor(processes, spawn, _begin, (barrier,)) as pool:
         is_ready = _ended(
-            pool.submit(_prepare, peer, table, scenario.name, own[0], f"{tables}/warm-{number}")
+            pool.submit(_prepare, peer, shared[number], scenario.name, own[0], f"{tables}/warm-{number}")
             for number, own in enumerate(files)
         )
 

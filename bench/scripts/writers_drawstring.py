@@ -20,7 +20,7 @@ from drawstring import ConflictError
 MODE = "hoodie.write.concurrency.mode"
 OPTIMISTIC = {MODE: "OPTIMISTIC_CONCURRENCY_CONTROL"}
 NON_BLOCKING = {MODE: "NON_BLOCKING_CONCURRENCY_CONTROL"}
-MODES = {"alone": {MODE: "SINGLE_WRITER"}, "disjoint": OPTIMISTIC, "overlap": OPTIMISTIC}
+MODES = {"alone": {MODE: "SINGLE_WRITER"}} | dict.fromkeys(("disjoint", "apart", "overlap"), OPTIMISTIC)
 
 
 class _Again(logging.Handler):

@@ -35,8 +35,9 @@ def test_processes_write_to_one_table_and_are_told(
     code = run.main([*words, "--peers", peer])
     shown = capsys.readouterr().out
     assert code == 0, shown
-    assert [line.split("|")[1].strip() for line in shown.splitlines() if ", 2 processes " in line][:2] == [
+    assert [line.split("|")[1].strip() for line in shown.splitlines() if ", 2 processes " in line][:3] == [
         "disjoint, 2 processes",
+        "apart, 2 processes",
         "overlap, 2 processes",
     ]
     assert not (tmp_path / "tables" / peer).exists()
@@ -86,6 +87,21 @@ def test_the_aims_of_several_writers(monkeypatch: pytest.MonkeyPatch) -> None:
         ["writers-cow: worst/median, overlap, 2 processes", "12.00", "at most 10.0", "no"],
         ["writers-cow: commits/s, disjoint, 2 processes against 1", "1.60", "at least 1.4", "yes"],
         ["writers-cow: seconds, optimistic against alone", "1.20", "at most 1.1", "no"],
+    ]
+
+
+def test_disjoint_writers_are_compared_with_what_the_machine_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    steps = (
+        ("disjoint_1", 2.0, told(1, 0.2, 0.3)),
+        ("disjoint_2", 4.0, told(2, 0.3, 0.4)),
+        ("apart_2", 3.2, told(2, 0.3, 0.4)),
+    )
+    shown = writers.aims(results_of(*steps))
+    assert [cells(line) for line in shown.splitlines()[2:]] == [
+        ["writers-cow: commits/s, disjoint, 2 processes against 1", "1.00", "at least 1.4", "no"],
+        ["writers-cow: commits/s, apart, 2 processes against 1", "1.25", "", ""],
+        ["writers-cow: commits/s, disjoint, 2 processes against apart", "0.80", "", ""],
     ]
 
 
