@@ -40,6 +40,9 @@ from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
+_READ_MAX: Final = 8
+"""Number of delta commits without a log file of `files` up to which their metadata is read."""
+
 _TO_REPAIR: Final = "To repair the table, "
 
 
@@ -102,18 +105,27 @@ class MetadataTable:
         """Return the slices of `files` if the names of its files show that none is missing, else None.
 
         Nearly every delta commit writes a log file of its time. So the metadata of the newest delta commits,
-        by which a missing file is found, need not be read: for a query these are most of the requests.
+        by which a missing file is found, need not be read, except of the few without one, such as those of
+        cleans that deleted nothing: for a query these are most of the requests.
         """
         listing = FixedListing(self.view.listing.files(FILES))
         slices = table_view(self.storage, self.config, self.timeline, self.store, listing).slices(FILES)
         compacted = max((each.requested for each in self.timeline.completed_of(Action.COMMIT)), default="")
-        later = (
-            each.requested
-            for each in self.timeline.completed_of(Action.DELTA_COMMIT)
-            if (each.completed or "") > compacted and not is_build(each.requested)
-        )
         found = {log.instant for each in slices for log in each.logs}
-        return slices if self._is_based(slices, compacted) and found.issuperset(later) else None
+        others = [
+            each
+            for each in self.timeline.completed_of(Action.DELTA_COMMIT)
+            if (each.completed or "") > compacted
+            and each.requested not in found
+            and not is_build(each.requested)
+        ]
+        if len(others) > _READ_MAX or not self._is_based(slices, compacted):
+            return None
+        return None if any(map(self._lists_files, others)) else slices
+
+    def _lists_files(self, written: Instant) -> bool:
+        """Return whether a delta commit has a log file of the list of files."""
+        return any(stat.partition == FILES for stat in self.store.commit_metadata(written).stats)
 
     def _is_based(self, slices: list[FileSlice], compacted: str) -> bool:
         """Return whether the list has the base file that it was given last; a new table's begins without."""

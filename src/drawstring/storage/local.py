@@ -74,9 +74,13 @@ class LocalStorage:
 
     def list_names(self, folder: str) -> list[str]:
         """List the names directly in a folder, sorted, those of folders with a slash; asks for no sizes."""
-        entries = self._entries(folder)
-        shown = [each for each in entries if not is_hidden(each.name)]
-        return sorted(f"{each.name}/" if _is_folder(each) else each.name for each in shown)
+        return sorted(
+            [
+                f"{name}/" if _is_folder(each) else name
+                for each in self._entries(folder)
+                if (name := each.name)[0] != "." or not is_hidden(name)
+            ]
+        )
 
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
