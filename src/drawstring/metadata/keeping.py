@@ -29,6 +29,7 @@ from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
 from drawstring.metadata.compaction.base_files import compact, later_delta_commits, tell_waiting
 from drawstring.metadata.compaction.log_files import compact_logs, is_log_compaction_due
 from drawstring.metadata.definitions import undefine
+from drawstring.metadata.encoded import EncodedDelta
 from drawstring.metadata.maintained.added_columns import add_to_definition, added_columns, listed_columns
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
 from drawstring.metadata.maintained.files import command_files, forgotten_files
@@ -79,7 +80,12 @@ class MetadataKeeper:
     compaction: MetadataCompaction = DEFAULT_COMPACTION
 
     def update(
-        self, instant: Instant, content: bytes, held: Mapping[str, Held], timeline: Timeline
+        self,
+        instant: Instant,
+        content: bytes,
+        held: Mapping[str, Held],
+        timeline: Timeline,
+        encoded: EncodedDelta | None = None,
     ) -> tuple[str, ...]:
         """Bring the metadata table to the state after an instant, before the put of its completed file.
 
@@ -88,6 +94,7 @@ class MetadataKeeper:
             content: content of its completed file.
             held: by path, what the writers of its files hold; empty if another process wrote them.
             timeline: of the table, as it was loaded last.
+            encoded: the change of the list of files, if it was encoded before.
 
         Returns:
             The columns of which there are statistics from this instant on, to be passed to `define`.
@@ -107,7 +114,7 @@ class MetadataKeeper:
             added = added_columns(change)
             maintainers = with_columns(maintainers_of(kept), added).values()
             changes = (each for maintainer in maintainers for each in maintainer.changes(change))
-            done = self._writer.commit(instant, content, changes)
+            done = self._writer.commit(instant, content, changes, encoded if kept == [FILES] else None)
             self._check_complete(timeline)
             if done is not None:
                 self._discard_if_late(instant, done)

@@ -26,9 +26,11 @@ from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.formats import schemas
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import encode_rollback, encode_rollback_plan
+from drawstring.metadata.encoded import EncodedDelta, EncodedLog
 from drawstring.metadata.encoding import RECORD_SCHEMA, encode_log_file
 from drawstring.metadata.layouts.log_places import LogPlaces, logs_of
 from drawstring.metadata.layouts.own_times import Suffix
+from drawstring.metadata.maintained.files import written_files
 from drawstring.metadata.maintained.protocol import GroupChange
 from drawstring.metadata.partitions import FILES, METADATA_FOLDER
 from drawstring.metadata.stored.rows import remember_log
@@ -86,13 +88,37 @@ class MetadataWriter:
         config = load_config(storage)
         return MetadataWriter(table, storage, config, TimelineStore(storage, config, clock, ids), clock, ids)
 
-    def commit(self, instant: Instant, content: bytes, changes: Iterable[GroupChange]) -> Instant | None:
+    def encode_files(self, requested: str, commit: CommitMetadata, content: bytes) -> EncodedDelta | None:
+        """Return what the list of files gets of a write, before the table lock is taken to complete it.
+
+        Args:
+            requested: requested time of the write.
+            commit: its metadata.
+            content: content of its completed file.
+
+        Returns:
+            The delta commit; None where log files are named after slices, which others may replace.
+        """
+        if self.config.rules.names_logs_by_slice:
+            return None
+        log = self._encoded(requested, written_files(commit).in_group(), self.places())
+        own = self._encoded_commit(Action.DELTA_COMMIT, [log.stat], {_CONTENT: _digest(content)})
+        return EncodedDelta(content, self.config, (log,), own)
+
+    def commit(
+        self,
+        instant: Instant,
+        content: bytes,
+        changes: Iterable[GroupChange],
+        encoded: EncodedDelta | None = None,
+    ) -> Instant | None:
         """Write the delta commit of an instant that is about to complete in the table.
 
         Args:
             instant: of the table.
             content: content of its completed file.
             changes: what the instant changes, at most one change for each file group.
+            encoded: the delta commit, if it was encoded of the same content; then the changes are not read.
 
         Returns:
             The delta commit; None if another process had written it.
@@ -101,15 +127,19 @@ class MetadataWriter:
             ConflictError: another process completes it.
             CorruptTableError: the timeline of the metadata table, or the content, is damaged.
         """
-        digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        digest = _digest(content)
         if self.config.rules.names_logs_by_slice:
             self.take_back_services(self.store.load())  # what they plan would lack this delta commit
         begun = self._begin(instant.requested, digest)
         if begun is None:
             return None
-        places = self.places()
-        stats = [self.append(instant.requested, each, places) for each in changes if not each.is_empty]
-        done = self.complete(begun[0], stats, {_CONTENT: digest}, begun[1])
+        if encoded is not None and (encoded.of, encoded.config) == (content, self.config):
+            stats = [self._put(each) for each in encoded.logs]
+            done = self.store.complete(begun[0], encoded.content, begun[1])
+        else:
+            places = self.places()
+            stats = [self.append(instant.requested, each, places) for each in changes if not each.is_empty]
+            done = self.complete(begun[0], stats, {_CONTENT: digest}, begun[1])
         # Not before the completed file: it does not count yet, and a flush has less to do after another one.
         self.storage.sync({each.partition for each in stats})
         return done
@@ -133,16 +163,16 @@ class MetadataWriter:
         Raises:
             MetadataTableError: the file group is not there.
         """
+        return self._put(self._encoded(requested, change, places))
+
+    def _encoded(self, requested: str, change: GroupChange, places: LogPlaces) -> EncodedLog:
         place = places.of(requested, change.partition, change.file_id)
         name = LogFile.name_of(change.file_id, place.instant, place.version, self.new_token())
         path = join_path(change.partition, name)
         content = encode_log_file(
             requested, change.partition, change.rows, change.removed, self.clock.now_ms()
         )
-        self.storage.put(path, content)
-        if change.partition == FILES:
-            remember_log(self.storage, FileStatus(path, len(content)), content, change.rows, change.removed)
-        return WriteStat(
+        stat = WriteStat(
             partition=change.partition,
             file_id=change.file_id,
             path=path,
@@ -155,6 +185,13 @@ class MetadataWriter:
             log_version=place.version,
             log_files=(*place.earlier, name),
         )
+        if change.partition == FILES:
+            remember_log(self.storage, FileStatus(path, len(content)), content, change.rows, change.removed)
+        return EncodedLog(stat, content)
+
+    def _put(self, log: EncodedLog) -> WriteStat:
+        self.storage.put(log.stat.path, log.content)
+        return log.stat
 
     def complete(
         self, instant: Instant, stats: list[WriteStat], extra: dict[str, str], fence: Fence | None = None
@@ -170,14 +207,16 @@ class MetadataWriter:
         Raises:
             ConflictError: another process completed or fenced it.
         """
-        operation = _OPERATIONS.get(instant.action, WriteOperation.UPSERT)
+        return self.store.complete(instant, self._encoded_commit(instant.action, stats, extra), fence)
+
+    def _encoded_commit(self, action: Action, stats: list[WriteStat], extra: dict[str, str]) -> bytes:
         metadata = CommitMetadata(
             stats=tuple(stats),
-            operation=operation,
+            operation=_OPERATIONS.get(action, WriteOperation.UPSERT),
             extra={"schema": schemas.text(RECORD_SCHEMA)} | extra,
-            compacted=instant.action in COMPACTION_ACTIONS,
+            compacted=action in COMPACTION_ACTIONS,
         )
-        return self.store.complete(instant, encode_commit(metadata, self.config.layout, False), fence)
+        return encode_commit(metadata, self.config.layout, False)
 
     def begin(self, action: Action, requested: str, content: bytes = b"") -> Instant:
         """Put an instant on the timeline of the metadata table, inflight."""
@@ -321,6 +360,10 @@ class MetadataWriter:
 def is_of_drawstring(commit: CommitMetadata) -> bool:
     """Return whether drawstring wrote a delta commit of the metadata table."""
     return _CONTENT in commit.extra
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
 def _find(timeline: Timeline, action: Action, requested: str) -> Instant | None:

@@ -148,13 +148,17 @@ class Claims:
             )
         return Fence(taken.owner)
 
-    def bar_stalled(self, pending: Sequence[Instant]) -> Iterator[tuple[Instant, Claim]]:
+    def listed(self) -> frozenset[str]:
+        """Return the paths of the files in the folder of the claims."""
+        return frozenset(status.path for status in self.storage.list_files(LOCK_FOLDER))
+
+    def bar_stalled(self, announced: Sequence[Instant]) -> Iterator[tuple[Instant, Claim]]:
         """Make sure that no writer commits that had announced it under a lock that it lost.
 
         A writer without a claim may go on: it announces the commit before it checks that it holds the lock.
 
         Args:
-            pending: instants of other processes, at least one; the caller holds the table lock.
+            announced: instants of other processes with a claim; the caller holds the table lock.
 
         Yields:
             The instants that their writers had already begun to complete, with their claims.
@@ -162,9 +166,8 @@ class Claims:
         Raises:
             ConflictError: such a writer is at work at this moment.
         """
-        claimed = {status.path for status in self.storage.list_files(LOCK_FOLDER)}
-        for instant in pending:
-            if claim_path(instant) in claimed and isinstance(taken := self.take(instant), Claim):
+        for instant in announced:
+            if isinstance(taken := self.take(instant), Claim):
                 yield instant, taken
 
     def prevent_completion(self, instant: Instant) -> Claim | None:

@@ -9,7 +9,7 @@ it. So a slow writer checks the timeline before and after it puts the completed 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -20,7 +20,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.model.instant import Action, Instant, State, time_of
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
-from drawstring.timeline.claims import Claim, Claims, Fence
+from drawstring.timeline.claims import Claim, Claims, Fence, claim_path
 from drawstring.timeline.instants import file_name, parse_instant
 from drawstring.timeline.timeline import Timeline
 
@@ -96,7 +96,8 @@ class Completion:
             instant: the pending instant.
             content: its metadata.
             fence: the result of `fence`, for an instant that another process began.
-            defer: takes the deletion of the claim, which may come later.
+            defer: takes the flush of the completed file and the deletion of the claim, which may come later,
+                but before the change is acknowledged.
 
         Raises:
             ConflictError: another process completed it, is about to, or rolled it back.
@@ -106,6 +107,7 @@ class Completion:
             completed, decided, timeline = self._claim_completion(instant, content, fence)
             if not self._is_archived(timeline, instant, completed):
                 self._put_completed(completed, instant, content, decided)
+                defer(self._sync)
         except ConflictError:
             # Others may have completed it for this process, which only seemed to have stalled.
             known = self._completed_before(instant)
@@ -145,13 +147,35 @@ class Completion:
         claim = self.claims.prevent_completion(instant)
         return self._completed_before(instant) if claim is None else self._complete_for(instant, claim)
 
-    def bar_stalled(self, pending: Sequence[Instant]) -> None:
+    def bar_stalled(self, pending: Sequence[Instant]) -> bool:
         """Settle pending writes that were about to commit under a lock that their processes lost.
 
         Those that their writers had decided to complete are completed; the others cannot complete any more.
+
+        Returns:
+            Whether there were any.
         """
-        for instant, claim in self.claims.bar_stalled(pending):
+        return bool(pending) and self._bar_claimed(pending, self.claims.listed())
+
+    def load_barred(self, own: str) -> Timeline:
+        """Return the timeline with the pending writes of others settled as by `bar_stalled`.
+
+        The claims are listed first. A write whose claim is gone by then has completed, and one that has no
+        claim yet is that of a process that will notice that it lost the table lock.
+
+        Args:
+            own: requested time of the write of this process, which holds the lock.
+        """
+        claimed = self.claims.listed()
+        now = self.files.load()
+        others = [each for each in now.pending_writes() if each.requested != own]
+        return self.files.load() if self._bar_claimed(others, claimed) else now
+
+    def _bar_claimed(self, pending: Sequence[Instant], claimed: Collection[str]) -> bool:
+        announced = [each for each in pending if claim_path(each) in claimed]
+        for instant, claim in self.claims.bar_stalled(announced):
             self._complete_for(instant, claim)
+        return bool(announced)
 
     def _completed_before(self, instant: Instant) -> Instant | None:
         """Return an instant that its writer completed just before its claim was taken; None otherwise.
@@ -241,7 +265,6 @@ class Completion:
         if not is_ours:
             self._delete_claim(pending)
             raise _lost(pending, "another process completed it")
-        self._sync()
 
     def _is_put_after_all(self, path: str, pending: Instant, decided: Fence) -> bool:
         """Check the outcome of a put that failed; revoke the claim if no process acted on it."""

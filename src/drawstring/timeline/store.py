@@ -268,7 +268,7 @@ class TimelineStore:
             instant: the pending instant.
             content: its metadata.
             fence: the result of `fence`, for an instant that another process began.
-            defer: takes the deletion of the claim, which may come later.
+            defer: takes the flush of the completed file and the deletion of the claim; see `Completion`.
 
         Raises:
             ConflictError: another process completed it, is about to, or rolled it back.
@@ -310,14 +310,13 @@ class TimelineStore:
         """
         return self._claims.announce(instant)
 
-    def bar_stalled(self, pending: Sequence[Instant]) -> Timeline:
-        """Settle the pending writes of others as `Completion` does, under the table lock.
+    def bar_stalled(self, pending: Sequence[Instant]) -> Timeline | None:
+        """Settle the pending writes of others as `Completion` does; None if that may have changed nothing."""
+        return self.load() if self._completion().bar_stalled(pending) else None
 
-        Returns:
-            The timeline after that.
-        """
-        self._completion().bar_stalled(pending)
-        return self.load()
+    def load_barred(self, own: str) -> Timeline:
+        """Return the timeline after the pending writes other than an own one are settled in that way."""
+        return self._completion().load_barred(own)
 
     def note_rolled_back(self, instant: Instant) -> None:
         """Note that an instant was rolled back and never completes; call it after fencing the instant."""

@@ -18,8 +18,9 @@ them only if the failed writer had already updated it. A restore switches it off
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Final
 
 from drawstring.base.cached import cached_property
@@ -31,15 +32,19 @@ from drawstring.base.errors import (
     MetadataTableError,
     UnsupportedError,
 )
+from drawstring.base.process import this_process
 from drawstring.config.keys.metadata import DEFAULT_COMPACTION, MetadataCompaction
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.kinds import META_FIELDS_MODE, has_some_meta_fields
+from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
+from drawstring.metadata.encoded import EncodedDelta
 from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
-from drawstring.model.commit import Held, WriteStat
+from drawstring.metadata.writer import MetadataWriter
+from drawstring.model.commit import WRITER, CommitMetadata, Held
 from drawstring.model.instant import BUILDS, Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties_store import load_config, save_properties
@@ -174,6 +179,8 @@ class MetadataTableGuard:
         self._partitions = config.metadata_partitions
         self._timeline: Callable[[], Timeline] = Timeline
         self._own: set[str] = set()
+        self._config = config
+        self._encoded: _EncodedCommit | None = None
         self._held: dict[str, Held] = {}
         self._is_registered = _is_registered(config)
         self._is_gone = False
@@ -188,9 +195,32 @@ class MetadataTableGuard:
         """Look at the timeline of the table as a store loaded it last, for writes that were not told of."""
         self._timeline = lambda: store.loaded
 
-    def hold(self, stats: Sequence[WriteStat]) -> None:
-        """Take what the writers of files hold for the metadata table, before their instant completes."""
-        self._held = {each.path: each.held for each in stats if each.held is not None}
+    def encode(self, instant: Instant, metadata: CommitMetadata) -> None:
+        """Encode what a write will store, before the table lock is taken to complete it.
+
+        Args:
+            instant: the write, inflight.
+            metadata: of its commit; if it is another one then, all is encoded again.
+        """
+        metadata = _told(metadata)
+        content = _content_of(self._config, instant, metadata)
+        delta = None
+        if self._config.metadata_partitions == (FILES,):
+            with suppress(DrawstringError, OSError):  # what is wrong there is dealt with under the lock
+                writer = MetadataWriter.of(self._storage, self._clock, self._ids or SystemIds())
+                delta = writer.encode_files(instant.requested, metadata, content)
+        self._encoded = _EncodedCommit(metadata, content, delta)
+
+    def content_of(self, instant: Instant, metadata: CommitMetadata) -> bytes:
+        """Return the content of the completed file of an instant that is about to complete.
+
+        What the writers of its files hold for the metadata table is taken as well.
+        """
+        metadata = _told(metadata)
+        self._held = {each.path: each.held for each in metadata.stats if each.held is not None}
+        if self._encoded is not None and self._encoded.metadata == metadata:
+            return self._encoded.content
+        return _content_of(self._config, instant, metadata)
 
     def requesting(self, instant: Instant) -> None:
         """Note an instant of this process, which no metadata table can know."""
@@ -277,7 +307,8 @@ class MetadataTableGuard:
         try:
             if self._wanted:
                 self._keeper.add(self._wanted)
-            self._added = self._keeper.update(instant, content, self._held, self._timeline())
+            delta = self._encoded.delta if self._encoded else None
+            self._added = self._keeper.update(instant, content, self._held, self._timeline(), delta)
         except MetadataTableError as error:
             self._give_up(error)
         return self._is_kept
@@ -343,3 +374,27 @@ def _log_switched_off(config: TableConfig) -> None:
         config.name,
         config.properties.get(_KEYS[0]) or "left behind",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _EncodedCommit:
+    """A commit that was encoded before the table lock was taken to complete it.
+
+    Attributes:
+        metadata: of the commit.
+        content: of its completed file.
+        delta: what the metadata table gets; None if that is found out under the lock.
+    """
+
+    metadata: CommitMetadata
+    content: bytes
+    delta: EncodedDelta | None
+
+
+def _told(metadata: CommitMetadata) -> CommitMetadata:
+    return replace(metadata, extra={**metadata.extra, WRITER: this_process()})
+
+
+def _content_of(config: TableConfig, instant: Instant, metadata: CommitMetadata) -> bytes:
+    is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
+    return encode_commit(metadata, config.layout, is_replace)

@@ -22,16 +22,14 @@ from functools import partial
 from typing import Final
 
 from drawstring.base.errors import ConflictError, DrawstringError
-from drawstring.base.process import this_process
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.config.keys.locks import LockSettings
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.schema_versions import SchemaHistory
 from drawstring.filegroups.view.missing_files import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers
-from drawstring.formats.metadata.commit import encode_commit
 from drawstring.metadata.keeping import MetadataKeeper
-from drawstring.model.commit import WRITER, CommitMetadata, WriteStat
+from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
@@ -113,18 +111,16 @@ class LockedTable:
         _sync(self.context, discard_failed_attempts(self.context, instant.requested, metadata.stats))
         self.lock.check()
         versions = put_versions(self.config, self.context.storage, self.store, instant, history)
-        extra = {**metadata.extra, **versions, WRITER: this_process()}
-        metadata = replace(metadata, extra=extra)
-        is_replace = instant.action.completed_action is Action.REPLACE_COMMIT
-        content = encode_commit(metadata, self.config.layout, is_replace)
-        self.guard.hold(metadata.stats)
-        completed = self.store.complete(instant, content, fence, defer=self.lock.afterwards)
+        metadata = replace(metadata, extra={**metadata.extra, **versions})
+        content = self.guard.content_of(instant, metadata)
+        later = self.lock.in_order_afterwards()
+        completed = self.store.complete(instant, content, fence, defer=later.append)
         _note_findable(self.context.storage.spec.uri, completed)
         with _markers_may_stay(instant):
             # A task attempt that lost to another one may have begun a file since.
             if late := discard_failed_attempts(self.context, instant.requested, metadata.stats):
                 _sync(self.context, late)
-            self.lock.afterwards(lambda: self._remove_markers(instant))
+            later.append(lambda: self._remove_markers(instant))
         return completed
 
     def _remove_markers(self, instant: Instant) -> None:

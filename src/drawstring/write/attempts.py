@@ -15,7 +15,7 @@ by then, and finds the commit in conflict.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from itertools import count
@@ -35,7 +35,7 @@ from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.filegroups.write.base_writer import ensure_partition
-from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action, Instant, State
 from drawstring.timeline.properties_store import changed_by, load_config
 from drawstring.timeline.store import TimelineStore
@@ -152,18 +152,24 @@ def _last(context: TableContext, options: WriteOptions, attempt: Callable[[Turn]
         raise rival_at_work(context, error) from error
 
 
-def flush_to_commit(facts: WriteFacts, stats: Sequence[WriteStat], options: WriteOptions) -> None:
+def flush_to_commit(
+    facts: WriteFacts, write: Instant, metadata: CommitMetadata, options: WriteOptions, *, encodes: bool
+) -> None:
     """Flush the files of a write, and wait until it may be committed beside other engines; see `await_begun`.
 
     Args:
         facts: the table when the write began.
-        stats: of the files.
+        write: its instant.
+        metadata: of its commit.
         options: of the write.
+        encodes: whether it does not hold the table lock, so that the commit is encoded now.
     """
-    context = facts.locked.context
+    context, stats = facts.locked.context, metadata.stats
     flush_files(context, stats)
     if any(not stat.is_log for stat in stats):  # log files belong to a slice by their completion time
         await_begun(context, options, facts.timeline, facts.time)
+    if encodes and metadata.touched:
+        facts.locked.guard.encode(write, metadata)
 
 
 def await_begun(
@@ -281,14 +287,11 @@ def checked_timeline(
     if reserved is None:
         now = _unreserved(locked, own, options)
     else:
-        now = locked.store.load()
+        now = locked.store.load_barred(own.requested)
         stray = changed_parts(own.metadata.touched) - reserved
         refuse_reserved(locked.context, now, stray, options.failed_writes, own.requested)
     if now.find(facts.time) is None:
         raise rolled_back(locked, now, facts.time)
-    if others := [each for each in now.pending_writes() if each.requested != facts.time]:
-        # They come first if their processes had decided to commit when they died or lost the lock.
-        now = locked.store.bar_stalled(others)
     properties = load_config(locked.context.storage).properties
     if properties != locked.config.properties and changed_properties(locked.config.properties, properties):
         who = changed_by(locked.context.storage)
@@ -319,7 +322,8 @@ def _unreserved(locked: LockedTable, own: OwnChanges, options: WriteOptions) -> 
     context, failed = locked.context, options.failed_writes
     deadline_ms = context.clock.now_ms() + options.locking.wait_ms
     while True:
-        now = locked.store.load()
+        # Those come first whose processes had decided to commit when they died or lost the lock.
+        now = locked.store.load_barred(own.requested)
         if all(each.requested == own.requested for each in now.pending_writes()):
             return now
         try:

@@ -166,6 +166,7 @@ class _Write:
                 facts, plan = _planned(recovered, bound, verb, options)
             if self.lost or turn is Turn.FIRST:
                 refuse_reserved(self.context, facts.timeline, reach_of(self.lost), options.failed_writes)
+            self.watch.lap("plan")
             return self._committed(recovered, bound, verb, facts, plan, turn=turn)
 
     def _checked(self, facts: WriteFacts, turn: Turn, own: OwnChanges | None = None) -> Timeline:
@@ -182,11 +183,8 @@ class _Write:
     def _lookup(self, facts: WriteFacts, plan: WritePlan, turn: Turn) -> SliceLookup:
         """Return the file slices that the write may build on."""
         rivals = rivals_of(facts, self.options) if turn is Turn.BESIDE else ()
-        has_dual_write = plan.dual_write is not None
-        timeline = facts.timeline
-        return write_lookup(
-            facts.locked, timeline, self.options, has_dual_write=has_dual_write, rivals=rivals
-        )
+        dual = plan.dual_write is not None
+        return write_lookup(facts.locked, facts.timeline, self.options, has_dual_write=dual, rivals=rivals)
 
     def _committed(
         self,
@@ -200,24 +198,22 @@ class _Write:
     ) -> WriteOutcome:
         """Put the instant on the timeline, write the files and commit."""
         context, options, watch = self.context, self.options, self.watch
-        plan_content = encode_requested_replace(verb.operation) if verb.replaces else b""
-        watch.lap("plan")
-        action = verb.action(locked.config)
-        failed, keeps_lock = options.failed_writes, turn is Turn.ALONE
-        with begin(locked, action, facts.time, plan_content, failed, is_flushed=keeps_lock) as transaction:
+        content = encode_requested_replace(verb.operation) if verb.replaces else b""
+        action, alone, failed = verb.action(locked.config), turn is Turn.ALONE, options.failed_writes
+        with begin(locked, action, facts.time, content, failed, is_flushed=alone) as transaction:
             if turn is Turn.FIRST:
                 reserve(locked, facts.time, reach_of(self.lost))
             lookup = self._lookup(facts, plan, turn)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
-            with nullcontext() if keeps_lock else beside_others(transaction, facts):
+            with nullcontext() if alone else beside_others(transaction, facts):
                 stats = placed(bound, plan, verb, sizer)
                 replaced = replaced_by(verb, stats, lookup) if verb.replaces else {}
-                flush_to_commit(facts, stats, options)
+                extra = {**self.extra, "schema": plan.schema_json}
+                metadata = CommitMetadata(tuple(stats), verb.operation, extra, replaced)
+                flush_to_commit(facts, transaction.instant, metadata, options, encodes=not alone)
             watch.lap("write")
-            extra = {**self.extra, "schema": plan.schema_json}
-            metadata = CommitMetadata(tuple(stats), verb.operation, extra, replaced)
             timeline = facts.timeline
-            if not keeps_lock:
+            if not alone:
                 timeline = self._checked(facts, turn, own_changes(metadata, verb, bound, plan, options))
                 _refuse_other_plan(facts, timeline, plan, bound, verb, options)
                 extra["schema"] = schema_to_commit(facts, plan.schema_json, timeline, options)
@@ -236,8 +232,9 @@ class _Write:
         result = CommitResult.of(completed, self.requested.name, _once(plan, stats), watch.seconds())
         result = emit_commit(context, locked.config, result, watch.laps)
         after = timeline.with_completed(completed)
-        merges_files = self.requested.merges_files
-        return WriteOutcome(context, locked.config, options, result, after, stats, merges_files)
+        return WriteOutcome(
+            context, locked.config, options, result, after, stats, self.requested.merges_files
+        )
 
 
 def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:

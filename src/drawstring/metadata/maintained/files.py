@@ -135,7 +135,7 @@ class FilesMaintainer:
     def changes(self, change: TableChange) -> Iterator[GroupChange]:
         """Yield the files that an instant writes or deletes."""
         if change.commit is not None:
-            yield _of_write(change.commit).in_group()
+            yield written_files(change.commit).in_group()
         elif change.clean is not None:
             changes = _of_clean(change.clean)
             kept = [each for each in changes.gone if change.may_have_files(each)]
@@ -203,7 +203,8 @@ def command_files(undone: RollbackMetadata) -> FileChanges:
     return FileChanges(files)
 
 
-def _of_write(commit: CommitMetadata) -> FileChanges:
+def written_files(commit: CommitMetadata) -> FileChanges:
+    """Return the changes by which the list gets the files of a write."""
     files: dict[str, dict[str, int | None]] = {}
     for stat in commit.stats:
         sizes = files.setdefault(stat.partition, {})

@@ -59,7 +59,7 @@ def read_rows(
 def remember_log(
     storage: Storage, log: FileStatus, content: bytes, rows: pa.Table, removed: pa.Array
 ) -> None:
-    """Remember the records of a log file of the list of files that this process has just put.
+    """Remember the records of a log file of the list of files that this process is about to put.
 
     Args:
         storage: files of the metadata table.

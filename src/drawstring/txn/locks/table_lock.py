@@ -247,6 +247,17 @@ class HeldLock:
         """Do something once the lock is released for good; others may see it undone, and do it as well."""
         self._afterwards.append(task)
 
+    def in_order_afterwards(self) -> list[Callable[[], None]]:
+        """Return a list for what is done then, one after the other; what follows a failure is not done."""
+        tasks: list[Callable[[], None]] = []
+
+        def run() -> None:
+            for task in tasks:
+                task()
+
+        self.afterwards(run)
+        return tasks
+
     def check(self) -> None:
         """Make sure that this process holds the lock.
 

@@ -147,7 +147,7 @@ def _settle_others(
             each.requested for each in others if isinstance(context.store.prevent_completion(each), Instant)
         ]
     # A writer that is spared may complete beside later writes: it checks for conflicts with them.
-    now = context.store.bar_stalled(others) if others else timeline
+    now = context.store.bar_stalled(others) or timeline
     return [each.requested for each in others if now.write_at(each.requested) is not None]
 
 

@@ -1,0 +1,38 @@
+"""Delta commits of the metadata table that are encoded before the table lock is taken to store them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drawstring.config.table.config import TableConfig
+from drawstring.model.commit import WriteStat
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedLog:
+    """A log file of the metadata table, not stored yet.
+
+    Attributes:
+        stat: its statistics, for the delta commit.
+        content: of the file.
+    """
+
+    stat: WriteStat
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedDelta:
+    """A delta commit of the metadata table, not stored yet.
+
+    Attributes:
+        of: content of the completed file in the table of which it is made.
+        config: settings of the metadata table for which it is made.
+        logs: its log files.
+        content: of its own completed file.
+    """
+
+    of: bytes
+    config: TableConfig
+    logs: tuple[EncodedLog, ...]
+    content: bytes
