@@ -25,6 +25,7 @@ LINGERS = {"stalled_writers_commit": "put_if_match .hoodie/.locks/2"}
 
 OPERATIONS = {
     "stalled_writers_commit": 15,  # it shows in one of fifty short simulations only
+    "restores_forgotten": 9,
     "logs_by_instant": 4,
     "overtaken_unchecked": 4,
     "buckets_unchecked": 4,
@@ -52,32 +53,32 @@ WORLDS: dict[str, dict[str, Any]] = {
 """Who takes part besides, and what they do most, for bugs that hardly anybody meets otherwise."""
 
 FOUND: dict[str, tuple[Kind, int, bool]] = {
-    "candidates_by_time": (COW9, 0, True),
+    "candidates_by_time": (COW9, 1, True),
     "no_check": (COW9, 0, False),
-    "stalled_writers_commit": (MOR9, 264, True),
+    "stalled_writers_commit": (MOR9, 277, True),
     "live_writers_rolled_back": (COW9, 0, False),
     "inserts_unchecked": (MOR9_BUCKETS, 1, False),
-    "readers_unchecked": (COW6_BUCKETS, 4, False),
-    "overwrites_unchecked": (COW9, 5, False),
-    "plans_unchecked": (MOR6, 0, False),
-    "no_lock_at_commit": (COW9, 0, True),
-    "dead_writers_stay": (COW9, 0, True),
-    "reservations_ignored": (COW9, 0, False),
+    "readers_unchecked": (COW6_BUCKETS, 25, False),
+    "overwrites_unchecked": (COW9, 4, False),
+    "plans_unchecked": (MOR6, 2, False),
+    "no_lock_at_commit": (COW9, 1, True),
+    "dead_writers_stay": (COW9, 1, True),
+    "reservations_ignored": (COW9, 4, False),
     "retries_unchecked": (COW9, 1, False),
-    "followed_by_request": (MOR9_BUCKETS, 6, False),
+    "followed_by_request": (MOR9_BUCKETS, 4, False),
     "holds_ignored": (COW9, 0, False),
     "savepoints_ignored": (COW9, 0, False),
     "restored_beside_writers": (MOR9, 1, False),
-    "restores_forgotten": (MOR9, 14, True),
+    "restores_forgotten": (COW9, 7, True),
     "logs_by_instant": (NAMED["mor9-nonblocking-ordered"], 0, False),
-    "overtaken_unchecked": (NAMED["mor9-nonblocking"], 0, False),
-    "buckets_unchecked": (MOR9_BUCKETS, 1, True),
-    "clusterings_go_first": (NAMED["cow9-preferring"], 4, False),
-    "last_gives_way": (NAMED["cow9-early"], 6, False),
-    "global_keys_unchecked": (NAMED["cow9-global-simple"], 16, False),
+    "overtaken_unchecked": (NAMED["mor9-nonblocking"], 5, False),
+    "buckets_unchecked": (MOR9_BUCKETS, 43, True),
+    "clusterings_go_first": (NAMED["cow9-preferring"], 5, False),
+    "last_gives_way": (NAMED["cow9-early"], 17, False),
+    "global_keys_unchecked": (NAMED["cow9-global-simple"], 29, False),
     "moves_leave_rows": (NAMED["cow9-global-simple"], 0, False),
     "cleans_unlisted": (COW9, 0, False),
-    "moves_unindexed": (NAMED["cow9-record-index"], 0, False),
+    "moves_unindexed": (NAMED["cow9-record-index"], 5, False),
 }
 """The kind of table, the first seed, and whether there are faults."""
 

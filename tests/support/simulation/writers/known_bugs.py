@@ -32,6 +32,7 @@ What the simulation has to notice of them, each at a seed that passes without it
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -116,12 +117,32 @@ def _released_for_good(lock: HeldLock) -> Iterator[None]:
     lock._lock = _Unlocked()
 
 
+_again = threading.local()
+"""Whether the writer of a thread runs again."""
+
+
 def _attempted(context: object, options: object, attempt: Callable[[Turn], Any]) -> Any:
     try:
         return attempt(Turn.BESIDE)
     except LostRaceError:
-        with patch.object(attempts, "refuse_conflicts", _unchecked):
+        _again.is_on = True
+        try:
             return attempt(Turn.BESIDE)
+        finally:
+            _again.is_on = False
+
+
+def _checked_once(*arguments: Any) -> None:
+    if not getattr(_again, "is_on", False):
+        refuse_conflicts(*arguments)
+
+
+@contextmanager
+def _retries_unchecked() -> Iterator[None]:
+    """Look for conflicts in the first attempt of a write only."""
+    checks = patch.object(attempts, "refuse_conflicts", _checked_once)
+    with patch.object(run, "attempted", _attempted), checks:
+        yield
 
 
 def _all_dead(storage: object, clock: object, pending: Sequence[Instant], failed: object) -> list[Instant]:
@@ -193,7 +214,7 @@ BUGS: dict[str, Bug] = {
     "no_lock_at_commit": lambda: patch.object(HeldLock, "released", _released_for_good),
     "dead_writers_stay": lambda: patch.object(dead_writes, "expired", lambda *arguments: []),
     "reservations_ignored": lambda: patch.object(attempts, "refuse_reserved", _unchecked),
-    "retries_unchecked": lambda: patch.object(run, "attempted", _attempted),
+    "retries_unchecked": _retries_unchecked,
     "followed_by_request": _by_requested_times,
     "holds_ignored": lambda: patch.object(Holds, "files", lambda holds: []),
     "savepoints_ignored": lambda: patch.object(clean, "savepoints", lambda *arguments: {}),

@@ -204,6 +204,17 @@ class Operations:
 
         return Operation(f"delete_partition {city}", act, apply)
 
+    def move(self) -> Operation:
+        """Give the column of the values another place, in a commit without rows."""
+        after = self.draw.choice(("", *(name for name in SCHEMA.names if name != "value")))
+
+        def act(table: Table, options: dict[str, str]) -> Any:
+            with suppress(InvalidError):  # it is there already
+                return table.move_column("value", first=not after, after=after or None, options=options)
+            return None
+
+        return Operation(f"move_column value {after or 'first'}", act, lambda rows: rows)
+
     def _values(self) -> Rows:
         """Draw one to three keys, half of them of one city, so that writers meet."""
         keys = self.draw.sample(range(KEYS), self.draw.randint(1, 3))
@@ -243,6 +254,7 @@ _WRITES: dict[str, tuple[Callable[[Operations], Operation], int]] = {
     "delete_where": (Operations.delete_where, 1),
     "overwrite": (Operations.overwrite, 1),
     "drop": (Operations.drop, 1),
+    "move": (Operations.move, 3),
 }
 _MERGES: dict[str, tuple[Callable[[Operations], Operation], int]] = {"merge": (Operations.merge, 3)}
 
