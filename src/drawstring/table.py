@@ -325,6 +325,9 @@ class Table:
         Args:
             on: whether to record.
 
+        Raises:
+            UnavailableError: the storage does not answer.
+
         Example:
             >>> table.record_leases(True)
             >>> table.lease_audit().enabled
@@ -335,6 +338,12 @@ class Table:
 
     def lease_audit(self) -> LockAudit:
         """Return what the record of the leases on the table tells: leases that overlap, or were not released.
+
+        Returns:
+            Whether leases are recorded, how many there are, and which of them are conspicuous.
+
+        Raises:
+            UnavailableError: the storage does not answer.
 
         Example:
             >>> table.lease_audit().overlaps

@@ -24,7 +24,7 @@ def test_a_write_goes_on_beside_a_process_that_compacts_and_a_second_one_is_turn
     instant = table.schedule_compaction()
     assert instant is not None
     with runner(table.uri, instant, IN_THE_MIDDLE) as other:
-        assert other.says().startswith("rome/")
+        assert other.says().startswith(("oslo/", "rome/"))  # the larger slice comes first
         table.upsert(rides(("c", "rome", 9, 9.0)))
         with pytest.raises(ConflictError, match="Another process runs this compaction"):
             table.compact(instant=instant)
