@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from drawstring.filegroups.write import base_writer
-from drawstring.model.commit import Held, WriteStat
+from drawstring.model.commit import CommitMetadata, Held
+from drawstring.model.instant import Instant
 from drawstring.table import Table
 from drawstring.txn.foreign_features import MetadataTableGuard
 from tests.support.rows import rides
@@ -18,13 +19,13 @@ from tests.support.tables import COW, create
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Held | None]:
     """What was held for each file that was committed."""
     held: list[Held | None] = []
-    hold = MetadataTableGuard.hold
+    content_of = MetadataTableGuard.content_of
 
-    def noted(self: MetadataTableGuard, stats: list[WriteStat]) -> None:
-        held.extend(each.held for each in stats)
-        hold(self, stats)
+    def noted(self: MetadataTableGuard, instant: Instant, metadata: CommitMetadata) -> bytes:
+        held.extend(each.held for each in metadata.stats)
+        return content_of(self, instant, metadata)
 
-    monkeypatch.setattr(MetadataTableGuard, "hold", noted)
+    monkeypatch.setattr(MetadataTableGuard, "content_of", noted)
     return held
 
 
