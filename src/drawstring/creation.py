@@ -65,11 +65,11 @@ def create(
     uri: str | os.PathLike[str],
     schema: Any,
     *,
-    record_key: str | Sequence[str] = (),
+    record_key: str | Sequence[str] | None = (),
     name: str | None = None,
     table_type: str = TableType.COPY_ON_WRITE,
-    partition_by: str | Sequence[str] = (),
-    ordering: str | Sequence[str] = (),
+    partition_by: str | Sequence[str] | None = (),
+    ordering: str | Sequence[str] | None = (),
     index: str | None = None,
     bucket_count: int | None = None,
     merge_mode: str | None = None,
@@ -310,5 +310,5 @@ def _check_columns(what: str, names: tuple[str, ...], columns: pa.Schema) -> Non
             raise InvalidError(f"Ordering column {column} is {kind}, which has no order. Use another column.")
 
 
-def _names(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+def _names(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value or ())

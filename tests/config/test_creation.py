@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import drawstring
@@ -156,3 +157,11 @@ def test_a_payload_class_with_a_registered_merger_is_stored_for_it(version: int)
 def test_what_cannot_be_a_table_says_why(changes: dict[str, Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         new_table(**changes)
+
+
+def test_none_as_columns_of_a_new_table_means_no_columns() -> None:
+    schema = pa.schema({"id": pa.string()})
+    config = drawstring.create(
+        "memory://none", schema, record_key=None, partition_by=None, ordering=None
+    ).config
+    assert (config.record_key_fields, config.partition_fields, config.ordering_fields) == ((), (), ())
