@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from drawstring.base.clock import SystemIds
 from drawstring.engine.protocol import BatchFunction
 from drawstring.ingestion.batch_engine import RowsOf
 from drawstring.ingestion.keyless import FindKeyless, WithKey
@@ -45,7 +46,7 @@ from drawstring.spark.reading.dataframe import SliceReading, dataframe
 from drawstring.table import Table
 from drawstring.write.write_source import batches_of
 
-_VIEW: Final = "drawstring_source"
+_VIEW: Final = "drawstring_source_{}"
 
 
 class SparkBatches:
@@ -80,11 +81,12 @@ class SparkBatches:
         return rows.map_batches(function, schema)
 
     def query(self, query: str, rows: SparkRows) -> SparkRows:
-        rows.dataframe().createOrReplaceTempView(_VIEW)
+        view = _VIEW.format(SystemIds().uuid().replace("-", ""))  # other jobs may share the session
+        rows.dataframe().createOrReplaceTempView(view)
         try:
-            return SparkRows.of(_selected(self.engine.spark, query, SOURCE.sub(_VIEW, query)))
+            return SparkRows.of(_selected(self.engine.spark, query, SOURCE.sub(view, query)))
         finally:
-            self.engine.spark.catalog.dropTempView(_VIEW)
+            self.engine.spark.catalog.dropTempView(view)
 
     def call(self, function: Callable[..., Any], rows: SparkRows) -> SparkRows:
         result = function(rows.dataframe())
