@@ -87,6 +87,25 @@ def test_of_rows_with_one_key_in_a_partition_the_newest_stays(
         called(session, "repair_deduplicate", dedupe_type="newest", **given)
 
 
+def test_a_key_that_a_file_has_twice_is_not_deleted(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
+    sql(RIDES.format(kind="cow"))
+    rows = session.createDataFrame([(1, 1.5, "oslo"), (1, 2.5, "oslo")], "id int, fare double, city string")
+    bulk = {"hoodie.datasource.write.operation": "bulk_insert"}
+    rows.coalesce(1).write.format("hudi").options(**bulk).mode("append").save(f"{tmp_path}/lake/rides")
+    before = sql("SELECT id, fare FROM rides")
+    assert len(before) == 2
+    with pytest.raises(AnalysisException, match="two rows of the key"):
+        called(
+            session,
+            "repair_deduplicate",
+            table="rides",
+            duplicated_partition_path="city=oslo",
+            repaired_output_path=f"{tmp_path}/repaired",
+            dry_run=False,
+        )
+    assert sql("SELECT id, fare FROM rides") == before
+
+
 def test_cleans_without_a_readable_plan_leave_the_timeline(
     session: SparkSession, sql: Ask, tmp_path: Path
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.write_options import options_of
 from drawstring.services.cleaning.unreadable_plans import drop_unreadable_plans
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
@@ -16,6 +16,10 @@ _OLDER: Final = (
     " ORDER BY _hoodie_commit_time DESC, _hoodie_commit_seqno DESC) AS _place FROM"
     " (SELECT _hoodie_commit_time, _hoodie_commit_seqno, _hoodie_record_key, _hoodie_partition_path, *"
     " FROM {table} WHERE _hoodie_partition_path = {partition})"
+)
+_TWICE_IN_A_FILE_GROUP: Final = (
+    "SELECT _hoodie_record_key FROM {table} WHERE _hoodie_partition_path = {partition}"
+    " GROUP BY _hoodie_record_key, split(_hoodie_file_name, '_')[0] HAVING count(*) > 1 LIMIT 1"
 )
 
 
@@ -33,6 +37,7 @@ def repair_deduplicate(call: Call) -> Rows:
 
     Raises:
         InvalidError: there is no such type of duplicates, or the table has no meta columns.
+        UnsupportedError: a file group has a key twice: a delete takes all rows of a key in a file group.
     """
     kind = call.needed("dedupe_type")
     if kind not in _KINDS:
@@ -50,6 +55,13 @@ def repair_deduplicate(call: Call) -> Rows:
         folder = path_of(call.needed("repaired_output_path"))
         kept.write.parquet(folder)
         return [(f"Deduplicated files placed in: {folder}.",)]
+    twice = _TWICE_IN_A_FILE_GROUP.format(table=_quoted(name), partition=_literal(partition))
+    for row in call.spark.sql(twice).collect():
+        raise UnsupportedError(
+            f"A file group has two rows of the key {row[0]}, of which none can be deleted alone. Run this"
+            " with dry_run => true, and write the rows that it keeps by insert_overwrite.",
+            table=call.table.uri,
+        )
     call.spark.sql(
         f"DELETE FROM {_quoted(name)} WHERE _hoodie_partition_path = {_literal(partition)} AND"
         f" _hoodie_commit_seqno IN (SELECT _hoodie_commit_seqno FROM ({ranked}) WHERE _place > 1)"
