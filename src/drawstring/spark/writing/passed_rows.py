@@ -26,10 +26,10 @@ from drawstring.spark.engine.batches import with_types
 from drawstring.spark.engine.failures import carried
 from drawstring.spark.engine.types import arrow_schema
 from drawstring.spark.engine.worker import work
-from drawstring.spark.writing.streaming import CHECKPOINT, batch_id
+from drawstring.spark.writing.streaming import CHECKPOINT, batch_step
 from drawstring.spark.writing.target import Target
 from drawstring.storage import open_storage
-from drawstring.write.stream_positions import CommittedPositions, PassedError, Stream, StreamStep
+from drawstring.write.stream_positions import CommittedPositions, Stream
 
 _ArrowWriter: Any = getattr(D, "DataSourceStreamArrowWriter", None)
 _LOCAL: Final = re.compile(r"^file:/+")
@@ -71,17 +71,12 @@ class Sink:
         """
         options = stream_options(self.given)
         stream = Stream(options.streaming.name, self.query)
-
-        def check(last: str | None) -> None:
-            if last is not None and batch_id(last, stream) >= number:
-                raise PassedError
-
         storage = open_storage(self.path, self.storage_options)
         target = Target(self.path, storage, self.storage_options, LocalEngine())
         try:
             table = target.open() if target.exists() else target.create(rows.schema, options, self.given)
             context, found = table._rows_of(rows)
-            step = StreamStep(CommittedPositions(stream), str(number), check)
+            step = batch_step(CommittedPositions(stream), stream, number)
             write_batch(context, StreamBatch(found, step), options)
         except DrawstringError as error:
             raise error.at(table=self.path) from error.__cause__

@@ -192,12 +192,8 @@ class _Sink:
         stream = Stream(self.options.streaming.name, query)
         positions = self.positions.setdefault(query, CommittedPositions(stream))
 
-        def check(last: str | None) -> None:
-            if last is not None and batch_id(last, stream) >= number:
-                raise PassedError
-
         try:
-            self._write(df, StreamStep(positions, str(number), check))
+            self._write(df, batch_step(positions, stream, number))
         except DrawstringError as error:
             raise on_spark(error.at(table=self.path)) from error.__cause__
 
@@ -210,7 +206,23 @@ class _Sink:
         write_batch(table._context, StreamBatch(rows, step), self.options)
 
 
-def batch_id(position: str, stream: Stream) -> int:
+def batch_step(positions: CommittedPositions, stream: Stream, number: int) -> StreamStep:
+    """Return the step of a micro-batch, which is passed over if the table has it.
+
+    Args:
+        positions: committed positions of the stream.
+        stream: the stream.
+        number: id of the batch.
+    """
+
+    def check(last: str | None) -> None:
+        if last is not None and _batch_id(last, stream) >= number:
+            raise PassedError
+
+    return StreamStep(positions, str(number), check)
+
+
+def _batch_id(position: str, stream: Stream) -> int:
     """Return the id of the batch that a position of a stream names.
 
     Raises:
