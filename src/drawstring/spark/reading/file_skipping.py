@@ -226,15 +226,17 @@ class NeededFiles:
         ensure_callback_server_started(spark.sparkContext._gateway)
         self._spark = spark
         self._slices = slices
+        tasks = _reads(slices)
+        self._schema = tasks[0].schema
+        self._paths = [_path(task) for task in tasks]
 
     def apply(self, predicates: Any) -> str:
         """Return the positions of the files, and after a line feed what is read and what was left out."""
-        tasks = _reads(self._slices)
         trees = planning.described(self._spark, predicates)
-        where, sql = conditions(trees, tasks[0].schema), sql_conditions(trees, tasks[0].schema)
+        where, sql = conditions(trees, self._schema), sql_conditions(trees, self._schema)
         needed = self._slices.narrowed(self._slices.columns.names, where, sql)
         paths = {_path(task) for task in _reads(needed)}
-        positions = [str(number) for number, task in enumerate(tasks) if _path(task) in paths]
+        positions = [str(number) for number, path in enumerate(self._paths) if path in paths]
         return f"{','.join(positions)}\n{needed.description}"
 
     class Java:
