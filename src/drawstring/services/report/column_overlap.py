@@ -7,7 +7,8 @@ overlap    1  2  2  2  1      files whose bounds hold the value
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -64,22 +65,31 @@ def column_overlaps(
         each.base.status.path.rpartition("/")[2]: each.partition for each in slices if each.base is not None
     }
     by_name = column_ranges(table, COLUMN_STATS, [each for each in columns if has_ranges(each)])
-    counts = {path: sum(each.partition == path for each in slices) for path in {*partitions.values()}}
+    counts = Counter(each.partition for each in slices)
     found = []
     for name, ranges in by_name.items():
         of_file = pa.array([partitions.get(file) for file in ranges.names.to_pylist()], pa.string())
-        for path in pc.unique(of_file.drop_null()).to_pylist():
-            overlap = _overlap(ranges, pc.equal(of_file, path).fill_null(False))
-            if len(overlap):
-                found.append(_described(path, name, overlap, counts[path]))
+        for path, files in _by_partition(ranges, of_file):
+            found.append(_described(path, name, _overlap(ranges, files), counts[path]))
     return sorted(found, key=lambda each: (each.column, each.average))
 
 
-def _overlap(ranges: ColumnRanges, chosen: pa.BooleanArray) -> Array:
-    """Return how many of the chosen files hold each of their bounds, in the order of these."""
+def _by_partition(ranges: ColumnRanges, of_file: pa.StringArray) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the partitions, with the numbers of their files that have bounds."""
     is_known = pc.and_(ranges.least.is_valid(), ranges.greatest.is_valid())
-    both = [each.filter(pc.and_(chosen, is_known)) for each in (ranges.least, ranges.greatest)]
-    values = pa.concat_arrays(both)
+    numbers = pc.indices_nonzero(pc.and_(is_known, of_file.is_valid()))
+    coded = of_file.dictionary_encode()
+    codes = coded.indices.take(numbers)
+    ordered = numbers.take(pc.sort_indices(codes))
+    ends = np.cumsum(np.bincount(codes.to_numpy(), minlength=len(coded.dictionary)))
+    for path, start, end in zip(coded.dictionary.to_pylist(), [0, *ends], ends, strict=False):
+        if end > start:
+            yield path, ordered[start:end]
+
+
+def _overlap(ranges: ColumnRanges, files: pa.Array) -> Array:
+    """Return how many of some files hold each of their bounds, in the order of these."""
+    values = pa.concat_arrays([ranges.least.take(files), ranges.greatest.take(files)])
     ranks = pc.rank(values, tiebreaker="dense").to_numpy()
     least, greatest = np.split(ranks, 2)
     every = np.unique(ranks)
