@@ -12,6 +12,7 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
+from drawstring.model.files import FileStatus
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.lock_audit import AUDIT_FOLDER, AUDIT_SUFFIX, LeaseEvent, is_audited
 
@@ -57,9 +58,9 @@ class _Lease:
 def lock_audit(storage: Storage) -> LockAudit:
     """Return what the record of leases on a table tells."""
     leases, unreadable = [], []
-    for path in _files(storage):
-        name = path.rpartition("/")[2]
-        lease = _lease(name, storage.read(path))
+    for file in _files(storage):
+        name = file.path.rpartition("/")[2]
+        lease = _lease(name, storage.read(file.path))
         if lease is None:
             unreadable.append(name)
         else:
@@ -89,11 +90,10 @@ def clean_lock_audit(storage: Storage, clock: Clock, *, age_days: int, apply: bo
     if age_days <= 0:
         raise InvalidError(f"age_days is a positive number of days, not {age_days}.")
     before_ms = clock.now_ms() - age_days * _DAY_MS
-    old = [each.path for each in storage.list_files(AUDIT_FOLDER) if each.modified_ms < before_ms]
-    old = sorted(path for path in old if path.endswith(AUDIT_SUFFIX))
+    old = tuple(each.path for each in _files(storage) if each.modified_ms < before_ms)
     if apply:
         storage.delete(old)
-    return tuple(old)
+    return old
 
 
 def has_lock_audit(storage: Storage) -> bool:
@@ -101,9 +101,9 @@ def has_lock_audit(storage: Storage) -> bool:
     return bool(_files(storage))
 
 
-def _files(storage: Storage) -> list[str]:
-    found = (each.path for each in storage.list_files(AUDIT_FOLDER))
-    return sorted(path for path in found if path.endswith(AUDIT_SUFFIX))
+def _files(storage: Storage) -> list[FileStatus]:
+    found = (each for each in storage.list_files(AUDIT_FOLDER) if each.path.endswith(AUDIT_SUFFIX))
+    return sorted(found, key=lambda each: each.path)
 
 
 def _lease(name: str, data: bytes) -> _Lease | None:
