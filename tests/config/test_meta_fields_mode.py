@@ -11,23 +11,14 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.table import Table
 from tests.support.merge_tables import set_properties
 from tests.support.rows import rides
-from tests.support.tables import SCHEMA
+from tests.support.tables import create
 
 FLAG, MODE = "hoodie.populate.meta.fields", "hoodie.meta.fields.mode"
 ROWS = rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 7.0))
 
 
 def made(path: Path, version: int = 10, **properties: str) -> Table:
-    table = drawstring.create(
-        str(path),
-        SCHEMA,
-        name="rides",
-        record_key="id",
-        partition_by="city",
-        ordering="ts",
-        version=version,
-        properties=properties,
-    )
+    table = create(path=path, version=version, properties=properties)
     table.insert(ROWS)
     return table
 
