@@ -10,8 +10,8 @@ import pytest
 
 import drawstring
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.log_records import KeyTexts
 from drawstring.filegroups.read.logged_keys import key_numbers
+from drawstring.filegroups.read.slice_merge import KeyTexts
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.schema.meta import RECORD_KEY
 

@@ -124,10 +124,16 @@ def rank(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Array:
     return ranks
 
 
-def number_keys(keys: pa.Array | pa.ChunkedArray) -> tuple[Array, int]:
-    """Return a number from 0 for each row, equal for equal keys, and the number of distinct keys."""
+def number_keys(keys: pa.Array | pa.ChunkedArray, *, in_order: bool = False) -> tuple[Array, int]:
+    """Return a number from 0 for each row, equal for equal keys, and the number of distinct keys.
+
+    Args:
+        keys: the keys.
+        in_order: whether greater keys have greater numbers.
+    """
     encoded = pc.dictionary_encode(_flat(keys))
-    return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
+    codes: Array = encoded.indices.to_numpy(zero_copy_only=False)
+    return (_places(encoded.dictionary)[codes] if in_order else codes), len(encoded.dictionary)
 
 
 def _greatest(
@@ -179,13 +185,18 @@ def _float_rank(values: pa.Array) -> Array:
 def _compared(values: pa.Array) -> Array:
     """Order text, bytes and decimals by sorting their distinct values."""
     encoded = pc.dictionary_encode(values)
-    distinct = encoded.dictionary
-    places = np.empty(len(distinct), dtype=np.int64)
-    places[pc.sort_indices(distinct).to_numpy(zero_copy_only=False)] = np.arange(len(distinct))
+    places = _places(encoded.dictionary)
     ranks = np.full(len(values), _LOWEST, dtype=np.int64)
     present = encoded.indices.is_valid().to_numpy(zero_copy_only=False)
     ranks[present] = places[encoded.indices.drop_null().to_numpy(zero_copy_only=False)]
     return ranks
+
+
+def _places(distinct: pa.Array) -> Array:
+    """Return the place of each of some distinct values in their order."""
+    places = np.empty(len(distinct), dtype=np.int64)
+    places[pc.sort_indices(distinct).to_numpy(zero_copy_only=False)] = np.arange(len(distinct))
+    return places
 
 
 def _dense(ranks: Array) -> Array:

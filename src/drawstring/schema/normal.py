@@ -195,6 +195,8 @@ def null_mask(array: pa.Array) -> pa.BooleanArray | None:
 
 def _has_required(kind: pa.DataType) -> bool:
     """Return whether a struct at any depth has a required field."""
+    if not kind.num_fields:
+        return False
     if pt.is_struct(kind):
         return any(not field.nullable or _has_required(field.type) for field in kind.fields)
     if pt.is_map(kind):

@@ -60,7 +60,8 @@ class LogRecords:
             alive: for each record, whether to yield it.
             names: the columns to yield.
         """
-        rows = self.versions.rows.select(names).filter(pa.array(alive))
+        rows = self.versions.rows.select(names)
+        rows = rows if alive.all() else rows.filter(pa.array(alive))
         yield from rows.to_batches(max_chunksize=BATCH_ROWS)
 
     def slice(self, offset: int, length: int) -> LogRecords:
@@ -102,7 +103,11 @@ def _of_keys(piece: LogPiece, keys: pa.Array | None) -> LogPiece:
 
 
 def merged_records(
-    reading: LogReading, pieces: Sequence[LogPiece], among: Sequence[LogPiece] | None = None
+    reading: LogReading,
+    pieces: Sequence[LogPiece],
+    among: Sequence[LogPiece] | None = None,
+    *,
+    in_order: bool = False,
 ) -> LogRecords:
     """Merge the records of blocks.
 
@@ -110,10 +115,11 @@ def merged_records(
         reading: settings with which they were read.
         pieces: the records of each block, in merge order.
         among: all blocks, which determine the merger, if `pieces` has only some of their records.
+        in_order: whether the merged records are sorted by key.
     """
     rows = pa.concat_tables([piece.rows for piece in pieces] or [reading.schema.empty_table()])
     keys = flat(pa.chunked_array([key for piece in pieces for key in piece.keys.chunks], pa.string()))
-    codes, distinct = number_keys(keys)
+    codes, distinct = number_keys(keys, in_order=in_order)
     is_commit_time_ordering_delete = _joined([piece.is_commit_time_ordering_delete for piece in pieces])
     is_of_block = _joined([np.full(piece.rows.num_rows, piece.is_delete_block) for piece in pieces])
     versions = Versions(
@@ -153,30 +159,6 @@ def record_keys(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> pa.Chun
     if isinstance(rows, pa.RecordBatch):
         return generator.record_keys(rows)
     return pa.chunked_array([generator.record_keys(batch) for batch in rows.to_batches()], pa.string())
-
-
-@dataclass(frozen=True, slots=True)
-class KeyTexts:
-    """Keys as texts.
-
-    Attributes:
-        keys: the record key of each log record.
-        config: the table.
-    """
-
-    keys: pa.Array
-    config: TableConfig
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """The meta column, or the columns that keys are made of."""
-        return (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
-
-    def find(self, rows: pa.RecordBatch) -> tuple[Array, Array]:
-        """Return the base rows that have a log record, and the numbers of those log records."""
-        places = pc.index_in(record_keys(rows, self.config), value_set=self.keys)
-        found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
-        return found, places.drop_null().to_numpy(zero_copy_only=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,23 @@ base file ──> batch ── rows whose log record wins out ──> yield
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.config.table.config import MergeMode
+from drawstring.config.table.config import MergeMode, TableConfig
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
 from drawstring.filegroups.read.large_logs import stream_log_records, streams
 from drawstring.filegroups.read.log_blocks import delete_columns
-from drawstring.filegroups.read.log_records import KeyTexts, LogRecords, read_log_records
+from drawstring.filegroups.read.log_records import LogRecords, read_log_records, record_keys
 from drawstring.filegroups.read.tasks import LogReading, ReadTask, nullable
 from drawstring.formats.base_files import Selection, read_base
 from drawstring.formats.conditions import where_columns
+from drawstring.merge.order import Array
 from drawstring.merge.record_mergers import check_mergeable
 from drawstring.merge.versions import Versions, ordering_fields, ordering_of
 from drawstring.schema.evolve import conform
@@ -96,6 +97,30 @@ def base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.Record
         among: condition on meta columns that selects the rows; None for all.
     """
     return _base_rows(open_spec(task.storage), task, base_schema(task), among)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTexts:
+    """Keys as texts.
+
+    Attributes:
+        keys: the record key of each log record.
+        config: the table.
+    """
+
+    keys: pa.Array
+    config: TableConfig
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The meta column, or the columns that keys are made of."""
+        return (RECORD_KEY,) if self.config.populate_meta_fields else self.config.record_key_fields
+
+    def find(self, rows: pa.RecordBatch) -> tuple[Array, Array]:
+        """Return the base rows that have a log record, and the numbers of those log records."""
+        places = pc.index_in(record_keys(rows, self.config), value_set=self.keys)
+        found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+        return found, places.drop_null().to_numpy(zero_copy_only=False)
 
 
 class SliceMerge:

@@ -20,7 +20,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS, VALUE_BYTES
 from drawstring.config.table.config import TableConfig
@@ -129,9 +128,7 @@ def _sorted_records(opened: OpenLogs, placed: Sequence[PlacedBlock]) -> LogRecor
         for each in placed
     ]
     pieces = [piece for parts in fenced(runs) for piece in _pieces(parts)]
-    log = merged_records(opened.reading, pieces, _outlines(opened.reading, placed))
-    order = pc.sort_indices(log.versions.keys).to_numpy()
-    return replace(log, versions=log.versions.take(order))
+    return merged_records(opened.reading, pieces, _outlines(opened.reading, placed), in_order=True)
 
 
 def _merged(

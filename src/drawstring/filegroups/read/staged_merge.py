@@ -31,8 +31,9 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
 from drawstring.filegroups.read.bootstrap_reader import side_by_side, with_values
-from drawstring.filegroups.read.log_records import KeyTexts, LogRecords
+from drawstring.filegroups.read.log_records import LogRecords
 from drawstring.filegroups.read.logged_keys import KeyNumbers, key_numbers
+from drawstring.filegroups.read.slice_merge import KeyTexts
 from drawstring.filegroups.read.tasks import ReadTask, nullable
 from drawstring.formats.conditions import bound_columns, matching_numbers, matching_rows
 from drawstring.formats.parquet.staged import StagedFile, staged
