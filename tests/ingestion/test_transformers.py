@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +118,65 @@ def test_an_error_in_sql_has_no_terminal_codes(tmp_path: Path) -> None:
     with pytest.raises(InvalidError) as caught:
         ingested(tmp_path, {}, transformers=["SELECT FROM WHERE ("])
     assert "\x1b" not in str(caught.value)
+
+
+def dividing(rows: pa.RecordBatchReader) -> pa.Table:
+    table = rows.read_all()
+    return table.append_column("share", pa.array([1 // len(table.column("city")[0].as_py()[4:])]))
+
+
+def late(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from rows
+        raise KeyError("gone")
+
+    return pa.RecordBatchReader.from_batches(rows.schema, batches())
+
+
+@pytest.mark.parametrize(
+    ("steps", "says"),
+    [
+        (
+            [dividing],
+            r"dividing failed with ZeroDivisionError: .*transformers\.py, line \d+, in dividing: ",
+        ),
+        ([late], r"late failed with KeyError: 'gone' \(.*in batches: raise KeyError"),
+        ([late, shouted], "late failed with KeyError: 'gone'"),
+        ([lambda rows: None], "returned None. Return the changed rows"),
+        (["tests.support.transformers:broken"], r"transformers:broken failed with ValueError: no \("),
+        (["tests.support.broken_transformers:any"], "cannot be imported .RuntimeError: not today"),
+    ],
+)
+def test_an_error_of_a_users_function_names_it_its_lines_and_the_batch(
+    tmp_path: Path, steps: Any, says: str
+) -> None:
+    with pytest.raises(InvalidError, match=says) as caught:
+        ingested(tmp_path, transformers=steps)
+    if "imported" not in says:
+        assert re.search("in the batch at the beginning, up to [0-9]+", str(caught.value)) or "None" in says
+        assert caught.value.table == str(tmp_path / "t")
+    assert not (tmp_path / "t").exists() or not drawstring.open(tmp_path / "t").timeline.writes()
+
+
+def test_the_next_batch_is_named_by_its_checkpoint_and_read_again(tmp_path: Path) -> None:
+    ingested(tmp_path)
+    pq.write_table(ROWS, tmp_path / "in/b.parquet")
+    os.utime(tmp_path / "in/b.parquet", (2_000_000_000, 2_000_000_000))
+    options = {
+        "hoodie.streamer.source.dfs.root": str(tmp_path / "in"),
+        "hoodie.datasource.write.recordkey.field": "id",
+    }
+    with pytest.raises(InvalidError, match=r"in the batch behind checkpoint \d+, up to 2000000000000"):
+        drawstring.ingest(tmp_path / "t", "parquet", options=options, transformers=[dividing])
+    assert drawstring.ingest(tmp_path / "t", "parquet", options=options).rows == 3
+
+
+def test_errors_of_the_source_are_not_those_of_a_function_that_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.json").write_text('{"id": 1, "city": "oslo"}\n{"id": ')
+    options = {
+        "hoodie.streamer.source.dfs.root": str(tmp_path / "in"),
+        "hoodie.datasource.write.recordkey.field": "id",
+    }
+    with pytest.raises(InvalidError, match=r"a\.json:2 cannot be read"):
+        drawstring.ingest(tmp_path / "t", "json", options=options, transformers=[shouted])

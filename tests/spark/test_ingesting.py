@@ -177,8 +177,8 @@ def test_a_statement_that_is_no_query_is_refused_and_not_run(both: Both) -> None
     folder = both.folder / "in"
     arrive(folder, put_parquet, 0, rides(1))
     both.engine.spark.sql("CREATE OR REPLACE TEMP VIEW kept AS SELECT 1 AS id")
-    for query in ("DROP VIEW kept", "SELECT nothing FROM <SRC>"):
-        with pytest.raises(InvalidError, match=rf"The query '{query}' failed"):
+    for query in ("DROP VIEW kept", "SELECT nothing FROM <SRC>", "SELECT id FRM <SRC>"):
+        with pytest.raises(InvalidError, match=rf"The query '{query}' failed: .*\[[A-Z_.]+\] "):
             drawstring.ingest(
                 both.folder / "t",
                 "parquet",
@@ -302,6 +302,47 @@ def test_what_is_no_engine_and_what_executors_cannot_reach_is_told(both: Both) -
         drawstring.ingest(both.folder / "t", "parquet", options=options, engine=both.engine.spark)
     with pytest.raises(UnsupportedError, match="executors cannot read a memory:// table"):
         drawstring.ingest("memory://t", "parquet", options=options, engine=both.engine)
+
+
+def test_an_error_of_a_function_on_spark_names_it(both: Both) -> None:
+    arrive(both.folder / "in", put_parquet, 0, rides(1))
+    options = KEY | {"hoodie.streamer.source.dfs.root": str(both.folder / "in")}
+
+    def selecting(df: DataFrame) -> DataFrame:
+        return df.select("nothing")
+
+    with pytest.raises(InvalidError, match=r"selecting failed with AnalysisException: .*, in selecting"):
+        drawstring.ingest(
+            both.folder / "t", "parquet", options=options, transformers=[selecting], engine=both.engine
+        )
+
+
+@pytest.mark.parametrize("given", [5, "local[2]", None])
+def test_what_is_no_session_is_no_engine(given: Any) -> None:
+    from drawstring.spark import SparkEngine
+
+    with pytest.raises(InvalidError, match="is no session of Spark"):
+        SparkEngine(given)
+
+
+def test_a_mistaken_command_starts_no_session(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from drawstring.spark.ingesting import StartedLate
+
+    monkeypatch.setattr(StartedLate, "batches", lambda engine: pytest.fail("a session was started"))
+    folder = f"--option=hoodie.streamer.source.dfs.root={tmp_path}"
+    for more, why in (
+        (["--source", "parket"], "There is no source 'parket'"),
+        (["--source", "parquet"], "The source has no folder"),
+        (["--source", "parquet", f"{folder}/none"], "There is no folder"),
+        (["--source", "parquet", folder, "--transformer", "no.such:thing"], "cannot be imported"),
+        (["--source", "parquet", folder, "--option=hoodie.index.type=NONE"], "hoodie.index.type"),
+        (["--source", "kafka-json"], "The source has no topic"),
+        (["--source", "parquet", folder, "--spark-conf", "hoodie.a=b"], "is no setting of Spark"),
+    ):
+        assert app.run(["ingest", str(tmp_path / "t"), "--engine", "spark", *more]) == 2
+        assert why in capsys.readouterr().err
 
 
 def test_the_command_takes_the_session_of_the_process(both: Both, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from drawstring.base.clock import Clock, SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.config.options.write_options import OPERATION_KEY
+from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions
 from drawstring.engine.protocol import Engine
-from drawstring.ingestion.batch_engine import BatchEngine, batch_engine
+from drawstring.ingestion.batch_engine import BatchEngine, EmbeddedBatches, HasBatches, batch_engine
 from drawstring.ingestion.job import Beginning, IngestJob, Pace
 from drawstring.ingestion.progress import IngestProgress, IngestResult
 from drawstring.ingestion.quarantine import Quarantine
 from drawstring.ingestion.rows import Shape
 from drawstring.ingestion.settings import parse_ingest_options, tell_ignored, write_options
-from drawstring.ingestion.sources.named import SourceContext, named_source
+from drawstring.ingestion.sources.named import SourceContext, check_source, named_source
 from drawstring.ingestion.sources.protocol import Source
 from drawstring.ingestion.target import Target
 from drawstring.ingestion.transformers.chain import chain
@@ -51,7 +51,7 @@ def ingest(
     ignore_checkpoint: str | None = None,
     on_progress: Callable[[IngestProgress], None] | None = None,
     storage_options: Mapping[str, str] | None = None,
-    engine: Engine | None = None,
+    engine: Engine | HasBatches | None = None,
     clock: Clock | None = None,
 ) -> IngestResult:
     """Ingest the rows of a source into a table, each of them once, as HoodieStreamer does.
@@ -117,11 +117,8 @@ def ingest(
     """
     root = os.fspath(uri)
     given = dict(options or {})
-    batches = batch_engine(engine)
-    stores = batches.storage_options(root, storage_options or {})
-    target = Target(root, _of_writes(given, operation, continuous), stores, batches.engine)
-    job = _job(target, source, given, transformers, batches, clock or SystemClock())
-    job.pace = Pace(
+    writes = _of_writes(given, operation, continuous)
+    pace = Pace(
         continuous,
         interval_seconds or 0.0,
         _IDLE_SECONDS if interval_seconds is None else interval_seconds,
@@ -131,6 +128,11 @@ def ingest(
         _checked_count("max_batches", max_batches),
         retries,
     )
+    _check(source, given, writes, transformers, clock or SystemClock())
+    batches = batch_engine(engine)
+    target = Target(root, writes, batches.storage_options(root, storage_options or {}), batches.engine)
+    job = _job(target, source, given, transformers, batches, clock or SystemClock())
+    job.pace = pace
     job.beginning = Beginning(checkpoint, ignore_checkpoint)
     job.report = on_progress
     try:
@@ -139,6 +141,38 @@ def ingest(
         raise error.at(table=root) from error.__cause__
     finally:
         job.source.close()
+
+
+def _check(
+    source: str | Source,
+    given: Mapping[str, Any],
+    writes: Mapping[str, Any],
+    transformers: Sequence[str | Callable[..., Any]],
+    clock: Clock,
+) -> None:
+    """Check what can be checked before the engine is asked, for which a session may have to start.
+
+    Args:
+        source: of the call.
+        given: all options.
+        writes: those of the writes.
+        transformers: of the call.
+        clock: tells the time.
+
+    Raises:
+        InvalidError: an option, the source or a transformer makes no sense.
+    """
+    parsed = parse_ingest_options(given)
+    if parsed.tables:
+        raise InvalidError(
+            "hoodie.streamer.ingestion.tablesToBeIngested names several tables, but this call ingests into"
+            " one. Use the command drawstring ingest, or a call for each table without the option."
+        )
+    tell_ignored(given)
+    WriteOptions.parse(writes)
+    if isinstance(source, str):
+        check_source(source, SourceContext(parsed, {}, Shape.of(parsed).source, clock, given))
+    chain(transformers, parsed, given, EmbeddedBatches(None))
 
 
 def _job(
@@ -155,12 +189,6 @@ def _job(
         given: all options.
     """
     parsed = parse_ingest_options(given)
-    if parsed.tables:
-        raise InvalidError(
-            "hoodie.streamer.ingestion.tablesToBeIngested names several tables, but this call ingests into"
-            " one. Use the command drawstring ingest, or a call for each table without the option."
-        )
-    tell_ignored(given)
     shape = Shape.of(parsed)
     source_name = source if isinstance(source, str) else type(source).__name__
     context = SourceContext(parsed, target.storage_options, shape.source, clock, given)

@@ -32,6 +32,7 @@ from drawstring.ingestion.rows import Shape
 from drawstring.ingestion.sources.protocol import Reading, Rejected, Source, SourceBatch
 from drawstring.ingestion.target import Target
 from drawstring.ingestion.transformers.chain import Transform
+from drawstring.ingestion.transformers.user_function import TransformerError
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.schema.meta import without_meta
@@ -202,6 +203,9 @@ class IngestJob:
             self.quarantine.begin(self._table)
         try:
             return self._taken(batch, checkpoint)
+        except TransformerError as error:
+            place = f"behind checkpoint {self._position.key}" if self._position else "at the beginning"
+            raise error.within(f"in the batch {place}, up to {checkpoint.key}") from error.__cause__
         finally:
             self.engine.release()
 

@@ -150,18 +150,24 @@ class SparkBatches:
         return SparkRows(self.engine.spark.createDataFrame(table, columns), schema, (Ingest(schema),))
 
 
-def started_engine(settings: Mapping[str, str]) -> SparkEngine:
-    """Return the engine of a session of this process, which is started unless there is one.
+@dataclass(frozen=True, slots=True)
+class StartedLate:
+    """The engine of a session of this process, which is started once a call has been checked.
 
-    Args:
+    Attributes:
         settings: of Spark, which win over those of `spark-submit` and of Spark's own files.
     """
-    builder = SparkSession.builder.appName("drawstring ingest")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    register(spark)
-    return SparkEngine(spark)
+
+    settings: Mapping[str, str]
+
+    def batches(self) -> SparkBatches:
+        """Return what reads and changes batches, in a session that is started unless there is one."""
+        builder = SparkSession.builder.appName("drawstring ingest")
+        for key, value in self.settings.items():
+            builder = builder.config(key, value)
+        spark = builder.getOrCreate()
+        register(spark)
+        return SparkBatches(SparkEngine(spark))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,5 +225,7 @@ def _told(query: str) -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        wrong = wrong_query(query, Exception(str(error).split("\n", 1)[0]))
+        # The first line says what is wrong; that of a parser comes after an empty one.
+        first = next(filter(str.strip, str(error).splitlines()), type(error).__name__)
+        wrong = wrong_query(query, Exception(first))
         raise on_spark(wrong) from error

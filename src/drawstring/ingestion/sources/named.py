@@ -32,7 +32,7 @@ from drawstring.ingestion.sources.parquet_files import look_at_columnar_file, re
 from drawstring.ingestion.sources.protocol import Source
 from drawstring.ingestion.sources.query import QuerySource
 from drawstring.ingestion.transformers.chain import read_text
-from drawstring.storage import open_storage
+from drawstring.storage import is_object_store, open_storage
 
 _PACKAGE: Final = "org.apache.hudi.utilities.sources."
 
@@ -66,14 +66,44 @@ def named_source(name: str, context: SourceContext) -> Source:
     Raises:
         InvalidError: there is no such source, or it lacks an option.
     """
+    return check_source(name, context).make(context)
+
+
+def check_source(name: str, context: SourceContext) -> _Kind:
+    """Check the name and the options of a source, without asking a store, a server or a database.
+
+    Args:
+        name: as for `named_source`.
+        context: what it is made of. Options of object stores do not matter here.
+
+    Returns:
+        What makes it.
+
+    Raises:
+        InvalidError: there is no such source, or it lacks an option.
+    """
     plain = name.removeprefix(_PACKAGE)
-    make = _SOURCES.get(plain.lower()) or _SOURCES.get(_CLASSES.get(plain, ""))
-    if make is None:
+    kind = _SOURCES.get(plain.lower()) or _SOURCES.get(_CLASSES.get(plain, ""))
+    if kind is None:
         raise InvalidError(
             f"There is no source {name!r}. Use one of {', '.join(_SOURCES)}, or one of Hudi's classes"
             f" {', '.join(_CLASSES)}."
         )
-    return make(context)
+    kind.check(context)
+    return kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of source.
+
+    Attributes:
+        check: raises InvalidError if an option is missing or wrong.
+        make: returns a source.
+    """
+
+    check: Callable[[SourceContext], object]
+    make: Callable[[SourceContext], Source]
 
 
 def _columnar(context: SourceContext) -> Source:
@@ -103,35 +133,45 @@ def _csv(context: SourceContext) -> Source:
     return _files(context, read)
 
 
-def _files(context: SourceContext, read: ReadFiles, limit_bytes: int | None = None) -> FileSource:
+def _folder(context: SourceContext) -> str:
     root = context.options.files_root
     if not root:
         raise InvalidError(
             "The source has no folder. Set hoodie.streamer.source.dfs.root to the folder of the files."
         )
-    storage = open_storage(root, context.storage_options)
-    local = storage.local_path("")
+    local = None if is_object_store(root) else open_storage(root).local_path("")
     if local is not None and not os.path.isdir(local):
         raise InvalidError(
             f"There is no folder {local}, which hoodie.streamer.source.dfs.root names. Correct the option, or"
             " create the folder if nothing arrived yet."
         )
+    return root
+
+
+def _files(context: SourceContext, read: ReadFiles, limit_bytes: int | None = None) -> FileSource:
+    storage = open_storage(_folder(context), context.storage_options)
     source = FileSource(storage, read, context.clock, context.options.files_age_ms)
     return source if limit_bytes is None else source.limited(limit_bytes)
 
 
-def _kafka(context: SourceContext, decode: Decode) -> Source:
-    options = context.options
-    if not options.kafka_topic:
+def _topic(context: SourceContext) -> tuple[str, Reset]:
+    """Return the topic, and where to begin in it."""
+    topic = context.options.kafka_topic
+    if not topic:
         raise InvalidError("The source has no topic. Set hoodie.streamer.source.kafka.topic.")
     reset = str(context.given.get("auto.offset.reset", Reset.LATEST)).lower()
     if reset not in list(Reset):
         raise InvalidError(f"auto.offset.reset is {reset!r}. Choose one of {', '.join(Reset)}.")
+    return topic, Reset(reset)
+
+
+def _kafka(context: SourceContext, decode: Decode) -> Source:
+    options, (topic, reset) = context.options, _topic(context)
     return KafkaSource(
-        KafkaTopic(options.kafka_topic, client_settings(context.given)),
+        KafkaTopic(topic, client_settings(context.given)),
         decode,
         options.kafka_max_events,
-        Reset(reset),
+        reset,
         options.kafka_fails_on_loss,
         options.kafka_commits,
         options.kafka_appends_offsets,
@@ -171,13 +211,18 @@ def _debezium_mysql(context: SourceContext) -> Source:
     return _debezium(context, MYSQL)
 
 
-def _hudi(context: SourceContext, *, has_changes: bool = False) -> Source:
-    options = context.options
-    if not options.hudi_path:
+def _table_path(context: SourceContext) -> str:
+    path = context.options.hudi_path
+    if not path:
         raise InvalidError(
             "The source has no table. Set hoodie.streamer.source.hoodieincr.path to the root of one."
         )
-    table = open_table(options.hudi_path, storage_options=context.storage_options or None)
+    return path
+
+
+def _hudi(context: SourceContext, *, has_changes: bool = False) -> Source:
+    options = context.options
+    table = open_table(_table_path(context), storage_options=context.storage_options or None)
     return HudiSource(table, options.hudi_commits, options.hudi_begins == "READ_LATEST", has_changes)
 
 
@@ -185,7 +230,7 @@ def _hudi_changes(context: SourceContext) -> Source:
     return _hudi(context, has_changes=True)
 
 
-def _jdbc(context: SourceContext) -> Source:
+def _check_jdbc(context: SourceContext) -> None:
     options = context.options
     needed = {"url": options.jdbc_url, "table.name": options.jdbc_table}
     if options.jdbc_is_incremental:
@@ -193,6 +238,10 @@ def _jdbc(context: SourceContext) -> Source:
     missing = [f"hoodie.streamer.jdbc.{key}" for key, value in needed.items() if not value]
     if missing:
         raise InvalidError(f"The source has no database. Set {' and '.join(missing)}.")
+
+
+def _jdbc(context: SourceContext) -> Source:
+    options = context.options
     password = options.jdbc_password
     if options.jdbc_password_file:
         password = read_text(options.jdbc_password_file).strip()
@@ -203,27 +252,34 @@ def _jdbc(context: SourceContext) -> Source:
     return JdbcSource(table, column, context.clock)
 
 
+def _text_of_query(context: SourceContext) -> str:
+    query = context.options.query
+    if not query:
+        raise InvalidError("The source has no query. Set hoodie.streamer.source.sql.sql.query.")
+    return query
+
+
 def _query(context: SourceContext) -> Source:
     options = context.options
-    if not options.query:
-        raise InvalidError("The source has no query. Set hoodie.streamer.source.sql.sql.query.")
-    return QuerySource(options.query, context.storage_options, context.clock, options.query_has_checkpoint)
+    return QuerySource(
+        _text_of_query(context), context.storage_options, context.clock, options.query_has_checkpoint
+    )
 
 
-_SOURCES: Final[Mapping[str, Callable[[SourceContext], Source]]] = {
-    "parquet": _columnar,
-    "orc": _columnar,
-    "csv": _csv,
-    "json": _json,
-    "avro": _avro,
-    "kafka-json": _kafka_json,
-    "kafka-avro": _kafka_avro,
-    "debezium-postgres": _debezium_postgres,
-    "debezium-mysql": _debezium_mysql,
-    "hudi": _hudi,
-    "hudi-changes": _hudi_changes,
-    "jdbc": _jdbc,
-    "sql": _query,
+_SOURCES: Final[Mapping[str, _Kind]] = {
+    "parquet": _Kind(_folder, _columnar),
+    "orc": _Kind(_folder, _columnar),
+    "csv": _Kind(_folder, _csv),
+    "json": _Kind(_folder, _json),
+    "avro": _Kind(_folder, _avro),
+    "kafka-json": _Kind(_topic, _kafka_json),
+    "kafka-avro": _Kind(_topic, _kafka_avro),
+    "debezium-postgres": _Kind(_topic, _debezium_postgres),
+    "debezium-mysql": _Kind(_topic, _debezium_mysql),
+    "hudi": _Kind(_table_path, _hudi),
+    "hudi-changes": _Kind(_table_path, _hudi_changes),
+    "jdbc": _Kind(_check_jdbc, _jdbc),
+    "sql": _Kind(_text_of_query, _query),
 }
 _CLASSES: Final[Mapping[str, str]] = {
     "ParquetDFSSource": "parquet",

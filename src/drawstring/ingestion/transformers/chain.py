@@ -17,6 +17,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.keys.pipelines.ingest import IngestOptions
 from drawstring.ingestion.batch_engine import BatchEngine, BatchRows
 from drawstring.ingestion.transformers.flatten import flattened
+from drawstring.ingestion.transformers.user_function import UserFunction
 from drawstring.storage import open_storage
 
 Transform: TypeAlias = Callable[[BatchRows], BatchRows]
@@ -57,7 +58,7 @@ def _step(
     given: str | Callable[..., Any], options: IngestOptions, keys: Mapping[str, Any], engine: BatchEngine
 ) -> Transform:
     if callable(given):
-        return partial(engine.call, given)
+        return partial(engine.call, UserFunction.of(given))
     if any(each.isspace() for each in given.strip()):
         return partial(engine.query, given)
     match = _CLASS.fullmatch(given.strip())
@@ -70,7 +71,7 @@ def _step(
         return partial(engine.query, read_text(file))
     if kind == "FlatteningTransformer":
         return partial(flattened, engine)
-    return partial(engine.call, _function(given))
+    return partial(engine.call, UserFunction(given.strip(), _function(given.strip())))
 
 
 def _needed(value: Any, key: str) -> str:
@@ -96,9 +97,10 @@ def _function(name: str) -> Callable[..., Any]:
     module, _, function = name.partition(":")
     try:
         found: Callable[..., Any] | None = getattr(import_module(module), function, None)
-    except ImportError as error:
+    except Exception as error:  # the module is the user's own code
         raise InvalidError(
-            f"The transformer {name!r} cannot be imported ({error}). Give module:function, or a query."
+            f"The transformer {name!r} cannot be imported ({type(error).__name__}: {error}). Give"
+            " module:function of a module that Python finds, or a query."
         ) from error
     if found is None or not callable(found):
         raise InvalidError(

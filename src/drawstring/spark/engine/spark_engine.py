@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark import StorageLevel, cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
-from drawstring.base.errors import UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.engine.counting import Tally
 from drawstring.engine.key_sets import KeySets, together, told_bytes
 from drawstring.engine.protocol import BatchFunction, Relation, TaskFunction
@@ -83,6 +83,7 @@ class SparkEngine:
         spark: a classic session.
 
     Raises:
+        InvalidError: it is no session.
         UnsupportedError: the session is a Spark Connect one.
     """
 
@@ -308,8 +309,14 @@ def classic(spark: Any) -> SparkSession:
     """Return the session if it is a classic session of this process.
 
     Raises:
+        InvalidError: it is no session.
         UnsupportedError: it is a Spark Connect session.
     """
+    if not any(each.__module__.startswith("pyspark.") for each in type(spark).__mro__):
+        raise InvalidError(
+            f"spark is {spark!r}, which is no session of Spark. Give one, as"
+            " SparkSession.builder.getOrCreate() returns it."
+        )
     if not isinstance(spark, SparkSession) or not hasattr(spark, "_jsparkSession"):
         raise UnsupportedError(
             "The session is a Spark Connect session. Use a classic session: create it without `remote` and"

@@ -24,7 +24,7 @@ from drawstring.cli.arguments import (
     storage_options,
 )
 from drawstring.cli.bar import status_line
-from drawstring.engine.protocol import Engine
+from drawstring.ingestion.batch_engine import HasBatches
 from drawstring.ingestion.progress import IngestProgress, IngestResult
 from drawstring.ingestion.settings import properties_in
 from drawstring.ingestion.tables import IngestOutcome, TableIngest, ingest_each, tables_in
@@ -143,21 +143,32 @@ def _pause(interval: float | None) -> float:
     return _IDLE_SECONDS if interval is None else interval
 
 
-def _engine(name: str, settings: tuple[str, ...]) -> Engine | None:
-    """Return the engine of a name; None for the embedded one.
+def _engine(name: str, settings: tuple[str, ...]) -> HasBatches | None:
+    """Return the engine of a name, which is not started yet; None for the embedded one.
 
     Raises:
         InvalidError: PySpark is not installed, or there are settings of Spark for another engine.
     """
     if name == "spark":
         try:
-            from drawstring.spark.ingesting import started_engine
+            from drawstring.spark.ingesting import StartedLate
         except ImportError as error:
             raise InvalidError(f"--engine spark cannot be used: {error}") from error
-        return started_engine(named_values(settings))
+        return StartedLate(_spark_settings(settings))
     if settings:
         raise InvalidError("--spark-conf is for --engine spark. Add that, or leave --spark-conf out.")
     return None
+
+
+def _spark_settings(given: tuple[str, ...]) -> dict[str, str]:
+    settings = named_values(given)
+    wrong = next((name for name in settings if not name.startswith("spark.")), None)
+    if wrong is not None:
+        raise InvalidError(
+            f"--spark-conf {wrong} is no setting of Spark, which begin with spark. Options by Hudi's keys are"
+            " given with --option."
+        )
+    return settings
 
 
 def _show_each(

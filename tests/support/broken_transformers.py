@@ -1,0 +1,3 @@
+"""A module that cannot be imported, named by tests."""
+
+raise RuntimeError("not today")
