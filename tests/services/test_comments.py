@@ -75,3 +75,31 @@ def test_comments_that_change_nothing_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InvalidError, match=why):
             change()
     assert len(table.timeline.writes()) == 1
+
+
+def told(name: str, kind: pa.DataType, comment: str) -> pa.Field:
+    return pa.field(name, kind, metadata={"comment": comment})
+
+
+def test_comments_inside_of_columns_and_of_columns_that_a_write_adds_are_kept(tmp_path: Path) -> None:
+    inner = pa.struct([told("x", pa.int32(), "to the east"), ("y", pa.int32())])
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("at", inner),
+            ("way", pa.list_(inner)),
+            ("by", pa.map_(pa.string(), inner)),
+        ]
+    )
+    table = drawstring.create(tmp_path / "t", schema, record_key="id")
+    row = {"id": 1, "at": {"x": 1, "y": 2}, "way": [], "by": [("a", None)]}
+    table.insert(pa.Table.from_pylist([row], schema))
+    kept = {"at.x": "to the east", "way.element.x": "to the east", "by.value.x": "to the east"}
+    assert table.comments == kept
+    wider = pa.schema([*schema.remove_metadata(), told("tip", pa.int64(), "in cents")])
+    again = pa.schema([told("id", pa.int64(), "another"), *list(wider)[1:]])
+    table.upsert(pa.Table.from_pylist([{**row, "tip": 1}], again))
+    assert drawstring.open(tmp_path / "t").comments == {**kept, "tip": "in cents"}
+    assert table.scan(["id", "at", "tip"]).to_arrow().to_pylist() == [
+        {"id": 1, "at": {"x": 1, "y": 2}, "tip": 1}
+    ]

@@ -7,10 +7,11 @@ a new Avro schema takes the comments over from the one before.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+from pyarrow import types as pt
 
 from drawstring.schema.meta import META_COLUMNS
 
@@ -24,20 +25,52 @@ _INNER: Final = {"array": ("items", "element"), "map": ("values", "value")}
 
 
 def comments_in(schema: pa.Schema) -> Comments:
-    """Return the comments that Arrow columns have: the entry `comment` of their metadata."""
-    told = {field.name: (field.metadata or {}).get(_KEY) for field in schema}
-    return {(name,): comment.decode() for name, comment in told.items() if comment}
+    """Return the comments that Arrow columns and their fields have: the entry `comment` of their metadata."""
+    return {path: comment.decode() for path, comment in _comments_in(schema, ())}
+
+
+def _comments_in(fields: Iterable[pa.Field], parent: Path) -> Iterator[tuple[Path, bytes]]:
+    for field in fields:
+        path = (*parent, field.name)
+        comment = (field.metadata or {}).get(_KEY)
+        if comment:
+            yield path, comment
+        yield from _comments_within(field.type, path)
+
+
+def _comments_within(kind: pa.DataType, path: Path) -> Iterator[tuple[Path, bytes]]:
+    if pt.is_struct(kind):
+        yield from _comments_in(kind.fields, path)
+    elif pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+        yield from _comments_within(kind.value_type, (*path, "element"))
+    elif pt.is_map(kind):
+        yield from _comments_within(kind.item_type, (*path, "value"))
 
 
 def commented(schema: pa.Schema, comments: Comments) -> pa.Schema:
     """Return Arrow columns with comments; `comments_in` of the result returns them."""
-    told = [comments.get((field.name,)) for field in schema]
-    return pa.schema(
-        [
-            field.with_metadata({_KEY: text.encode()}) if text else field
-            for field, text in zip(schema, told, strict=True)
-        ]
-    )
+    return pa.schema(_commented(schema, (), comments)) if comments else schema
+
+
+def _commented(fields: Iterable[pa.Field], parent: Path, comments: Comments) -> list[pa.Field]:
+    told = []
+    for field in fields:
+        path = (*parent, field.name)
+        inner = field.with_type(_commented_type(field.type, path, comments))
+        told.append(inner.with_metadata({_KEY: comments[path].encode()}) if path in comments else inner)
+    return told
+
+
+def _commented_type(kind: pa.DataType, path: Path, comments: Comments) -> pa.DataType:
+    if pt.is_struct(kind):
+        return pa.struct(_commented(kind.fields, path, comments))
+    if pt.is_list(kind):
+        item = _commented_type(kind.value_type, (*path, "element"), comments)
+        return pa.list_(kind.value_field.with_type(item))
+    if pt.is_map(kind):
+        item = _commented_type(kind.item_type, (*path, "value"), comments)
+        return pa.map_(kind.key_field, kind.item_field.with_type(item), kind.keys_sorted)
+    return kind
 
 
 def comments_of(schema_json: str) -> Comments:
@@ -56,6 +89,12 @@ def with_comments(schema_json: str, comments: Comments) -> str:
         if path in comments:
             field["doc"] = comments[path]
     return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+
+
+def comments_of_new(schema_json: str, comments: Comments) -> Comments:
+    """Return those comments that are of columns which an Avro record schema lacks."""
+    known = {path for path, _ in _fields(json.loads(schema_json), ())} if comments else set()
+    return {path: text for path, text in comments.items() if path not in known}
 
 
 def _fields(kind: Any, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -23,7 +23,7 @@ from drawstring.merge.versions import ordering_fields
 from drawstring.metadata.definitions import summarized_columns
 from drawstring.model.commit import WriteOperation
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
-from drawstring.schema.comments import comments_of, with_comments
+from drawstring.schema.comments import comments_in, comments_of, comments_of_new, with_comments
 from drawstring.schema.evolve import check_deletion_mark, evolve, missing_columns
 from drawstring.schema.meta import (
     IS_DELETED_COLUMN,
@@ -87,7 +87,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     ordering_fields(config)  # before the first file: records of both kinds of tables are merged at some time
     index = _index(facts, verb, options)
     needed = _needed_columns(config, verb, index)
-    schema_json, schema = _schema_after(facts, without_meta(normalise(incoming)), verb, needed, options)
+    schema_json, schema = _schema_after(facts, incoming, verb, needed, options)
     key_schema = _key_schema(schema, config, needed)
     if verb.looks_up and not config.record_key_fields:
         key_schema = key_schema.append(pa.field(RECORD_KEY, pa.string()))
@@ -225,6 +225,7 @@ def _schema_after(
         options: options, among them those on columns that the rows lack.
     """
     locked, config = facts.locked, facts.locked.config
+    comments, incoming = comments_in(incoming), without_meta(normalise(incoming))
     _check_columns(incoming, needed)
     if config.drop_partition_columns:
         incoming = pa.schema([field for field in incoming if field.name not in config.partition_fields])
@@ -234,7 +235,7 @@ def _schema_after(
         if verb.is_delete:
             raise InvalidError("The table has no data yet, so there is nothing to delete. Write rows first.")
         check_deletion_mark(incoming)
-        return arrow_to_avro(incoming, name, namespace), incoming
+        return with_comments(arrow_to_avro(incoming, name, namespace), comments), incoming
     current = without_meta(avro_to_arrow(current_json))
     if verb.is_delete:
         return current_json, current
@@ -244,7 +245,8 @@ def _schema_after(
         _check_complete(current, incoming, verb, config)
     if evolved.equals(current):
         return current_json, current
-    return with_comments(arrow_to_avro(evolved, name, namespace), comments_of(current_json)), evolved
+    told = {**comments_of_new(current_json, comments), **comments_of(current_json)}
+    return with_comments(arrow_to_avro(evolved, name, namespace), told), evolved
 
 
 def _with_version(facts: WriteFacts, schema: pa.Schema) -> TableConfig:

@@ -200,10 +200,11 @@ def test_comments_of_columns_are_stored_and_described(
     sql: Ask, session: SparkSession, tmp_path: Path
 ) -> None:
     sql(
-        "CREATE TABLE rides (id INT COMMENT 'the key', fare FLOAT, tip STRUCT<x: INT>) USING hudi"
+        "CREATE TABLE rides (id INT COMMENT 'the key', fare FLOAT,"
+        " tip STRUCT<x: INT, y: ARRAY<STRUCT<z: INT COMMENT 'of a coin'>>>) USING hudi"
         " TBLPROPERTIES (primaryKey = 'id')"
     )
-    sql("INSERT INTO rides VALUES (1, 1.5, named_struct('x', 1))")
+    sql("INSERT INTO rides VALUES (1, 1.5, named_struct('x', 1, 'y', NULL))")
     sql("ALTER TABLE rides ALTER COLUMN fare COMMENT 'in euros'")
     sql("ALTER TABLE rides ADD COLUMNS (note STRING COMMENT 'of the driver', more INT)")
     sql("INSERT INTO rides VALUES (2, 2.5, NULL, 'late', 1)")
@@ -215,19 +216,17 @@ def test_comments_of_columns_are_stored_and_described(
         None,
     ]
     table = drawstring.open(f"{tmp_path}/lake/rides")
-    assert table.comments == {"id": "the key", "fare": "in euros", "note": "of the driver"}
+    kept = {"id": "the key", "note": "of the driver", "tip.y.element.z": "of a coin"}
+    assert table.comments == {**kept, "fare": "in euros"}
+    assert "of a coin" in session.table("rides").schema.json()
     assert table.config.history is None, "comments need no schema on read"
     assert "COMMENT 'in euros'" in session.sql("SHOW CREATE TABLE rides").first()[0]
     assert session.catalog.listColumns("rides")[1].description == "in euros"
     sql("SET hoodie.schema.on.read.enable=true")
     sql("ALTER TABLE rides RENAME COLUMN fare TO price")
     sql("ALTER TABLE rides ALTER COLUMN tip.x COMMENT 'in cents'")
-    assert drawstring.open(f"{tmp_path}/lake/rides").comments == {
-        "id": "the key",
-        "price": "in euros",
-        "tip.x": "in cents",
-        "note": "of the driver",
-    }
+    renamed = {**kept, "price": "in euros", "tip.x": "in cents"}
+    assert drawstring.open(f"{tmp_path}/lake/rides").comments == renamed
 
 
 def test_columns_may_become_nullable(sql: Ask) -> None:

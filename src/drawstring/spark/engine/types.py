@@ -7,13 +7,14 @@ day, which Spark lacks before 4.1, is a LONG with the stored value. A fixed-size
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import types as T
 
 from drawstring.base.errors import UnsupportedError
+from drawstring.schema.comments import commented
 
 _COMMENT: Final = "comment"
 _PLAIN: list[tuple[type[T.DataType], pa.DataType]] = [
@@ -46,21 +47,33 @@ def spark_schema(schema: pa.Schema) -> T.StructType:
     return T.StructType([_spark_field(field, field.name) for field in schema])
 
 
-def with_comments(schema: T.StructType, comments: Mapping[str, str]) -> T.StructType:
+def with_comments(schema: T.StructType, comments: Mapping[str, str], parent: str = "") -> T.StructType:
     """Return Spark columns with comments.
 
     Args:
-        schema: the columns.
-        comments: comments by the names of columns; others are left out.
+        schema: the columns, or the fields of one.
+        comments: comments by the names of columns, with dots for what is inside of them.
+        parent: name of the column that has the fields, with a dot behind it.
     """
-    return T.StructType(
-        [
-            T.StructField(each.name, each.dataType, each.nullable, {_COMMENT: comments[each.name]})
-            if each.name in comments
-            else each
-            for each in schema.fields
-        ]
-    )
+    return T.StructType([_spark_commented(each, comments, f"{parent}{each.name}") for each in schema.fields])
+
+
+def _spark_commented(field: T.StructField, comments: Mapping[str, str], name: str) -> T.StructField:
+    kind = _spark_commented_type(field.dataType, comments, name)
+    metadata = {_COMMENT: comments[name]} if name in comments else field.metadata
+    return T.StructField(field.name, kind, field.nullable, metadata)
+
+
+def _spark_commented_type(kind: T.DataType, comments: Mapping[str, str], name: str) -> T.DataType:
+    if isinstance(kind, T.StructType):
+        return with_comments(kind, comments, f"{name}.")
+    if isinstance(kind, T.ArrayType):
+        item = _spark_commented_type(kind.elementType, comments, f"{name}.element")
+        return T.ArrayType(item, kind.containsNull)
+    if isinstance(kind, T.MapType):
+        value = _spark_commented_type(kind.valueType, comments, f"{name}.value")
+        return T.MapType(kind.keyType, value, kind.valueContainsNull)
+    return kind
 
 
 def commented_schema(schema: T.StructType) -> pa.Schema:
@@ -69,13 +82,21 @@ def commented_schema(schema: T.StructType) -> pa.Schema:
     Raises:
         UnsupportedError: tables cannot store the type of a column; the error names it.
     """
-    told = [(each.metadata or {}).get(_COMMENT) for each in schema.fields]
-    return pa.schema(
-        [
-            field.with_metadata({_COMMENT: comment}) if comment else field
-            for field, comment in zip(arrow_schema(schema), told, strict=True)
-        ]
-    )
+    return commented(arrow_schema(schema), dict(_comments(schema, ())))
+
+
+def _comments(kind: T.DataType, parent: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the comments of fields by their paths; items of arrays and values of maps are on the way."""
+    if isinstance(kind, T.StructType):
+        for field in kind.fields:
+            path = (*parent, field.name)
+            if comment := (field.metadata or {}).get(_COMMENT):
+                yield path, comment
+            yield from _comments(field.dataType, path)
+    elif isinstance(kind, T.ArrayType):
+        yield from _comments(kind.elementType, (*parent, "element"))
+    elif isinstance(kind, T.MapType):
+        yield from _comments(kind.valueType, (*parent, "value"))
 
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:
