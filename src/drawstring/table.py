@@ -92,7 +92,11 @@ if TYPE_CHECKING:
     from drawstring.services.table_summary import table_summary
     from drawstring.services.validation import repair
     from drawstring.services.validation import run as validate
-    from drawstring.services.validation.lock_audit import LockAudit, lock_audit
+    from drawstring.services.validation.lock_audit import (
+        LockAudit,
+        clean_lock_audit,
+        lock_audit,
+    )
     from drawstring.services.versions import run as change_version
     from drawstring.services.versions.storage_layout import set_storage_layout
     from drawstring.timeline.store import TimelineStore
@@ -163,6 +167,7 @@ else:
         stream_options="drawstring.services.streams:stream_options",
         repair="drawstring.services.validation.repair",
         validate="drawstring.services.validation.run",
+        clean_lock_audit="drawstring.services.validation.lock_audit:clean_lock_audit",
         lock_audit="drawstring.services.validation.lock_audit:lock_audit",
         table_locks="drawstring.services.table_locks:table_locks",
         table_summary="drawstring.services.table_summary:table_summary",
@@ -320,12 +325,14 @@ class Table:
         """Have the leases on the table recorded, or no longer, by all writers that lock it by leases.
 
         These are writers in object stores, and of `StorageBasedLockProvider`, those of Apache Hudi included
-        (its procedure `set_audit_lock`). They look at the switch once a minute.
+        (its procedure `set_audit_lock`). They look at the switch once a minute. The own lock of a table in
+        local files is one of the operating system, of which nothing is recorded.
 
         Args:
-            on: whether to record.
+            on: whether to record: True or False.
 
         Raises:
+            InvalidError: `on` is neither.
             UnavailableError: the storage does not answer.
 
         Example:
@@ -351,6 +358,29 @@ class Table:
         """
         with self._errors():
             return lock_audit(self._context.storage)
+
+    def clean_lease_audit(self, *, age_days: int = 7, apply: bool = True) -> tuple[str, ...]:
+        """Delete old records of the leases on the table; nothing else deletes them.
+
+        Args:
+            age_days: age in days beyond which a record goes, at least 1.
+            apply: whether to delete them; if not, they are only named.
+
+        Returns:
+            The paths of the files that were, or would be, deleted, relative to the table.
+
+        Raises:
+            InvalidError: `age_days` is no whole number of at least 1.
+            UnavailableError: the storage does not answer.
+
+        Example:
+            >>> table.clean_lease_audit(age_days=30)
+            ()
+        """
+        with self._errors():
+            return clean_lock_audit(
+                self._context.storage, self._context.clock, age_days=age_days, apply=apply
+            )
 
     @property
     def schema(self) -> pa.Schema:
@@ -1060,7 +1090,8 @@ class Table:
             full_scan: whether the whole table may be read, by commit times, when commits of the range were
                 archived or their files cleaned away; later commits hide earlier ones then.
             path_glob: a pattern of the end of the paths of files to read, as in `"/year=2026/*"`; `*` stands
-                for any text, also across folders. All files by default.
+                for any text, also across folders. As in Hudi it is matched with whole addresses: where a
+                folder above the table has such a name, begin with that of the table. All files by default.
 
         Returns:
             A lazy scan of the rows.

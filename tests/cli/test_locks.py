@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.clock import SystemIds
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.cli import app
 from drawstring.model.instant import Action
 from drawstring.model.table_locks import PendingWork, TableLocks
@@ -215,3 +215,46 @@ def test_leases_are_recorded_on_request(text: Any, tmp_path: Path) -> None:
     (tmp_path / "rides/.hoodie/.locks/audit/1_x.jsonl").write_text("no record")
     assert "1_x.jsonl is no record of a lease" in text("locks", table.uri, "--audit", "check")
     assert not json.loads(text("locks", table.uri, "--audit", "off", "--json"))["enabled"]
+
+
+def test_a_local_table_says_that_its_own_lock_is_not_recorded(text: Any, tmp_path: Path) -> None:
+    table = create(path=tmp_path / "rides")
+    assert "of its own lock nothing is recorded" in text("locks", table.uri, "--audit", "on")
+
+
+def test_old_records_of_leases_are_deleted(text: Any, tmp_path: Path) -> None:
+    table, folder = create(path=tmp_path / "rides"), tmp_path / "rides/.hoodie/.locks/audit"
+    folder.mkdir(parents=True)
+    for name, age_days in (("old", 9), ("young", 1)):
+        (folder / f"{name}.jsonl").write_text("{}")
+        at = table._context.clock.now_ms() / 1000 - age_days * 86_400
+        os.utime(folder / f"{name}.jsonl", (at, at))
+    clean = ("locks", table.uri, "--audit", "clean")
+    assert "1 record of leases older than 7 days would be deleted" in text(*clean, "--dry-run")
+    assert json.loads(text(*clean, "--age-days", "30", "--json")) == {"changed": False, "files": []}
+    assert "1 record of leases older than 7 days deleted" in text(*clean)
+    assert [each.name for each in folder.iterdir()] == ["young.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (("--age-days", "7"), "--age-days is for --audit clean"),
+        (("--dry-run", "--audit", "on"), "--dry-run is for --audit clean"),
+        (("--audit", "clean", "--age-days", "0"), "Must be >= 1"),
+    ],
+)
+def test_options_of_another_audit_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...], why: str
+) -> None:
+    table = create(path=tmp_path / "rides")
+    assert app.run(["locks", table.uri, *more]) == 2
+    assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("on", ["yes", 1, None])
+def test_leases_are_recorded_or_not(tmp_path: Path, on: Any) -> None:
+    table = create(path=tmp_path / "rides")
+    with pytest.raises(InvalidError, match="Give True to have the leases recorded, or False"):
+        table.record_leases(on)
+    assert not table.lease_audit().enabled

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from drawstring.base.errors import UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
 from tests.support.merge_tables import set_properties
 from tests.support.rows import rides
@@ -35,6 +35,9 @@ def stored(table: Table) -> tuple[str | None, str | None]:
         (9, {FLAG: "false"}, ("false", None)),
         (10, {}, ("true", "ALL")),
         (10, {FLAG: "false"}, ("false", "NONE")),
+        (9, {MODE: "NONE"}, ("false", None)),
+        (10, {MODE: "none"}, ("false", "NONE")),
+        (10, {MODE: "ALL", FLAG: "true"}, ("true", "ALL")),
     ],
 )
 def test_a_new_table_stores_the_mode_that_its_version_knows(
@@ -73,3 +76,15 @@ def test_a_table_with_some_meta_columns_is_read_and_not_written(tmp_path: Path) 
         table.upsert(ROWS)
     with pytest.raises(UnsupportedError, match=MODE):
         table.downgrade(9)
+
+
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ({MODE: "COMMIT_TIME_ONLY"}, "Give ALL or NONE"),
+        ({MODE: "NONE", FLAG: "true"}, "are the same option but differ"),
+    ],
+)
+def test_a_mode_that_cannot_be_is_told(tmp_path: Path, properties: dict[str, str], why: str) -> None:
+    with pytest.raises(InvalidError, match=why):
+        create(path=tmp_path / "t", properties=properties)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -52,3 +53,15 @@ def test_files_whose_paths_end_like_a_pattern_are_read(table: Table, glob: str, 
 def test_a_pattern_that_is_none_is_refused(table: Table) -> None:
     with pytest.raises(InvalidError, match=r"incr.path.glob='/201\[6/\*' is no pattern of paths"):
         table.incremental("earliest", path_glob="/201[6/*").to_arrow()
+
+
+@pytest.mark.parametrize("glob", [0, 2016, Path("/2016/*"), ["/2016/*"]])
+def test_a_pattern_that_is_no_text_is_refused(table: Table, glob: Any) -> None:
+    with pytest.raises(InvalidError, match=r"path_glob is .* Give a pattern of paths as text"):
+        table.incremental("earliest", path_glob=glob).to_arrow()
+
+
+def test_a_pattern_is_matched_with_whole_addresses_as_in_hudi(table: Table) -> None:
+    above = Path(table.uri).parent.name
+    found = table.incremental("earliest", columns="id", path_glob=f"/{above}/*").to_arrow()
+    assert sorted(found.column("id").to_pylist()) == [1, 2, 3]

@@ -118,5 +118,5 @@ def test_old_records_are_deleted_and_young_ones_stay() -> None:
     assert len(recorded(storage)) == 2
     assert clean_lock_audit(storage, clock, age_days=7, apply=True) == old
     assert [*recorded(storage)] == ["young.jsonl"]
-    with pytest.raises(InvalidError, match="age_days is a positive number"):
+    with pytest.raises(InvalidError, match=r"age_days is 0\. Give the age in days"):
         clean_lock_audit(storage, clock, age_days=0, apply=True)

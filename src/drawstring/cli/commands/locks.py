@@ -7,32 +7,60 @@ from dataclasses import asdict
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from drawstring.base.counted import counted
+from drawstring.base.errors import InvalidError
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
+from drawstring.cli.arguments import (
+    AsJson,
+    DryRun,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    named_values,
+    open_table,
+)
 from drawstring.model.table_locks import LockState, PendingWork
 from drawstring.table import Table
 
 Audit = Annotated[
-    Literal["on", "off", "check"] | None,
+    Literal["on", "off", "check", "clean"] | None,
     Parameter(
         name="--audit",
-        help="Have the leases of the lock on object stores recorded, or no longer, or check the record.",
+        help="Have the leases of the lock on object stores recorded, or no longer; check the record; or"
+        " delete old records.",
+    ),
+]
+AgeDays = Annotated[
+    int | None,
+    Parameter(
+        name="--age-days",
+        validator=Number(gte=1),
+        help="For --audit clean: age in days beyond which a record goes; 7 by default.",
     ),
 ]
 _SHOWN = 3
+_AGE_DAYS = 7
 
 
 def locks(
     path: TablePath,
     *,
     audit: Audit = None,
+    age_days: AgeDays = None,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
     """Show who holds the lock of a table or waits for it, and who works on its pending instants."""
+    if audit != "clean" and (age_days is not None or dry_run):
+        given = "--dry-run" if age_days is None else "--age-days"
+        raise InvalidError(f"{given} is for --audit clean. Add that, or leave {given} out.")
+    if audit == "clean":
+        _clean(open_table(path, storage_option), age_days or _AGE_DAYS, is_dry=dry_run, as_json=as_json)
+        return
     if audit is not None:
         _audit(open_table(path, storage_option), audit, as_json=as_json)
         return
@@ -63,12 +91,26 @@ def _audit(table: Table, act: str, *, as_json: bool) -> None:
         return
     state = "recorded" if found.enabled else "not recorded"
     output.print_line(f"leases are {state}; {counted(found.leases, 'lease')} on record")
+    if table._context.storage.local_path("") is not None:
+        output.print_line(
+            "the table is in local files: of its own lock nothing is recorded, only of writers with"
+            " hoodie.write.lock.provider=storage"
+        )
     for one, other in found.overlaps:
         output.print_line(f"{one} overlaps with {other}: two writers held the lock at once")
     for name in found.unended:
         output.print_line(f"{name} was not released: its process died, or still holds it")
     for name in found.unreadable:
         output.print_line(f"{name} is no record of a lease")
+
+
+def _clean(table: Table, age_days: int, *, is_dry: bool, as_json: bool) -> None:
+    files = table.clean_lease_audit(age_days=age_days, apply=not is_dry)
+    if as_json:
+        output.print_json({"changed": bool(files) and not is_dry, "files": list(files)})
+        return
+    found, done = counted(len(files), "record"), "would be deleted" if is_dry else "deleted"
+    output.print_line(f"{found} of leases older than {counted(age_days, 'day')} {done}")
 
 
 def _lock_fields(lock: LockState) -> Mapping[str, object]:

@@ -81,7 +81,8 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         PATH_GLOB,
         "Which files an incremental query reads: a pattern of the end of their paths, as in /year=2026/*/*;"
-        " * stands for any text, also across folders. All files when empty.",
+        " * stands for any text, also across folders. It is matched with whole addresses: where a folder"
+        " above the table has such a name, begin with that of the table. All files when empty.",
         Scope.READ,
         default="",
         field="path_glob",

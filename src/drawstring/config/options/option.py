@@ -48,7 +48,7 @@ class Option:
         default: the value when it is not given.
         alternatives: alternative keys, from older releases or the table's properties.
         choices: allowed values, compared case-insensitively; empty for any.
-        spellings: other spellings of choices, of older releases, and the choice of each.
+        spellings: other spellings of choices or of flags, and the choice of each.
         only: values that this release supports, in upper case, if it does not support all.
         field: the attribute in `WriteOptions` or `ReadOptions`, empty if the value is only checked.
         stored_as: the key under which a new table stores the value, empty if it does not.
@@ -134,9 +134,11 @@ def _text(option: Option, key: str, text: str) -> str:
 
 
 def _flag(option: Option, key: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise InvalidError(f"{key} is {text!r}. Give true or false.")
-    return text.lower() == "true"
+    meant = dict(option.spellings).get(text.upper(), text.lower())
+    if meant not in ("true", "false"):
+        names = dict(option.spellings) if key != option.key else {}
+        raise InvalidError(f"{key} is {text!r}. Give {' or '.join(names or ('true', 'false'))}.")
+    return meant == "true"
 
 
 def _number(option: Option, key: str, text: str) -> int:

@@ -23,8 +23,11 @@ DROPPED: Final = "hoodie.datasource.write.drop.partition.columns"
 LEANER_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         META_FIELDS,
-        "Whether records of a new table have the meta columns; true when not given.",
+        "Whether records of a new table have the meta columns; true when not given. The mode of Hudi's master"
+        " says the same: ALL or NONE.",
         kind=Kind.FLAG,
+        alternatives=(META_FIELDS_MODE,),
+        spellings=((ALL_META_FIELDS, "true"), (NO_META_FIELDS, "false")),
         field="populate_meta_fields",
         stored_as=META_FIELDS,
     ),

@@ -75,7 +75,7 @@ def incremental_scan(
         UnsupportedError: the table keeps no commit times.
     """
     check_commit_times(facts)
-    glob = PathGlob(spec.path_glob) if spec.path_glob else None
+    glob = None if spec.path_glob in ("", None) else PathGlob(spec.path_glob)
     facts, commit_range = retry_on_change(facts, lambda current: find_range(current, spec))
     return range_scan(facts, commit_range, columns=columns, where=where, threads=threads, glob=glob)
 

@@ -7,7 +7,8 @@ r"""Patterns of paths in incremental queries, as Hadoop's `GlobPattern` has them
 | `{a,b}` | one of these |
 | `\` | the next character as it is |
 
-The pattern is that of the end of a path: it is matched as if it began with `*`.
+The pattern is that of the end of a path: it is matched as if it began with `*`. It is matched with the whole
+address of a file, as Hudi does, so a folder above the table counts, too.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class PathGlob:
     """
 
     def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise InvalidError(
+                f"path_glob is {text!r}. Give a pattern of paths as text, for example '/year=2026/*'."
+            )
         try:
             self._pattern = re.compile(_expression(f"*{text}"), re.DOTALL)
         except re.error as error:

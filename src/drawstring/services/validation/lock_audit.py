@@ -85,10 +85,13 @@ def clean_lock_audit(storage: Storage, clock: Clock, *, age_days: int, apply: bo
         The files that were, or would be, deleted.
 
     Raises:
-        InvalidError: the age is not positive.
+        InvalidError: the age is no positive number.
     """
-    if age_days <= 0:
-        raise InvalidError(f"age_days is a positive number of days, not {age_days}.")
+    if type(age_days) is not int or age_days <= 0:
+        raise InvalidError(
+            f"age_days is {age_days!r}. Give the age in days beyond which records of leases go: a whole"
+            " number of at least 1."
+        )
     before_ms = clock.now_ms() - age_days * _DAY_MS
     old = tuple(each.path for each in _files(storage) if each.modified_ms < before_ms)
     if apply:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.storage.protocol import Storage
 
 AUDIT_SWITCH: Final = ".hoodie/.locks/audit_enabled.json"
@@ -45,7 +45,13 @@ def is_audited(storage: Storage) -> bool:
 
 
 def switch_audit(storage: Storage, on: bool) -> None:
-    """Have leases on a table recorded, or no longer."""
+    """Have leases on a table recorded, or no longer.
+
+    Raises:
+        InvalidError: `on` is neither True nor False.
+    """
+    if not isinstance(on, bool):
+        raise InvalidError(f"on is {on!r}. Give True to have the leases recorded, or False.")
     storage.put(AUDIT_SWITCH, json.dumps({_FIELD: on}, separators=(",", ":")).encode())
     _known.pop(storage.spec.uri, None)
 

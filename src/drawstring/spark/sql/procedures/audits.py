@@ -57,9 +57,10 @@ def cleanup_audit_lock(call: Call) -> Rows:
     storage, name = _storage(call), _shown(call)
     days, is_dry = call.number("age_days") or 0, call.flag("dry_run")
     clock = call.table._context.clock
-    if not has_lock_audit(storage):
-        return [(name, 0, is_dry, days, "No audit folder found - nothing to cleanup")]
+    has_records = has_lock_audit(storage)
     cleaned = len(clean_lock_audit(storage, clock, age_days=days, apply=not is_dry))
+    if not has_records:
+        return [(name, 0, is_dry, days, "No audit folder found - nothing to cleanup")]
     if not cleaned:
         message = f"No audit files older than {days} days found"
     elif is_dry:
