@@ -13,6 +13,7 @@ import drawstring
 from drawstring.cli import app
 
 SCHEMA = pa.schema([("id", pa.int64()), ("fare", pa.float32()), ("note", pa.string())])
+WITH_STRUCT = pa.schema([("id", pa.int64()), ("st", pa.struct([("a", pa.int32()), ("b", pa.string())]))])
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_columns_are_changed(text: Any, table: drawstring.Table) -> None:
         (("rename", "fare"), "needs the column and its new name"),
         (("add", "tip"), "needs the column and its type"),
         (("add", "tip", "money"), "There is no type 'money' here"),
-        (("add", "tip", "decimal(3,9)"), "There is no type"),
+        (("add", "tip", "decimal(3,9)"), "is no type: a decimal has 1 to 38 digits"),
         (("drop", "fare", "note"), "needs the column only"),
         (("rename", "fare", "price", "--first"), "leaves the column in its place"),
         (("drop", "fare", "--comment", "x"), "takes no --comment"),
@@ -63,3 +64,45 @@ def test_a_mistaken_call_says_what_is_wrong(
     assert app.run(["alter", act, table.uri, *rest]) == 2
     assert why in capsys.readouterr().err.replace("\n", " ")
     assert len(table.timeline.writes()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("move", "id", "--after", "id"), "Column id cannot be behind itself"),
+        (("move", "st.b", "--after", "st.b"), "Column st.b cannot be behind itself"),
+        (("add", "new", "int", "--after", "new"), "Column new cannot be behind itself"),
+        (("rename", "st.a", "st.c"), "give the new name without the struct, as in 'c'"),
+        (("add", "st.z", "int", "--after", "st.a"), "Give 'a' instead of 'st.a'"),
+        (("add", "z", "int", "--first", "--after", "id"), "--first and --after id exclude each other"),
+        (("add", "z"), "needs the column and its type, as in: drawstring alter add"),
+        (("add", "z", "decimal(99)"), "a decimal has 1 to 38 digits"),
+    ],
+)
+def test_a_mistaken_place_or_name_is_told_with_the_right_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...], why: str
+) -> None:
+    made = drawstring.create(tmp_path / "t", WITH_STRUCT, record_key="id")
+    made.insert(pa.Table.from_pylist([{"id": 1, "st": {"a": 1, "b": "x"}}], WITH_STRUCT))
+    act, *rest = arguments
+    assert app.run(["alter", act, made.uri, *rest]) == 2
+    assert why in capsys.readouterr().err
+    assert made.schema == WITH_STRUCT
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("tinyint", pa.int32()),
+        ("SMALLINT", pa.int32()),
+        ("varchar(20)", pa.string()),
+        ("decimal(7)", pa.decimal128(7, 0)),
+        ("numeric(7, 2)", pa.decimal128(7, 2)),
+    ],
+)
+def test_types_have_the_names_of_sql(
+    text: Any, table: drawstring.Table, name: str, kind: pa.DataType
+) -> None:
+    text("alter", "add", table.uri, "more", name)
+    table.upsert(pa.table({"id": [1], "fare": [1.0], "note": ["n"], "more": pa.nulls(1, kind)}))
+    assert table.schema.field("more").type == kind

@@ -13,6 +13,7 @@ from sqlglot.dialects.spark import Spark
 
 from drawstring.base.errors import InvalidError
 from drawstring.expressions.plain_conditions import plain_condition
+from drawstring.expressions.readable import readable
 from drawstring.expressions.sql_condition import expression_of
 
 SCHEMA = pa.schema(
@@ -107,3 +108,19 @@ def test_a_plain_condition_loads_no_parser() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        ("Fare > 1.5", "((Fare > 1.5) or is_nan(Fare))"),
+        ("Fare = 1.5", "(Fare == 1.5)"),
+        ("Fare < 1.5", "(1.5 > Fare)"),
+        ("Fare <= 1e-9", "invert(((Fare > 1e-9) or is_nan(Fare)))"),
+        ("Fare < -1.5 and n = 5", "((-1.5 > Fare) and (n == 5))"),
+    ],
+)
+def test_a_condition_is_shown_without_asking_whether_a_number_is_one(condition: str, text: str) -> None:
+    found = expression_of(condition, SCHEMA)
+    assert found is not None
+    assert readable(found) == text

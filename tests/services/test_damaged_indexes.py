@@ -32,3 +32,19 @@ def test_a_damaged_index_is_found_and_built_again(
     repaired = drawstring.open(tmp_path / "t")
     assert repaired.validate().is_sound
     assert index in [each.name for each in repaired.indexes()]
+
+
+def test_a_damaged_block_of_the_metadata_table_is_told_with_the_repair_that_helps(tmp_path: Path) -> None:
+    """A damaged number of its format makes a block look as if a newer release had written it."""
+    table = create(path=tmp_path / "t", table_type=MOR, version=9)
+    table.insert(rides(("a", "rome", 1, 1.0)))
+    table.create_index("column_stats")
+    table.upsert(rides(("a", "rome", 2, 5.0)))
+    (log, *_) = (tmp_path / "t/.hoodie/metadata/column_stats").rglob(".*.log.*")
+    content = bytearray(log.read_bytes())
+    content[17] ^= 0x77  # the version of the block's format
+    log.write_bytes(content)
+    (finding,) = drawstring.open(tmp_path / "t").validate().findings
+    assert "the metadata table is damaged. Run `drawstring repair`" in finding.what
+    drawstring.open(tmp_path / "t").repair(apply=True)
+    assert drawstring.open(tmp_path / "t").validate().is_sound

@@ -74,8 +74,18 @@ def added(name: str, type: pa.DataType, place: str | None) -> ColumnChange:
 
 
 def renamed(name: str, new_name: str) -> ColumnChange:
-    """Return the renaming of a column, given by its dotted name."""
-    return ColumnChange(ChangeKind.RENAME, _path(name), _given_name(new_name))
+    """Return the renaming of a column, given by its dotted name.
+
+    Raises:
+        InvalidError: the new name has a dot: a field stays in its struct.
+    """
+    last = _given_name(new_name).rpartition(".")[2]
+    if last != new_name:
+        raise InvalidError(
+            f"The new name {new_name!r} has a dot, which divides a struct from its field. A field stays in"
+            f" its struct: give the new name without the struct, as in {last or 'name'!r}."
+        )
+    return ColumnChange(ChangeKind.RENAME, _path(name), new_name)
 
 
 def dropped(name: str) -> ColumnChange:
@@ -271,8 +281,24 @@ _EDITS: Final[dict[ChangeKind, Callable[[list[pa.Field], str, ColumnChange], lis
 def _placed(fields: list[pa.Field], field: pa.Field, change: ColumnChange) -> list[pa.Field]:
     if change.place is None:
         return [*fields, field]
+    _check_place(fields, change)
     at = 0 if change.place == FIRST else _place(fields, change.place, change.path[:-1]) + 1
     return [*fields[:at], field, *fields[at:]]
+
+
+def _check_place(fields: Sequence[pa.Field], change: ColumnChange) -> None:
+    """Check the name of the column before a place for the two mistakes that are easily made."""
+    place = change.place or FIRST
+    struct, _, last = place.rpartition(".")
+    is_dotted = bool(struct) and struct == ".".join(change.path[:-1])
+    names = [each.name for each in fields]
+    if change.path[-1] in (place, last if is_dotted else place) and place not in names:
+        raise InvalidError(f"Column {change.column} cannot be behind itself. Give another column, or first.")
+    if is_dotted and last in names:
+        raise InvalidError(
+            f"{change.column} is placed within {struct}, whose fields are named alone there. Give {last!r}"
+            f" instead of {place!r}."
+        )
 
 
 def _retyped(field: pa.Field, change: ColumnChange) -> pa.Field:

@@ -19,8 +19,8 @@ Column = Annotated[str, Parameter(help="The column, with dots for a field of a s
 Value = Annotated[
     str | None,
     Parameter(
-        help="For add and type: the type by its name in SQL, such as bigint or 'decimal(10,2)'. For rename:"
-        " the new name. For comment: the text, or nothing to take it away."
+        help="For add and type: the type by its name in SQL, such as bigint, varchar or 'decimal(10,2)'. For"
+        " rename: the new name. For comment: the text, or nothing to take it away."
     ),
 ]
 First = Annotated[
@@ -31,7 +31,11 @@ After = Annotated[
 ]
 Comment = Annotated[str | None, Parameter(name="--comment", help="For add: what the column means.")]
 
-_NEEDED: Final = {"add": "its type", "type": "its new type", "rename": "its new name"}
+_NEEDED: Final = {
+    "add": ("its type", "bigint"),
+    "type": ("its new type", "bigint"),
+    "rename": ("its new name", "NEW_NAME"),
+}
 _WITHOUT: Final = ("drop", "move")
 _PLACED: Final = ("add", "move")
 
@@ -55,7 +59,13 @@ def alter(
     All but `comment` need schema on read: Apache Hudi then reads the table right with
     hoodie.schema.on.read.enable=true only.
     """
-    _check(act, value, is_placed=first or after is not None, has_comment=comment is not None)
+    if act in _NEEDED and not value:
+        what, example = _NEEDED[act]
+        raise InvalidError(
+            f"`drawstring alter {act}` needs the column and {what}, as in: drawstring alter {act} {path}"
+            f" {column} {example}"
+        )
+    _check(act, value, first=first, after=after, has_comment=comment is not None)
     table, given = open_table(path, storage_option), named_values(option)
     if act == "add":
         kind = type_named(value or "")
@@ -76,15 +86,13 @@ def alter(
         output.print_line(f"{done.instant}: {', '.join(table.schema.names)}")
 
 
-def _check(act: str, value: str | None, *, is_placed: bool, has_comment: bool) -> None:
-    """Check that a call has what it needs, and nothing that it has no use for."""
-    if act in _NEEDED and not value:
-        raise InvalidError(
-            f"`drawstring alter {act}` needs the column and {_NEEDED[act]}. Give it after the column."
-        )
+def _check(act: str, value: str | None, *, first: bool, after: str | None, has_comment: bool) -> None:
+    """Check that a call has nothing that it has no use for."""
     if act in _WITHOUT and value is not None:
         raise InvalidError(f"`drawstring alter {act}` needs the column only. Leave {value!r} out.")
-    if is_placed and act not in _PLACED:
+    if (first or after is not None) and act not in _PLACED:
         raise InvalidError(f"`drawstring alter {act}` leaves the column in its place. Leave the place out.")
+    if first and after is not None:
+        raise InvalidError(f"--first and --after {after} exclude each other. Give one of them.")
     if has_comment and act != "add":
         raise InvalidError(f"`drawstring alter {act}` takes no --comment. Use `drawstring alter comment`.")

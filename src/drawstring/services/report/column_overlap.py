@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.errors import InvalidError
 from drawstring.metadata.column_ranges import COLUMN_STATS, ColumnRanges, column_ranges, has_ranges
 from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.model.files import FileSlice
@@ -60,6 +61,12 @@ def column_overlaps(
     Raises:
         InvalidError: the metadata table has no statistics of columns.
     """
+    if COLUMN_STATS not in (*table.ready, *table.building):
+        raise InvalidError(
+            "The table has no statistics of columns, from which overlaps are counted. Build them with"
+            " table.create_index('column_stats'), `drawstring index create PATH column_stats`, or a write"
+            " with hoodie.metadata.index.column.stats.enable=true."
+        )
     table.check_has(COLUMN_STATS)
     partitions = {
         each.base.status.path.rpartition("/")[2]: each.partition for each in slices if each.base is not None

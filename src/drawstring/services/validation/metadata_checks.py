@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, UnsupportedError
 from drawstring.metadata.listing import NamedFiles, named_files
 from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
 from drawstring.metadata.partitions import FILES, kind_of
@@ -46,7 +46,17 @@ def metadata_findings(
             _read_indexes(inventory, clock)
         return [each for each in own if each.path not in known]
     except DrawstringError as error:
-        return [_finding(error.message, error.path, error.instant)]
+        return [_finding(_with_remedy(error), error.path, error.instant)]
+
+
+def _with_remedy(error: DrawstringError) -> str:
+    """Return what is wrong with the metadata table and what helps: it is built again, from no backup."""
+    if isinstance(error, UnsupportedError):
+        return f"{error.message} If no newer release wrote it, the metadata table is damaged. {_REPAIR}"
+    if isinstance(error, CorruptTableError) and REPAIR in error.message:
+        what = error.message.partition(REPAIR)[0].removesuffix("To repair the table, ").rstrip(" .:")
+        return f"The metadata table is damaged ({what}). {_REPAIR}"
+    return error.message
 
 
 def _read_indexes(inventory: Inventory, clock: Clock) -> None:
