@@ -225,7 +225,7 @@ def _schema_after(
         options: options, among them those on columns that the rows lack.
     """
     locked, config = facts.locked, facts.locked.config
-    comments, incoming = comments_in(incoming), without_meta(normalise(incoming))
+    given, incoming = incoming, without_meta(normalise(incoming))
     _check_columns(incoming, needed)
     if config.drop_partition_columns:
         incoming = pa.schema([field for field in incoming if field.name not in config.partition_fields])
@@ -235,7 +235,7 @@ def _schema_after(
         if verb.is_delete:
             raise InvalidError("The table has no data yet, so there is nothing to delete. Write rows first.")
         check_deletion_mark(incoming)
-        return with_comments(arrow_to_avro(incoming, name, namespace), comments), incoming
+        return with_comments(arrow_to_avro(incoming, name, namespace), comments_in(given)), incoming
     current = without_meta(avro_to_arrow(current_json))
     if verb.is_delete:
         return current_json, current
@@ -245,7 +245,7 @@ def _schema_after(
         _check_complete(current, incoming, verb, config)
     if evolved.equals(current):
         return current_json, current
-    told = {**comments_of_new(current_json, comments), **comments_of(current_json)}
+    told = {**comments_of_new(current_json, comments_in(given)), **comments_of(current_json)}
     return with_comments(arrow_to_avro(evolved, name, namespace), told), evolved
 
 
