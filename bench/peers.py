@@ -13,14 +13,19 @@ from scripts import jdk
 ROOT = Path(__file__).parents[1]
 SCRIPTS = Path(__file__).parent / "scripts"
 SPARK35_NEWEST_JDK = 21
-RUNNER_PYTHON = "BENCH_PYTHON"
-"""Tells peers with a Python of their own where the runner's is, which can run a Kafka broker."""
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 """Where this is set, each Python worker compiles all modules anew: about a second and a half each."""
 
 HUDI = ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",)
 DELTA = ("io.delta:delta-spark_2.12:3.3.2", "io.delta:delta-storage:3.3.2")
 ICEBERG = ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0",)
+KAFKA = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.12:3.5.1",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.12:3.5.1",
+    "org.apache.kafka:kafka-clients:3.4.1",
+    "org.apache.commons:commons-pool2:2.11.1",
+)
+"""What Spark 3.5 reads topics with."""
 PAIMON = ("org.apache.paimon:paimon-spark-3.5:0.9.0",)
 
 
@@ -180,8 +185,8 @@ PEERS = (
     Peer("services-paimon", "services", "mor", "services_paimon_jvm.py", jars=PAIMON),
     Peer(STREAMS, STREAMS, "mor", "streams_drawstring.py"),
     Peer("streams-spark", STREAMS, "mor", STREAMS_SCRIPT, ("drawstring",), module="pyspark"),
-    Peer("streams-hudi", STREAMS, "mor", STREAMS_SCRIPT, ("hudi",), jars=HUDI),
-    Peer("streams-delta", STREAMS, "mor", STREAMS_SCRIPT, ("delta",), jars=DELTA),
+    Peer("streams-hudi", STREAMS, "mor", STREAMS_SCRIPT, ("hudi",), jars=HUDI + KAFKA),
+    Peer("streams-delta", STREAMS, "mor", STREAMS_SCRIPT, ("delta",), jars=DELTA + KAFKA),
 )
 _SUITE_OF = {
     "scaling": "scaling",
@@ -229,7 +234,6 @@ def command(peer: Peer, data: Path, tables: Path) -> Command | Missing:
     if peer.script == "binary":
         return _binary(peer, data, tables)
     env = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
-    env[RUNNER_PYTHON] = sys.executable
     if peer.module == "pyspark" or peer.jars:
         home = jdk.find(newest=SPARK35_NEWEST_JDK) if peer.jars else jdk.find()
         if home is None:

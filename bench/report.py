@@ -119,8 +119,8 @@ NOTES = {
         " table; the median of\nthree of what is read after the upsert."
     ),
     "streams": (
-        "Seconds of a micro-batch of 1,000 rows, the first one apart; rows a second of what comes from a"
-        " Kafka topic."
+        "Seconds of a micro-batch of 1,000 rows, the first one apart, and of all of them; then of what comes"
+        " from a Kafka topic. In\nparentheses seconds of the processor, without the broker's."
     ),
     "soak": "Files are those in the table's folder, all of them; a snapshot is read after every 20th batch.",
     "memory": (

@@ -16,11 +16,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from bench import aims, curves, data, layouts, lives, report, streams, summary, tpch, writers
-from bench.peers import BY_NAME, PEERS, SUITES, Command, Missing, Peer, command
+from bench import aims, curves, data, layouts, lives, report, streams, summary, topic, tpch, writers
+from bench.peers import BY_NAME, PEERS, STREAMS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
 
@@ -39,7 +40,7 @@ WITHOUT_RIDES = {
     "lsm",
     "tpch",
     "metadata-keys",
-    "streams",
+    STREAMS,
 }
 """Engines whose peers need no rides."""
 WRITERS_COMMITS = int(os.environ.get("BENCH_WRITERS_COMMITS", "30"))
@@ -67,16 +68,16 @@ def run(options: argparse.Namespace, work: Path) -> int:
     results, saved = Results(_data(options.peers, size, work / "data")), work / "results.jsonl"
     if options.go_on:
         results.load(saved)
-    done, failed = results.peers(), []
-    for peer in options.peers:
-        if peer.name in done:
-            continue
-        able = command(peer, work / "data", work / "tables")
-        if isinstance(able, Missing):
-            _say(f"{peer.name}: left out: {able.why}")
-        elif not _run_peer(peer, able, work, results):
-            failed.append(peer.name)
-        results.save(saved, failed)
+    todo, failed = [peer for peer in options.peers if peer.name not in results.peers()], []
+    streaming = any(peer.engine == STREAMS for peer in todo)
+    with topic.filled(work / "data", _say) if streaming else nullcontext():
+        for peer in todo:
+            able = command(peer, work / "data", work / "tables")
+            if isinstance(able, Missing):
+                _say(f"{peer.name}: left out: {able.why}")
+            elif not _run_peer(peer, able, work, results):
+                failed.append(peer.name)
+            results.save(saved, failed)
     return _tell(options, size, results, failed)
 
 
@@ -96,7 +97,7 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
         lineitem = {}
     if "metadata-keys" in engines:
         data.tell_keys(folder, KEYS_OF_A_ROW * size.rows)
-    if "streams" in engines:
+    if STREAMS in engines:
         _say("making micro-batches")
         streams.make(folder, size.rows)
     expected: dict[str, Any] = {}

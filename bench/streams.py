@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.results import Measured, Results
+from bench.scripts.streams import OPERATIONS
 from bench.tables import markdown
 
 MICRO, KAFKA = "micro_batches", "kafka_"
@@ -19,7 +20,10 @@ BATCHES = int(os.environ.get("BENCH_STREAM_BATCHES", "40"))
 ROWS_OF_A_BATCH = 1000
 NEW_OF_A_BATCH = 500
 PARTITIONS = 4
-HEAD = ("Streams", "first s", "median s", "worst s", "upsert, rows/s", "bulk_insert, rows/s")
+HEAD = (
+    "Streams", "first s", "median s", "worst s", "all, s",
+    *(head for operation in OPERATIONS for head in (f"{operation}, s", "rows/s")),
+)  # fmt: skip
 
 
 def make(folder: Path, kafka_rows: int) -> None:
@@ -53,20 +57,27 @@ def make(folder: Path, kafka_rows: int) -> None:
 
 
 def table(results: Results) -> str:
-    """Return seconds of micro-batches and rows per second from Kafka of each peer; empty without any."""
+    """Return what micro-batches and a topic of Kafka's took of each peer; empty without any."""
     told = [one for one in results.steps if one.step == MICRO]
     return markdown(HEAD, [_row(results, one) for one in told]) if told else ""
 
 
 def _row(results: Results, micro: Measured) -> tuple[str, ...]:
     first, *others = micro.result
-    times = (first, statistics.median(others), max(others))
-    speeds = (_speed(results, micro.peer, operation) for operation in ("upsert", "bulk_insert"))
-    return micro.peer, *(f"{seconds:.3f}" for seconds in times), *speeds
+    times = (f"{seconds:.2f}" for seconds in (first, statistics.median(others), max(others)))
+    all_of_them = _with_processor(micro.seconds, micro.processor_seconds)
+    kafka = (cell for operation in OPERATIONS for cell in _speed(results, micro.peer, operation))
+    return micro.peer, *times, all_of_them, *kafka
 
 
-def _speed(results: Results, peer: str, operation: str) -> str:
+def _speed(results: Results, peer: str, operation: str) -> tuple[str, str]:
+    """Return the seconds of what a peer took from a topic, and rows a second; empty if it took nothing."""
     for one in results.steps:
         if (one.peer, one.step) == (peer, f"{KAFKA}{operation}"):
-            return f"{one.result / one.seconds:,.0f}"
-    return ""
+            return _with_processor(one.seconds, one.processor_seconds), f"{one.result / one.seconds:,.0f}"
+    return "", ""
+
+
+def _with_processor(seconds: float, processor_seconds: float | None) -> str:
+    used = "" if processor_seconds is None else f" ({processor_seconds:.1f} cpu)"
+    return f"{seconds:.1f}{used}"

@@ -12,14 +12,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 TOPIC = "records"
+KAFKA = "BENCH_KAFKA"
+"""Environment variable with the address of the broker; it is not set where none can run."""
+OPERATIONS = ("upsert", "bulk_insert")
+RECORDS_MAX = 5_000_000
+"""Records in a batch of a topic: what HoodieStreamer takes, and `drawstring.ingest`."""
 SCHEMA = "id string, part string, ts long, amount double, note string"
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 OPTIONS = {
@@ -40,8 +41,14 @@ class Streams:
         self.arriving = f"{self.data}/stream"
         self.facts: dict[str, Any] = json.loads(Path(self.data, "stream.json").read_text())
         self.table = os.path.abspath(table)
-        shutil.rmtree(self.table, ignore_errors=True)
+        self.checkpoint = f"{self.table}-checkpoint"
         Path(self.table).parent.mkdir(parents=True, exist_ok=True)
+        self.fresh()
+
+    def fresh(self) -> None:
+        """Forget the table, and how far a stream into it came."""
+        for folder in (self.table, self.checkpoint):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def check(self, rows: int, expected: int | None = None) -> None:
         """Fail unless the table has the rows it must have."""
@@ -60,23 +67,3 @@ def micro_batches(rows: Any, start: Any) -> list[float]:
     query.awaitTermination()
     done = [each for each in query.recentProgress if each["numInputRows"]]
     return [each["durationMs"]["triggerExecution"] / 1000 for each in done]
-
-
-@contextmanager
-def topic(data: str) -> Iterator[str]:
-    """Run a broker with a topic of records; yield its address, nothing where none can run."""
-    words = [os.environ["BENCH_PYTHON"], str(Path(__file__).with_name("streams_topic.py")), data]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            if not (line := process.stdout.readline()):
-                raise RuntimeError("the topic was not made: see the messages above")
-            yield line.strip()
-        finally:
-            process.stdin.close()
-            process.wait()
-
-
-def no_kafka(why: str) -> None:
-    """Tell why there are no figures of Kafka."""
-    print(f"Kafka is left out: {why}", file=sys.stderr)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from ride import step
-from streams import BUCKETS, OPTIONS, TOPIC, Streams, topic
+from streams import BUCKETS, KAFKA, OPERATIONS, OPTIONS, TOPIC, Streams
 
 import drawstring
 
@@ -35,16 +36,22 @@ def micro_batches(streams: Streams) -> list[float]:
     return seconds
 
 
-def ingest(streams: Streams, address: str, operation: str) -> int:
-    """Ingest the topic, up to five million records a batch; return the number of rows."""
+def ingest(streams: Streams, operation: str, engine: Any = None) -> int:
+    """Ingest the topic, up to five million records a batch; return the number of rows.
+
+    Args:
+        streams: the facts.
+        operation: of the writes.
+        engine: Spark's, without one the embedded one.
+    """
     source = {
-        "bootstrap.servers": address,
+        "bootstrap.servers": os.environ[KAFKA],
         "auto.offset.reset": "earliest",
         "hoodie.streamer.source.kafka.topic": TOPIC,
     }
     total = 0
     while rows := drawstring.ingest(
-        streams.table, "kafka-json", options={**OPTIONS, **source}, operation=operation
+        streams.table, "kafka-json", options={**OPTIONS, **source}, operation=operation, engine=engine
     ).rows:
         total += rows
     return total
@@ -61,11 +68,10 @@ def main() -> None:
     streams = Streams(*sys.argv[1:3])
     step("micro_batches", micro_batches, streams)
     streams.check(rows(streams))
-    with topic(streams.data) as address:
-        for operation in ("upsert", "bulk_insert") if address else ():
-            shutil.rmtree(streams.table)
-            step(f"kafka_{operation}", ingest, streams, address, operation)
-            streams.check(rows(streams), streams.facts["kafka_rows"])
+    for operation in OPERATIONS if KAFKA in os.environ else ():
+        streams.fresh()
+        step(f"kafka_{operation}", ingest, streams, operation)
+        streams.check(rows(streams), streams.facts["kafka_rows"])
 
 
 if __name__ == "__main__":
