@@ -1,4 +1,4 @@
-"""Tables by name, from a catalog: a Hive metastore, AWS Glue, or a folder with a subfolder for each table."""
+"""Tables by name, from a catalog: a Hive metastore, AWS Glue, Apache Polaris, or a folder of tables."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from drawstring.engine.protocol import Engine
 from drawstring.entry import open as open_table
 from drawstring.services.catalogs.glue import GlueCatalog
 from drawstring.services.catalogs.hive_metastore import HiveMetastore
+from drawstring.services.catalogs.polaris import PREFIX, PolarisCatalog
 from drawstring.services.catalogs.warehouse import Warehouse
 from drawstring.storage import open_storage
 from drawstring.table import Table
@@ -98,8 +99,11 @@ def catalog(
 
     Args:
         address: `thrift://host:port` of a Hive metastore; `glue` for the AWS Glue Data Catalog of the region
-            and account of the environment; or path or address of a warehouse folder, in which `rides` is
-            the table `rides`, and `lake.db/rides` the table `lake.rides`, as Spark and Hive lay them out.
+            and account of the environment; `polaris+https://host:8181/api/catalog/NAME` for a catalog of
+            Apache Polaris, with id and secret of a principal before the host or in the environment
+            (`POLARIS_CREDENTIAL`, or `POLARIS_TOKEN`); or path or address of a warehouse folder, in which
+            `rides` is the table `rides`, and `lake.db/rides` the table `lake.rides`, as Spark and Hive lay
+            them out.
         storage_options: options of the object store in which the tables are.
 
     Returns:
@@ -117,7 +121,8 @@ def catalog(
         ['rides']
     """
     text = os.fspath(address)
-    return TableCatalog(_names_of(text, storage_options), text, storage_options)
+    shown = re.sub(r"(?<=//)[^/@]*@", "", text)  # without id and secret
+    return TableCatalog(_names_of(text, storage_options), shown, storage_options)
 
 
 def _names_of(address: str, storage_options: Mapping[str, str] | None) -> TableNames:
@@ -125,6 +130,8 @@ def _names_of(address: str, storage_options: Mapping[str, str] | None) -> TableN
         return HiveMetastore.connect([address])
     if address == _GLUE:
         return GlueCatalog.connect()
+    if address.startswith(PREFIX):
+        return PolarisCatalog.connect(address)
     return Warehouse(open_storage(address, storage_options))
 
 

@@ -164,8 +164,8 @@ def test_a_sync_that_failed_is_made_up_for(
         ({f"{SYNC}enable": "true", f"{SYNC}metastore.uris": "http://x"}, "no address of a Hive metastore"),
         ({f"{SYNC}enable": "true", f"{SYNC}mode": "jdbc"}, "mode=jdbc is not supported"),
         (
-            {**GLUE, "hoodie.meta.sync.client.tool.class": "my.DataHubSyncTool"},
-            "DataHubSyncTool is not supported",
+            {**GLUE, "hoodie.meta.sync.client.tool.class": "my.BigQuerySyncTool"},
+            "BigQuerySyncTool is not supported",
         ),
     ],
 )

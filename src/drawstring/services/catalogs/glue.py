@@ -35,6 +35,8 @@ class GlueCatalog:
         client: of Glue, from boto3.
     """
 
+    has_partitions: Final = True
+
     def __init__(self, client: Any) -> None:
         self._client = client
 

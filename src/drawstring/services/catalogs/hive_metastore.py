@@ -38,6 +38,8 @@ class HiveMetastore:
         address: of the metastore, for errors.
     """
 
+    has_partitions: Final = True
+
     def __init__(self, client: Any, transport: Any, address: str) -> None:
         self._client = client
         self._transport = transport

@@ -19,6 +19,7 @@ from drawstring.model.instant import time_of
 from drawstring.query.facts import TableFacts, load_facts, visible_schema, with_shown_columns
 from drawstring.query.latest_slices import latest_slices
 from drawstring.schema.meta import without_meta
+from drawstring.services.catalogs.datahub import DataHub
 from drawstring.services.catalogs.description import (
     COMPLETION_SYNCED,
     SYNCED,
@@ -29,14 +30,22 @@ from drawstring.services.catalogs.description import (
 )
 from drawstring.services.catalogs.glue import GlueCatalog
 from drawstring.services.catalogs.hive_metastore import HiveMetastore
+from drawstring.services.catalogs.polaris import PolarisCatalog
 from drawstring.txn.table_context import TableContext
 
 _HIVE: Final = "HiveSyncTool"
 _GLUE: Final = "GlueCatalogSyncTool"
+_DATAHUB: Final = "DataHubSyncTool"
+_POLARIS: Final = "PolarisSyncTool"
 
 
 class Catalog(Protocol):
     """A catalog that knows tables by name."""
+
+    @property
+    def has_partitions(self) -> bool:
+        """Whether it has partitions, and Hive's three tables of a MERGE_ON_READ table; else it has one."""
+        ...
 
     def properties(self, table: CatalogTable) -> dict[str, str] | None:
         """Return the properties that a table has in the catalog, None if it is not there."""
@@ -84,10 +93,10 @@ def sync(context: TableContext, settings: CatalogSync) -> None:
     schema = with_shown_columns(visible_schema(facts), facts.config)
     if settings.omits_meta:
         schema = without_meta(schema)
-    tables = tables_of(facts.config, schema, location, facts.timeline, settings)
     for catalog in _catalogs(settings):
+        wanted = settings if catalog.has_partitions else replace(settings, strategy="RT")
         try:
-            for table in tables:
+            for table in tables_of(facts.config, schema, location, facts.timeline, wanted):
                 _sync_table(catalog, table, facts, settings)
         finally:
             catalog.close()
@@ -109,9 +118,13 @@ def _catalogs(settings: CatalogSync) -> list[Catalog]:
 def _catalog(tool: str, settings: CatalogSync) -> Catalog:
     if tool.endswith(_GLUE):
         return GlueCatalog.connect()
+    if tool.endswith(_DATAHUB):
+        return DataHub.connect(settings)
+    if tool.endswith(_POLARIS):
+        return PolarisCatalog.connect(settings.polaris_url)
     if not tool.endswith(_HIVE):
         raise UnsupportedError(
-            f"Sync by {tool} is not supported. Use {_HIVE} or Aws{_GLUE} in"
+            f"Sync by {tool} is not supported. Use {_HIVE}, Aws{_GLUE}, {_DATAHUB} or {_POLARIS} in"
             " hoodie.meta.sync.client.tool.class."
         )
     if settings.mode.lower() not in ("", "hms"):
@@ -127,7 +140,7 @@ def _sync_table(catalog: Catalog, table: CatalogTable, facts: TableFacts, settin
     if known is None:
         unknown = {key: value for key, value in table.properties.items() if key not in SYNCED}
         catalog.create(replace(table, properties=unknown), with_database=settings.creates_database)
-    if table.partition_keys:
+    if table.partition_keys and catalog.has_partitions:
         touched = _touched_since(facts, (known or {}).get(COMPLETION_SYNCED))
         paths = _live_partitions(facts) if touched is None else touched
         wanted = [partition_of(path, table.location, facts.config, settings) for path in sorted(paths)]

@@ -9,6 +9,7 @@ from drawstring.config.options.option import Kind, Option
 
 _HIVE: Final = "hoodie.datasource.hive_sync."
 _META: Final = "hoodie.meta.sync."
+_DATAHUB: Final = f"{_META}datahub."
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,9 @@ class CatalogSync:
         omits_meta: whether the meta columns are left out.
         schema_part_length: longest part of the schema in one table property.
         table_properties, serde_properties: more properties, as lines of `key=value`.
+        datahub_server, datahub_token: address of DataHub, and the token that requests carry.
+        datahub_platform, datahub_environment: parts of the names of DataHub's datasets.
+        polaris_url: address of a catalog of Polaris.
     """
 
     hive_enabled: bool
@@ -53,6 +57,11 @@ class CatalogSync:
     schema_part_length: int
     table_properties: str
     serde_properties: str
+    datahub_server: str
+    datahub_token: str
+    datahub_platform: str
+    datahub_environment: str
+    polaris_url: str
 
 
 def _text(name: str, doc: str, field: str, default: str = "") -> Option:
@@ -80,7 +89,7 @@ SYNC_OPTIONS: Final[tuple[Option, ...]] = (
     _list(
         f"{_META}client.tool.class",
         "Hudi's classes of sync tools: `HiveSyncTool` for a Hive metastore, `AwsGlueCatalogSyncTool` for AWS"
-        " Glue, in full or without package.",
+        " Glue, `DataHubSyncTool` for DataHub, in full or without package; `PolarisSyncTool` for Polaris.",
         "tools",
         "org.apache.hudi.hive.HiveSyncTool",
     ),
@@ -136,4 +145,33 @@ SYNC_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     _text("table_properties", "More table properties, one `key=value` a line.", "table_properties"),
     _text("serde_properties", "More serde properties, one `key=value` a line.", "serde_properties"),
+    Option(
+        f"{_DATAHUB}emitter.server",
+        "Address of DataHub's metadata service.",
+        default="",
+        field="datahub_server",
+    ),
+    Option(
+        f"{_DATAHUB}emitter.token", "Token that requests to DataHub carry.", default="", field="datahub_token"
+    ),
+    Option(
+        f"{_DATAHUB}dataplatform.name",
+        "Data platform of the dataset in DataHub.",
+        default="hudi",
+        field="datahub_platform",
+    ),
+    Option(
+        f"{_DATAHUB}dataset.env",
+        "Environment of the dataset in DataHub, such as `PROD`.",
+        default="DEV",
+        field="datahub_environment",
+    ),
+    Option(
+        "drawstring.sync.polaris.url",
+        "Address of a catalog of Apache Polaris, as in `https://polaris:8181/api/catalog/lake`. Id and secret"
+        " of a principal may be before the host; else they are the environment's (`POLARIS_CREDENTIAL`,"
+        " `ID:SECRET`, or `POLARIS_TOKEN`).",
+        default="",
+        field="polaris_url",
+    ),
 )
