@@ -15,13 +15,16 @@ import tempfile
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
+from typing import Final
 
 import pyarrow as pa
 
-from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.disk_errors import disk_errors
 
-_IPC = pa.ipc.IpcWriteOptions(compression="lz4")
+_RUN_ROWS: Final = 8_192
+"""Rows of a batch of an arranged run: whoever merges runs holds some batches of each."""
+
+_IPC: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class SpillingGroups:
@@ -122,7 +125,7 @@ class SpillingGroups:
     def _arranged(self, batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         if self._arrange is None:
             return batches
-        arranged: list[pa.RecordBatch] = self._arrange(batches).to_batches(max_chunksize=BATCH_ROWS)
+        arranged: list[pa.RecordBatch] = self._arrange(batches).to_batches(max_chunksize=_RUN_ROWS)
         return arranged
 
 

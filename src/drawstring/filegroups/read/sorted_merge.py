@@ -80,12 +80,13 @@ class MergedPart:
     is_sorted: bool = False
 
 
-def merged_parts(task: ReadTask) -> Iterator[MergedPart]:
+def merged_parts(task: ReadTask, base: Iterator[pa.RecordBatch] | None = None) -> Iterator[MergedPart]:
     """Yield the merged records of a slice with log files, part by part, by ascending keys.
 
     Args:
         task: what to read; the slice fulfils `has_sorted_runs`. Rows have the columns that merging and the
             result need.
+        base: rows of the base file, with the columns of `slice_merge.base_schema`; None to read them.
 
     Raises:
         CorruptTableError: a file is missing, damaged or not sorted.
@@ -94,29 +95,32 @@ def merged_parts(task: ReadTask) -> Iterator[MergedPart]:
         placed = opened.blocks_to_merge(opened.reading.instants)
         runs = log_runs(placed)
         if _fit_into_memory(runs):
-            yield from _merged_with_one_run(task, opened, placed)
+            yield from _merged_with_one_run(task, opened, placed, base)
             return
         logs = windowed(opened, runs)
         reading = logs.reading
         among = _outlines(reading, placed)
-        for parts in fenced([_base_run(task), *(_run_of(logs, each) for each in runs)]):
+        for parts in fenced([_base_run(task, base), *(_run_of(logs, each) for each in runs)]):
             yield _merged(task, reading, parts, among)
 
 
-def _base_run(task: ReadTask) -> _Run:
+def _base_run(task: ReadTask, rows: Iterator[pa.RecordBatch] | None) -> _Run:
     path = task.file_slice.base.status.path if task.file_slice.base else ""
-    windows = gathered(base_rows(task, task.merged_among), BASE_WINDOW_BYTES)
+    windows = gathered(base_rows(task, task.merged_among) if rows is None else rows, BASE_WINDOW_BYTES)
     return SortedRun([(path, windows)], partial(_keys_of_rows, config=task.config), windows_held=1)
 
 
 def _merged_with_one_run(
-    task: ReadTask, opened: OpenLogs, placed: Sequence[PlacedBlock]
+    task: ReadTask,
+    opened: OpenLogs,
+    placed: Sequence[PlacedBlock],
+    base: Iterator[pa.RecordBatch] | None,
 ) -> Iterator[MergedPart]:
     """Yield the merged records of a slice whose log files fit into memory."""
     log = _sorted_records(opened, placed)
     records: _Run = SortedRun([("", iter((log,)))], _keys_of_logged, windows_held=1)
-    for base, logged in fenced([_base_run(task), records]):
-        rows = [batch for table in base if isinstance(table, pa.Table) for batch in table.to_batches()]
+    for stored, logged in fenced([_base_run(task, base), records]):
+        rows = [batch for table in stored if isinstance(table, pa.Table) for batch in table.to_batches()]
         found = [each for each in logged if isinstance(each, LogRecords)]
         yield _part(task, rows, found[0]) if found else MergedPart(rows, _NO_KEYS, is_sorted=True)
 

@@ -102,7 +102,7 @@ class Patch:
             if not (handle.has_changed or handle.has_new):
                 return None
             target = self.target
-            writer = _SuccessorWriter(self.settings, self.storage, target, context.write_token, self.source)
+            writer = SuccessorWriter(self.settings, self.storage, target, context.write_token, self.source)
             try:
                 new = self._write(file, changes, writer)
             except BaseException:
@@ -115,7 +115,7 @@ class Patch:
             deleted_keys=handle.deleted_keys,
         )
 
-    def _write(self, file: PatchedFile, changes: list[GroupChanges], writer: _SuccessorWriter) -> int:
+    def _write(self, file: PatchedFile, changes: list[GroupChanges], writer: SuccessorWriter) -> int:
         """Write the row groups, and return the number of new records."""
         sink = writer.patched
         new = self._new_records(writer.name)
@@ -182,7 +182,7 @@ class Patch:
         return Applied(rows, positions, deleted)
 
 
-class _SuccessorWriter(BaseFileWriter):
+class SuccessorWriter(BaseFileWriter):
     """Writes a base file of which the row groups are given to `patched`.
 
     Args:
@@ -191,6 +191,7 @@ class _SuccessorWriter(BaseFileWriter):
         target: the slice that it supersedes.
         write_token: write token of the task attempt.
         source: the base file of the slice.
+        notes_keys: whether `count` gets the keys of all new records.
     """
 
     def __init__(
@@ -200,10 +201,12 @@ class _SuccessorWriter(BaseFileWriter):
         target: FileSlice,
         write_token: str,
         source: ChunkSource,
+        *,
+        notes_keys: bool = True,
     ) -> None:
         self._source = source
         super().__init__(settings, storage, target.partition, target.file_id, write_token, target)
-        self._new_keys = []
+        self._new_keys = [] if notes_keys else None
 
     def _opened(self, settings: FileSettings, storage: Storage, former: BaseFooter | None) -> PatchedSink:
         self.patched = PatchedSink(

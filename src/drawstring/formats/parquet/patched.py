@@ -73,6 +73,13 @@ class PatchedFile:
         """The number of rows of each row group."""
         return [self._metadata.row_group(group).num_rows for group in range(self._metadata.num_row_groups)]
 
+    @property
+    def group_bytes(self) -> list[int]:
+        """The decoded size of each row group."""
+        return [
+            self._metadata.row_group(group).total_byte_size for group in range(self._metadata.num_row_groups)
+        ]
+
     def bounds(self, group: int, column: str) -> tuple[Any, Any] | None:
         """Return the least and the greatest value of a column as they are stored; None if unknown."""
         row_group = self._metadata.row_group(group)

@@ -80,7 +80,7 @@ class RecordIndexMaintainer:
     """
 
     is_partitioned: bool | None = None
-    memory_bytes: int = EXCHANGE_BYTES_MAX
+    memory_bytes: int = EXCHANGE_BYTES_MAX // 2
 
     def changes(self, change: TableChange) -> Iterator[GroupChange]:
         """Yield the keys that came to file groups, and those that are gone."""
@@ -154,6 +154,7 @@ class RecordIndexMaintainer:
                     held.add(file_id, part.select(ENCODED.names))
             for file_id in sorted(map(str, held.groups())):
                 yield SortedGroup(RECORD_INDEX, file_id, _merged(held.runs(file_id)))
+                held.drop(file_id)
         finally:
             held.close()
 

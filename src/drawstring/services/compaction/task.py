@@ -15,6 +15,7 @@ from drawstring.filegroups.write.virtual_keys import as_stored
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, TaskContext, join_path
 from drawstring.model.plans import CompactionOperation
+from drawstring.services.compaction.sorted_copy import compacted_by_copying
 from drawstring.storage import open_spec
 
 
@@ -43,7 +44,6 @@ class CompactSlice:
         token = TaskContext(number, 0, attempt).write_token
         if operation.logs_only:
             return rewrite_logs(self.settings, storage, target, self.instants, token)
-        writer = BaseFileWriter(self.settings, storage, operation.partition, operation.file_id, token, target)
         full_schema = self.settings.full_schema
         read_task = ReadTask(
             self.settings.storage,
@@ -54,14 +54,22 @@ class CompactSlice:
             instants=self.instants,
             in_order=self.settings.config.has_sorted_files,
         )
+        with keeping_no_memory(read_task.size_bytes):
+            copied = compacted_by_copying(self.settings, read_task, token)
+            return [_compacted(copied or self._encoded(read_task, token), target)]
+
+    def _encoded(self, task: ReadTask, token: str) -> WriteStat:
+        """Write all merged rows."""
+        target = task.file_slice
+        storage = open_spec(self.settings.storage)
+        writer = BaseFileWriter(self.settings, storage, target.partition, target.file_id, token, target)
         try:
-            with keeping_no_memory(read_task.size_bytes):
-                for batch in read_slice(read_task):
-                    writer.write(as_stored(batch, writer.name, self.settings.config))
+            for batch in read_slice(task):
+                writer.write(as_stored(batch, writer.name, self.settings.config))
         except BaseException:
             writer.abort()
             raise
-        return [_compacted(writer.close(inserts=0, updates=writer.rows), target)]
+        return writer.close(inserts=0, updates=writer.rows)
 
 
 def _compacted(stat: WriteStat, target: FileSlice) -> WriteStat:
