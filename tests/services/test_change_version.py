@@ -203,10 +203,10 @@ def test_wrong_versions_and_directions_are_refused_before_anything_is_written() 
     for verb, version, error, text in [
         (table.upgrade, 7, UnsupportedError, "Choose one of 6, 8, 9, 10"),
         (table.upgrade, 11, UnsupportedError, "Choose one of 6, 8, 9, 10"),
-        (table.upgrade, 6, InvalidError, "use downgrade"),
-        (table.downgrade, 9, InvalidError, "use upgrade"),
-        (table_with_history(COW, 10).downgrade, 10, InvalidError, "use upgrade"),
-        (table_with_history(COW, 6).upgrade, 6, InvalidError, "use downgrade"),
+        (table.upgrade, 6, InvalidError, "Use downgrade"),
+        (table.downgrade, 9, InvalidError, "Use upgrade"),
+        (table_with_history(COW, 10).downgrade, 10, InvalidError, "Use upgrade"),
+        (table_with_history(COW, 6).upgrade, 6, InvalidError, "Use downgrade"),
     ]:
         with pytest.raises(error, match=text):
             verb(version)

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from cyclopts import App, CycloptsError, UnusedCliTokensError
+from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
 from rich.console import Console
 
 from drawstring.base.allocator import use_allocator
@@ -121,8 +121,7 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        told = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
-        return _fail(error, is_json, told)
+        return _fail(error, is_json, _of_system(error))
     except KeyboardInterrupt as error:
         return _fail(error, is_json, "interrupted", EXIT_INTERRUPTED)
     except Exception as error:
@@ -139,9 +138,26 @@ def _usage(error: CycloptsError) -> str:
     told = str(error)
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         extra = error.unused_tokens
-        arguments = "an argument" if len(extra) == 1 else "arguments"
-        told = f"The command does not take {arguments} {' '.join(extra)}. Remove it."
+        arguments, them = ("an argument", "it") if len(extra) == 1 else ("arguments", "them")
+        told = f"The command does not take {arguments} {' '.join(extra)}. Remove {them}."
+    if isinstance(error, MissingArgumentError) and error.argument is not None and error.keyword is None:
+        name = error.argument.name
+        is_placed = error.argument.index is not None
+        told = f"The command needs {name.lstrip('-').replace('-', '_').upper() if is_placed else name}."
     return f"{told} See: {' '.join(('drawstring', *(error.command_chain or ())))} --help"
+
+
+def _of_system(error: OSError) -> str:
+    """Return what the operating system refuses, and what to do."""
+    if not error.filename:
+        return str(error)
+    steps = {
+        IsADirectoryError: "Give a file.",
+        NotADirectoryError: "Give a path whose folders are folders.",
+        FileNotFoundError: "Check the path.",
+        PermissionError: "Get the permission, or give another path.",
+    }
+    return f"{error.strerror or error}: {error.filename}. {steps.get(type(error), '')}".strip()
 
 
 def _fail(error: BaseException, is_json: bool, message: str | None = None, code: int = EXIT_FAULT) -> int:

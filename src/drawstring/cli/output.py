@@ -15,11 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 
+from cyclopts import CycloptsError
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.cli.printable import printable, printable_json
 from drawstring.model.result import Result
 
@@ -64,6 +65,8 @@ def error_fields(error: BaseException, message: str | None = None) -> dict[str, 
     """
     known = error if isinstance(error, DrawstringError) else DrawstringError(message or str(error))
     kinds = [kind for kind in type(error).__mro__ if DrawstringError in kind.__bases__]
+    if isinstance(error, CycloptsError):
+        kinds = [InvalidError]
     return {
         "kind": (*kinds, type(error))[0].__name__,
         "message": message or known.message,

@@ -120,11 +120,11 @@ def ingest(
     writes = _of_writes(given, operation, continuous)
     pace = Pace(
         continuous,
-        interval_seconds or 0.0,
+        _checked_seconds("interval_seconds", interval_seconds or 0.0),
         _IDLE_SECONDS if interval_seconds is None else interval_seconds,
         _checked_count("source_limit", source_limit),
         min_batch,
-        max_wait_seconds,
+        _checked_seconds("max_wait_seconds", max_wait_seconds),
         _checked_count("max_batches", max_batches),
         retries,
     )
@@ -209,6 +209,13 @@ def _checked_count(name: str, count: int | None) -> int | None:
     if count is not None and count < 1:
         raise InvalidError(f"{name} is {count}. Give a number of at least 1.")
     return count
+
+
+def _checked_seconds(name: str, seconds: float) -> float:
+    """Return a time of the user, which is not negative."""
+    if seconds < 0:
+        raise InvalidError(f"{name} is {seconds}. Give a number of seconds of at least 0.")
+    return seconds
 
 
 def _of_writes(given: Mapping[str, Any], operation: str | None, is_continuous: bool) -> dict[str, Any]:

@@ -76,9 +76,11 @@ def write_options(given: Mapping[str, Any]) -> dict[str, Any]:
 def properties_in(file: str) -> dict[str, str]:
     """Return the options in a file of Java properties; see `properties_of`."""
     try:
-        return properties_of(Path(file).read_text().splitlines())
+        return properties_of(Path(file).read_text(encoding="utf-8").splitlines())
     except FileNotFoundError as error:
         raise InvalidError(f"There is no file {file}. Give the path of a file of properties.") from error
+    except (UnicodeDecodeError, IsADirectoryError) as error:
+        raise InvalidError(f"{file} is no file of properties. Give the path of one, in UTF-8.") from error
 
 
 def properties_of(lines: Iterable[str]) -> dict[str, str]:

@@ -44,5 +44,5 @@ def check_direction(config: TableConfig, version: int, *, lower: bool) -> None:
     if leads_elsewhere(current, version, lower=lower):
         verb, other = ("downgrade", "upgrade") if lower else ("upgrade", "downgrade")
         raise InvalidError(
-            f"the table has version {current}, so {verb} does not lead to {version}: use {other}"
+            f"The table has version {current}, so {verb} does not lead to {version}. Use {other}."
         )

@@ -28,6 +28,7 @@ from drawstring.config.table.key_generators import registered_key_generator
 from drawstring.config.table.mergers import registered_merger
 from drawstring.config.table.properties import decode_properties, encode_properties, table_checksum
 from drawstring.model.table_version import LAYOUTS
+from drawstring.storage.near import next_step
 from drawstring.storage.paths import folders_above, joined
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.instants import parse_instant
@@ -204,10 +205,8 @@ def _load(storage: Storage) -> _Stored:
     if problem is None and _has_timeline(storage):
         raise _properties_missing(storage)
     if problem is None:
-        raise NoTableError(
-            "This is not a Hudi table (no .hoodie/hoodie.properties). Check the path, or create a table.",
-            table=storage.spec.uri,
-        )
+        text = f"This is not a Hudi table (no {PROPERTIES_PATH}). {next_step(storage, PROPERTIES_PATH)}"
+        raise NoTableError(text, table=storage.spec.uri)
     raise CorruptTableError(
         f"The table properties are damaged: {problem}. Restore the file from its backup or another copy.",
         table=storage.spec.uri,

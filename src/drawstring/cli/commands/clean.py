@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from drawstring.base.counted import counted
+from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -48,6 +49,14 @@ def clean(
     storage_option: StorageOptions = (),
 ) -> None:
     """Delete old versions of files; by default the files of the newest 10 commits are retained."""
+    given = {
+        "--retain-commits": retain_commits,
+        "--retain-versions": retain_versions,
+        "--retain-hours": retain_hours,
+    }
+    flags = [flag for flag, number in given.items() if number is not None]
+    if len(flags) > 1:
+        raise InvalidError(f"{' and '.join(flags)} exclude each other. Give one of them.")
     table = open_table(path, storage_option)
     call = partial(
         table.plan_clean if dry_run else table.clean,

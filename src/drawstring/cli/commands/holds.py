@@ -41,6 +41,8 @@ def holds(
     found = [hold_fields(each) for each in table.holds()]
     if as_json:
         output.print_json(found)
+    elif not found:
+        output.print_line("no reader holds a position")
     else:
         output.print_grid(("hold", "position", "until"), (tuple(each.values()) for each in found))
 

@@ -83,6 +83,9 @@ def _print(indexes: list[TableIndex], *, as_json: bool) -> None:
     if as_json:
         output.print_json([_fields(each) for each in indexes])
         return
+    if not indexes:
+        output.print_line("no index")
+        return
     rows = ((each.name, each.kind, ", ".join(each.columns), _state(each)) for each in indexes)
     output.print_grid(("index", "kind", "columns", "state"), rows)
 

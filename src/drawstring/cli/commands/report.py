@@ -42,7 +42,10 @@ def report(
         return
     if file is None:
         due = [each for each in made.facts.due if each.is_due]
-        output.print_grid(("service", "why"), [(each.service, each.why) for each in due], title="due")
+        if due:
+            output.print_grid(("service", "why"), [(each.service, each.why) for each in due], title="due")
+        else:
+            output.print_line("no service is due")
         output.print_line("Give --output report.html for the whole report, or --json for its facts.")
         return
     output.print_line(f"The report is in {file}.")

@@ -44,6 +44,9 @@ def timeline(
             ]
         )
         return
+    if not states:
+        output.print_line("no instant")
+        return
     output.print_grid(
         ("instant", "action", "state", "requested", "completed", "note"),
         (

@@ -27,7 +27,8 @@ Only = Annotated[
     tuple[str, ...],
     Parameter(
         negative="",
-        help="Repair: orphan, partition-metadata, properties, rollback or temporary; may be repeated.",
+        help="Repair: metadata, orphan, partition-metadata, properties, rollback or temporary; may be"
+        " repeated.",
     ),
 ]
 
@@ -38,7 +39,6 @@ def validate(
     quick: Quick = False,
     global_keys: GlobalKeys = False,
     as_json: AsJson = False,
-    option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
     """Check the invariants of a table, key by key; the exit code is 2 if there is an error."""

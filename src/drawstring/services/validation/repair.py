@@ -75,8 +75,9 @@ def remedies_of(names: Collection[str]) -> Collection[Remedy]:
     """
     try:
         return frozenset(map(Remedy, names)) or EVERYTHING
-    except ValueError as error:
-        raise InvalidError(f"{error}. Choose among {', '.join(Remedy)}.") from None
+    except ValueError:
+        wrong = next(each for each in names if each not in list(Remedy))
+        raise InvalidError(f"There is no repair {wrong!r}. Choose among {', '.join(Remedy)}.") from None
 
 
 def _repairable(locked: LockedTable, remedies: Collection[Remedy], live: frozenset[str]) -> list[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from drawstring.base.counted import counted
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError
 from drawstring.formats.metadata.commit import clustering_groups, decode_compaction_plan
 from drawstring.model.files import (
@@ -188,6 +189,9 @@ def _orphans(inventory: Inventory, needed: Collection[str]) -> Iterator[Finding]
         needed: paths of base files under log files, which are not orphans.
     """
     timeline = inventory.timeline
+    if not timeline.instants:
+        yield from _without_timeline(inventory)
+        return
     pending = {instant.requested for instant in timeline.pending()}
     commits = {instant.requested: commit for instant, commit in inventory.commits.items()}
     known_paths = {
@@ -211,6 +215,17 @@ def _orphans(inventory: Inventory, needed: Collection[str]) -> Iterator[Finding]
         else:
             continue
         yield Finding(Severity.WARNING, "orphan", text, status.path, file.instant, Remedy.ORPHAN)
+
+
+def _without_timeline(inventory: Inventory) -> Iterator[Finding]:
+    """Find a timeline that is lost: each write has an instant before its first file, and some stay."""
+    files = sum(1 for _ in inventory.data_files())
+    if files:
+        text = (
+            f"The table has {counted(files, 'data file')}, but no instant: its timeline was deleted. Restore"
+            " the folder from a backup. Without one, create another table and insert the rows of the files."
+        )
+        yield Finding(Severity.ERROR, "timeline", text, inventory.config.timeline_folder)
 
 
 def _lists_all_files(inventory: Inventory, status: FileStatus) -> bool:

@@ -65,7 +65,9 @@ Limit = Annotated[
 MinBatch = Annotated[
     int, Parameter(validator=Number(gte=1), help="Size up to which --continuous waits for more.")
 ]
-MaxWait = Annotated[float, Parameter(help="Longest wait for --min-batch, in seconds.")]
+MaxWait = Annotated[
+    float, Parameter(validator=Number(gte=0), help="Longest wait for --min-batch, in seconds.")
+]
 MaxBatches = Annotated[
     int | None, Parameter(validator=Number(gte=1), help="Number of batches after which to end.")
 ]

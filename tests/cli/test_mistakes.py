@@ -1,0 +1,108 @@
+"""Mistakes of people on the command line: what happened, what to do, exit code 2, no traceback."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drawstring
+from drawstring.base.errors import InvalidError
+from drawstring.cli import app
+from tests.support.rows import rides
+from tests.support.tables import create
+
+Shown = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> drawstring.Table:
+    made = create(path=tmp_path / "lake/rides")
+    made.insert(rides(("a", "rome", 1, 1.0)))
+    return made
+
+
+def told(capsys: Shown, *words: object) -> str:
+    """Run a command that fails by a mistake, and return what it says."""
+    assert app.run([str(each) for each in words]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("drawstring: ") and said.count("\n") == 1
+    return said
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("none", "There is no folder at this path"),
+        ("note.txt", "A file is at this path. Give the folder of a table."),
+        ("lake", "There are tables below, such as rides."),
+        (".", "Check the path, or create a table."),
+    ],
+)
+def test_a_path_without_a_table_is_told_with_the_table_near_it(
+    capsys: Shown, tmp_path: Path, table: drawstring.Table, place: str, says: str
+) -> None:
+    (tmp_path / "note.txt").write_text("a note")
+    said = told(capsys, "show", tmp_path / place)
+    assert "This is not a Hudi table (no .hoodie/hoodie.properties)." in said
+    assert says in said
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("show",), "The command needs PATH. See: drawstring show --help"),
+        (("restore", "here"), "The command needs INSTANT."),
+        (("ingest", "here"), "The command needs --source."),
+        (("downgrade", "here"), "The command needs --to."),
+        (("show", "here", "a", "b"), "does not take arguments a b. Remove them."),
+        (("ingest", "here", "--source", "csv", "--max-wait", "-1"), "Must be >= 0"),
+        (("ingest", "here", "--source", "csv", "--props", "{0}"), "is no file of properties"),
+        (("ingest", "here", "--source", "csv", "--props", "{0}/bytes"), "is no file of properties"),
+        (("report", "{0}/lake/rides", "-o", "{0}"), "Is a directory: {0}. Give a file."),
+        (("report", "{0}/lake/rides", "-o", "{0}/no/a.html"), "No such file or directory"),
+        (("repair", "{0}/lake/rides", "--only", "all"), "There is no repair 'all'. Choose among metadata,"),
+        (("upgrade", "{0}/lake/rides", "--to", "6"), "so upgrade does not lead to 6. Use downgrade."),
+        (
+            ("clean", "{0}/lake/rides", "--retain-hours", "1", "--retain-commits", "2"),
+            "--retain-commits and --retain-hours exclude each other. Give one of them.",
+        ),
+    ],
+)
+def test_a_mistaken_call_says_what_to_give(
+    capsys: Shown, tmp_path: Path, table: drawstring.Table, words: tuple[str, ...], says: str
+) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x88")
+    assert says.format(tmp_path) in told(capsys, *(each.format(tmp_path) for each in words))
+
+
+def test_what_there_is_none_of_is_said_in_words(text: Any, tmp_path: Path) -> None:
+    made = create(path=tmp_path / "rides")
+    assert text("timeline", made.uri) == "no instant\n"
+    assert text("holds", made.uri) == "no reader holds a position\n"
+    assert text("index", "show", made.uri) == "no index\n"
+    assert text("report", made.uri).startswith("no service is due\n")
+
+
+@pytest.mark.parametrize("replacement", ["nothing", "a file"])
+def test_files_of_a_table_that_lost_its_timeline_are_not_taken_for_leftovers(
+    capsys: Shown, tmp_path: Path, table: drawstring.Table, replacement: str
+) -> None:
+    folder = tmp_path / "lake/rides/.hoodie/timeline"
+    shutil.rmtree(folder)
+    if replacement == "a file":
+        folder.write_text("")
+    assert app.run(["validate", table.uri]) == 2
+    shown = capsys.readouterr().out
+    assert "1 data file, but no instant: its timeline was deleted" in shown and "orphan" not in shown
+    before = sorted((tmp_path / "lake/rides/rome").iterdir())
+    drawstring.open(table.uri).repair(apply=True)
+    assert sorted((tmp_path / "lake/rides/rome").iterdir()) == before
+
+
+@pytest.mark.parametrize("argument", ["interval_seconds", "max_wait_seconds"])
+def test_seconds_of_an_ingestion_are_not_negative(tmp_path: Path, argument: str) -> None:
+    with pytest.raises(InvalidError, match=f"{argument} is -1. Give a number of seconds"):
+        drawstring.ingest(tmp_path / "t", "parquet", **{argument: -1})
