@@ -15,7 +15,7 @@ from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions,
 from drawstring.config.table.config import TableType
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT, is_sorted
 from drawstring.creation import TableDefinition, described, make_table
-from drawstring.engine.local import LocalEngine
+from drawstring.engine.local import engine_of
 from drawstring.engine.protocol import Engine
 from drawstring.model.result import CommitResult
 from drawstring.model.table_version import DEFAULT_VERSION
@@ -97,7 +97,7 @@ def bootstrap(
         **with_keywords("bootstrap", options),
         BASE_PATH: os.fspath(source),
     }
-    place = Place(os.fspath(uri), storage_options or {}, engine or LocalEngine())
+    place = Place(os.fspath(uri), storage_options or {}, engine_of(engine))
     check_call(given, "bootstrap")
     return bootstrapped(place, name, definition, given)
 

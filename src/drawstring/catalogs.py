@@ -120,6 +120,10 @@ def catalog(
         >>> drawstring.catalog(folder).tables()
         ['rides']
     """
+    if not isinstance(address, str | os.PathLike):
+        raise InvalidError(
+            f"{address!r} is not the address of a catalog. Give thrift://host:port, glue, or a folder."
+        )
     text = os.fspath(address)
     shown = re.sub(r"(?<=//)[^/@]*@", "", text)  # without id and secret
     return TableCatalog(_names_of(text, storage_options), shown, storage_options)

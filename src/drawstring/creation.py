@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from drawstring.config.table.key_generators import registered_key_generator
 from drawstring.config.table.kinds import META_FIELDS, typed_columns
 from drawstring.config.table.new_keys import CLASS_KEY, TYPE_KEY
 from drawstring.config.table.virtual_keys import DROPPED
-from drawstring.engine.local import LocalEngine
+from drawstring.engine.local import engine_of
 from drawstring.engine.protocol import Engine
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.texts import java_text
@@ -133,11 +133,17 @@ def create(
         stored = described(
             name or root.rpartition("/")[2],
             _columns_of(schema),
-            TableDefinition(table_type, version, _names(record_key), _names(partition_by), _names(ordering)),
+            TableDefinition(
+                table_type,
+                version,
+                _names("record_key", record_key),
+                _names("partition_by", partition_by),
+                _names("ordering", ordering),
+            ),
             table_scope(given, strict=True),
         )
         make_table(storage, stored)
-        return Table(TableContext(storage, engine or LocalEngine()))
+        return Table(TableContext(storage, engine_of(engine)))
     except DrawstringError as error:
         raise error.at(table=root) from error.__cause__
     except FileNotFoundError as error:
@@ -194,8 +200,11 @@ def described(
         InvalidError: the arguments contradict each other.
         UnsupportedError: this release cannot write such tables.
     """
+    given_name: object = name
+    if not isinstance(given_name, str):
+        raise InvalidError(f"{name!r} is not a valid table name. Give a text.")
     try:
-        table_type = TableType(definition.table_type.upper())
+        table_type = TableType(str(definition.table_type).upper())
     except ValueError:
         raise InvalidError(
             f"There is no table type {definition.table_type!r}. Use COPY_ON_WRITE or MERGE_ON_READ."
@@ -310,5 +319,10 @@ def _check_columns(what: str, names: tuple[str, ...], columns: pa.Schema) -> Non
             raise InvalidError(f"Ordering column {column} is {kind}, which has no order. Use another column.")
 
 
-def _names(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value or ())
+def _names(what: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
+    given: Any = value or ()
+    names = given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    wrong = next((name for name in names if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise InvalidError(f"{what} has {wrong!r}, which is no name of a column. Give names as texts.")
+    return tuple(names)

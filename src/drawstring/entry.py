@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drawstring.base.errors import DrawstringError, NoTableError
 from drawstring.base.later import import_later
-from drawstring.engine.local import LocalEngine
+from drawstring.engine.local import engine_of
 from drawstring.engine.protocol import Engine
 from drawstring.storage import open_storage
 from drawstring.table import Table
@@ -64,7 +64,7 @@ def open(
         2
     """
     chosen = table_options(options) if options else None
-    context = TableContext(open_storage(uri, storage_options), engine or LocalEngine())
+    context = TableContext(open_storage(uri, storage_options), engine_of(engine))
     if chosen is not None:
         context = replace(context, uses_metadata=chosen.uses_metadata, skips_data=chosen.skips_data)
     try:

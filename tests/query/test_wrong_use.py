@@ -50,6 +50,28 @@ WRONG: dict[str, Use] = {
     "an address with NUL": lambda t: drawstring.open("/tmp/\0"),
     "an address of bytes": lambda t: drawstring.open(b"/tmp"),  # type: ignore[arg-type]
     "an address that is a number": lambda t: drawstring.open(5),  # type: ignore[arg-type]
+    "storage options in a list": lambda t: drawstring.open(t.uri, storage_options=["a"]),
+    "options as text": lambda t: drawstring.open(t.uri, options="a"),
+    "a number as engine": lambda t: drawstring.open(t.uri, engine=5),
+    "a number as record key": lambda t: drawstring.create("memory://x", t.schema, record_key=5),
+    "no table type": lambda t: drawstring.create("memory://x", t.schema, table_type=None),
+    "a number as name": lambda t: drawstring.create("memory://x", t.schema, name=5),
+    "a number as key of an option": lambda t: t.upsert(t.scan().to_arrow(), options={1: 2}),
+    "a number as name of a hold": lambda t: t.hold(5),
+    "a number as name of an index": lambda t: t.create_index(5),
+    "a number as name of a stream": lambda t: t.stream(5),
+    "an empty name of a stream": lambda t: t.stream(" "),
+    "the last x instants": lambda t: t.instants("x"),
+    "the last -1 instants": lambda t: t.instants(-1),
+    "a restore to no instant": lambda t: t.restore(None),
+    "no address of a catalog": lambda t: drawstring.catalog(None),  # type: ignore[arg-type]
+    "a number as listener": lambda t: drawstring.add_listener(5),  # type: ignore[arg-type]
+    "a number as source": lambda t: drawstring.ingest("/none", 5),  # type: ignore[arg-type]
+    "a text as transformers": lambda t: drawstring.ingest("/none", "csv", transformers="x y"),
+    "a number as transformer": lambda t: drawstring.ingest("/none", "sql", transformers=[5]),  # type: ignore[list-item]
+    "options of an ingestion in a list": lambda t: drawstring.ingest("/none", "csv", options=["a"]),  # type: ignore[arg-type]
+    "progress that is no function": lambda t: drawstring.ingest("/none", "csv", on_progress=5),  # type: ignore[arg-type]
+    "x retries": lambda t: drawstring.ingest("/none", "csv", retries="x"),  # type: ignore[arg-type]
     "a merger without a name": lambda t: drawstring.register_merger(5, max),  # type: ignore[arg-type]
     "parentheses without end": lambda t: t.scan(where="(" * 3000 + "id = 1" + ")" * 3000),
     "two thousand nots": lambda t: t.scan(where="not " * 2000 + "id = 1"),

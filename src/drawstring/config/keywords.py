@@ -12,7 +12,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.option import Given, text_of
-from drawstring.config.options.registry import OPTION_OF_KEY
+from drawstring.config.options.registry import OPTION_OF_KEY, check_is_given
 from drawstring.model.clean import CleanPolicy
 
 
@@ -114,11 +114,8 @@ def with_keywords(
     Raises:
         InvalidError: the options are no dictionary, or two arguments contradict each other.
     """
-    if options is not None and not isinstance(options, Mapping):
-        raise InvalidError(
-            f"options is a dictionary by Hudi's keys, not {type(options).__name__}."
-            ' Give it as options={"hoodie.index.type": "BUCKET"}.'
-        )
+    if options is not None:
+        check_is_given(options)
     given = dict(options or {})
     sources: dict[str, str] = {name.lower(): name for name in given}
     for name, value in (said or {}).items():

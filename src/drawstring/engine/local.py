@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
+from drawstring.base.errors import InvalidError
 from drawstring.base.later import import_later
 from drawstring.base.threads import at_once
-from drawstring.engine.protocol import BatchFunction, Relation, TaskFunction
+from drawstring.engine.protocol import BatchFunction, Engine, Relation, TaskFunction
 from drawstring.model.files import TaskContext
 
 if TYPE_CHECKING:
@@ -374,3 +375,19 @@ def _is_single(items: Iterable[T]) -> tuple[Iterator[T], bool]:
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     combined = column.combine_chunks()
     return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def engine_of(engine: Engine | None) -> Engine:
+    """Return the engine of a call: the embedded one where none is given.
+
+    Raises:
+        InvalidError: it is no engine.
+    """
+    if engine is None:
+        return LocalEngine()
+    if not (hasattr(engine, "map") and hasattr(engine, "read")):
+        raise InvalidError(
+            f"engine is {engine!r}, which is no engine. Leave it out, or give"
+            " drawstring.spark.SparkEngine(spark)."
+        )
+    return engine

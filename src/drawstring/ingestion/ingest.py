@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from drawstring.base.clock import Clock, SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.config.options.registry import check_is_given
 from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions
 from drawstring.engine.protocol import Engine
 from drawstring.ingestion.batch_engine import BatchEngine, EmbeddedBatches, HasBatches, batch_engine
@@ -116,6 +117,7 @@ def ingest(
         0
     """
     root = os.fspath(uri)
+    check_is_given(options or {})
     given = dict(options or {})
     writes = _of_writes(given, operation, continuous)
     pace = Pace(
@@ -126,9 +128,9 @@ def ingest(
         min_batch,
         _checked_seconds("max_wait_seconds", max_wait_seconds),
         _checked_count("max_batches", max_batches),
-        retries,
+        _checked_count("retries", retries, 0),
     )
-    _check(source, given, writes, transformers, clock or SystemClock())
+    _check(source, given, writes, transformers, on_progress, clock or SystemClock())
     batches = batch_engine(engine)
     target = Target(root, writes, batches.storage_options(root, storage_options or {}), batches.engine)
     job = _job(target, source, given, transformers, batches, clock or SystemClock())
@@ -148,6 +150,7 @@ def _check(
     given: Mapping[str, Any],
     writes: Mapping[str, Any],
     transformers: Sequence[str | Callable[..., Any]],
+    report: object,
     clock: Clock,
 ) -> None:
     """Check what can be checked before the engine is asked, for which a session may have to start.
@@ -157,6 +160,7 @@ def _check(
         given: all options.
         writes: those of the writes.
         transformers: of the call.
+        report: is told about batches.
         clock: tells the time.
 
     Raises:
@@ -169,9 +173,18 @@ def _check(
             " one. Use the command drawstring ingest, or a call for each table without the option."
         )
     tell_ignored(given)
+    if not (report is None or callable(report)):
+        raise InvalidError(f"on_progress is {report!r}, which cannot be called. Give a function, or None.")
     WriteOptions.parse(writes)
+    if not isinstance(source, str | Source):
+        raise InvalidError(
+            f"source is {source!r}. Give the name of a source, such as 'parquet', or an object with the"
+            " methods of drawstring.ingestion.sources.protocol.Source."
+        )
     if isinstance(source, str):
         check_source(source, SourceContext(parsed, {}, Shape.of(parsed).source, clock, given))
+    if isinstance(transformers, str) or callable(transformers):
+        raise InvalidError(f"transformers is {transformers!r}. Give a list, even of one transformer.")
     chain(transformers, parsed, given, EmbeddedBatches(None))
 
 
@@ -204,17 +217,17 @@ def _job(
     )
 
 
-def _checked_count(name: str, count: int | None) -> int | None:
-    """Return a count of the user, which is at least 1 if there is one."""
-    if count is not None and count < 1:
-        raise InvalidError(f"{name} is {count}. Give a number of at least 1.")
+def _checked_count(name: str, count: Any, least: int = 1) -> Any:
+    """Return a count of the user, which is at least the given one if there is one."""
+    if count is not None and (not isinstance(count, int) or count < least):
+        raise InvalidError(f"{name} is {count!r}. Give a number of at least {least}.")
     return count
 
 
-def _checked_seconds(name: str, seconds: float) -> float:
+def _checked_seconds(name: str, seconds: Any) -> float:
     """Return a time of the user, which is not negative."""
-    if seconds < 0:
-        raise InvalidError(f"{name} is {seconds}. Give a number of seconds of at least 0.")
+    if not isinstance(seconds, int | float) or seconds < 0:
+        raise InvalidError(f"{name} is {seconds!r}. Give a number of seconds of at least 0.")
     return seconds
 
 

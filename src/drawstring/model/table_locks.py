@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from drawstring.base.display import Grid, ShowsGrid
 from drawstring.model.instant import Instant
 
 
@@ -50,8 +51,8 @@ class PendingWork:
 
 
 @dataclass(frozen=True, slots=True)
-class TableLocks:
-    """Who works on a table.
+class TableLocks(ShowsGrid):
+    """Who works on a table. It shows itself as a table, in notebooks too.
 
     Attributes:
         locks: the locks on the whole table.
@@ -60,3 +61,12 @@ class TableLocks:
 
     locks: tuple[LockState, ...]
     pending: tuple[PendingWork, ...]
+
+    def _grid(self) -> Grid:
+        held = [(f"lock ({each.provider})", each.holder or "free", "", "") for each in self.locks]
+        work = [
+            (f"{each.instant.action} {each.instant.requested}", each.process, each.is_alive, each.advice)
+            for each in self.pending
+        ]
+        note = "" if work else "Nothing is pending."
+        return Grid("Locks and pending work", ("what", "who", "is alive", "advice"), [*held, *work], note)

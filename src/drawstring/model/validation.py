@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from drawstring.base.display import Grid, ShowsGrid
+
 
 class Severity(StrEnum):
     """The severity of a finding."""
@@ -52,8 +54,8 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
-    """The result of a validation.
+class Validation(ShowsGrid):
+    """The result of a validation. It shows itself as a table of what was found, in notebooks too.
 
     Attributes:
         findings: the most severe first.
@@ -70,6 +72,13 @@ class Validation:
     file_groups: int = 0
     files: int = 0
     records: int | None = None
+
+    def _grid(self) -> Grid:
+        rows = [(each.severity, each.check, each.path, each.instant, each.what) for each in self.findings]
+        title = "The table is sound" if self.is_sound else "The table is not sound"
+        looked = f"{self.instants} instants, {self.file_groups} file groups, {self.files} files"
+        head = ("severity", "check", "where", "instant", "what") if rows else ()
+        return Grid(title, head, rows, f"Looked at {looked}")
 
     @property
     def is_sound(self) -> bool:

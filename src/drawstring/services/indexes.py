@@ -85,6 +85,8 @@ class IndexRequest:
         Raises:
             InvalidError: the name cannot be that of an index, or the index needs a column, or no column.
         """
+        if not isinstance(self.name, str):
+            raise InvalidError(f"{self.name!r} cannot be the name of an index. Give it as text.")
         if self.using not in (None, *_USING):
             raise InvalidError(f"An index cannot use {self.using!r}. Use one of {', '.join(_USING)}.")
         if self.name in _WITHOUT_COLUMN and self.column is None:

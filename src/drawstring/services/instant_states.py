@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from drawstring.base.errors import InvalidError
 from drawstring.model.instant import FILE_ACTIONS
 from drawstring.model.instant_status import InstantStatus
 from drawstring.timeline.properties_store import load_config
@@ -17,7 +18,13 @@ def instant_states(context: TableContext, last: int | None = None) -> tuple[Inst
     Args:
         context: the open table.
         last: how many of the newest ones; None for all.
+
+    Raises:
+        InvalidError: `last` is no number of at least 0.
     """
+    asked: object = last
+    if not (asked is None or (isinstance(asked, int) and asked >= 0)):
+        raise InvalidError(f"last is {last!r}. Give the number of instants, or None for all.")
     store = TimelineStore(context.storage, load_config(context.storage), context.clock)
     instants = store.load().instants
     if last is not None:

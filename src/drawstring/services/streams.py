@@ -78,6 +78,9 @@ def stream_options(given: Mapping[str, Any], name: str | None = None) -> WriteOp
     named = {key.lower() for key in given}
     options: dict[str, Any] = {_EMPTY: "false", **given}
     if name is not None:
+        given_name: object = name
+        if not isinstance(given_name, str) or not given_name.strip():
+            raise InvalidError(f"{name!r} is no name of a stream. Give a text that is not empty.")
         options[_NAME] = name
     if str(given.get(_NO_COMPACTION, "")).lower() == "true":
         options |= {_INLINE: "false", _BACKGROUND: "false", _SCHEDULE: "false"}

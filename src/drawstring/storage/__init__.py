@@ -69,6 +69,10 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
         raise InvalidError(f"{uri!r} is not the address of a table. Give a path or a URI.")
     if not text.strip():
         raise InvalidError("The address of the table is empty. Give a path or a URI.")
+    given: Any = options
+    if not (given is None or isinstance(given, Mapping)):
+        kind = type(given).__name__
+        raise InvalidError(f'storage_options is a dictionary, not {kind}. Give it as {{"region": "..."}}.')
     scheme = _scheme(text)
     if scheme == "":
         return _local(text, options or {})
@@ -79,9 +83,9 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
     if scheme == FAULTY_SCHEME:
         return FaultyStorage.at(text)
     if scheme in _OBJECT_STORES:
-        given = {key: value for key, value in (options or {}).items() if not is_storage_key(key)}
-        spec = StorageSpec(text.rstrip("/"), given)
-        return ObjectStorage(spec, _OBJECT_STORES[scheme](text, given))
+        of_store = {key: value for key, value in (options or {}).items() if not is_storage_key(key)}
+        spec = StorageSpec(text.rstrip("/"), of_store)
+        return ObjectStorage(spec, _OBJECT_STORES[scheme](text, of_store))
     raise UnsupportedError(
         f"Addresses with the scheme {scheme}:// are not supported. Use a local path, file://, memory:// or"
         f" {', '.join(f'{known}://' for known in _OBJECT_STORES)}."

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
 from drawstring.model.event import Event
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult, VersionResult
@@ -33,6 +34,9 @@ def add_listener(listener: Listener) -> None:
         listener: called in the thread that did the work, which waits for it, so it must not write to the
             table. An error in it is logged, and changes nothing.
 
+    Raises:
+        InvalidError: it is no function.
+
     Example:
         >>> events = []
         >>> drawstring.add_listener(events.append)
@@ -41,6 +45,8 @@ def add_listener(listener: Listener) -> None:
         ('update', 1)
         >>> drawstring.remove_listener(events.append)
     """
+    if not callable(listener):
+        raise InvalidError(f"{listener!r} cannot be called with an event. Give a function.")
     with _mutex:
         if listener not in _listeners:
             _listeners.append(listener)

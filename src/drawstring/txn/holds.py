@@ -83,7 +83,8 @@ class Holds:
         Raises:
             InvalidError: the name or the number of hours is not valid.
         """
-        if not _NAME.fullmatch(name):
+        given: object = name
+        if not (isinstance(given, str) and _NAME.fullmatch(given)):
             raise InvalidError(
                 f"{name!r} is not a valid name of a hold. Use up to 100 letters, digits, dots, dashes and"
                 " underscores, beginning with a letter or digit."

@@ -306,6 +306,7 @@ def _check_columns(incoming: pa.Schema, needed: tuple[str, ...]) -> None:
     missing = [name for name in needed if name not in incoming.names]
     if missing:
         raise InvalidError(
-            f"The rows lack {', '.join(missing)}; they have {', '.join(incoming.names)}. Add the missing"
-            f" columns: the operation needs {', '.join(needed)} (record key, partition and ordering columns)."
+            f"The rows lack {', '.join(missing)}; they have {', '.join(incoming.names) or 'no columns'}."
+            f" Add the missing columns: the operation needs {', '.join(needed)} (record key, partition and"
+            " ordering columns)."
         )

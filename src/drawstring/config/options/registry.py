@@ -31,6 +31,22 @@ _COLUMNS: Final = re.compile(r"columns?")
 _BARE: Final = tuple(key for key in OPTION_OF_KEY if not key.startswith(_OURS))
 
 
+def check_is_given(given: object) -> None:
+    """Check that options are a dictionary by texts.
+
+    Raises:
+        InvalidError: they are not.
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidError(
+            f"options is a dictionary by Hudi's keys, not {type(given).__name__}."
+            ' Give it as options={"hoodie.index.type": "BUCKET"}.'
+        )
+    wrong = next((name for name in given if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise InvalidError(f"{wrong!r} is no key of an option. Give Hudi's keys as texts.")
+
+
 def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]:
     """Parse the given options of a scope.
 
@@ -49,6 +65,7 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
         InvalidError: a key is unknown, a value is not valid, or two values contradict each other.
         UnsupportedError: a value is not supported by this release.
     """
+    check_is_given(given)
     parsed: dict[Option, tuple[str, Value]] = {}
     ignored: dict[str, str] = {}
     other_scopes: list[str] = []

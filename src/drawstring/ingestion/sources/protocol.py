@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -127,6 +127,7 @@ class SourceBatch:
     parts: Parts | None = None
 
 
+@runtime_checkable
 class Source(Protocol):
     """Rows that come in an order, from a checkpoint on."""
 

@@ -59,6 +59,8 @@ def _step(
 ) -> Transform:
     if callable(given):
         return partial(engine.call, UserFunction.of(given))
+    if not isinstance(given, str):
+        raise InvalidError(f"{given!r} is no transformer. Give a SQL query, a function, or module:function.")
     if any(each.isspace() for each in given.strip()):
         return partial(engine.query, given)
     match = _CLASS.fullmatch(given.strip())

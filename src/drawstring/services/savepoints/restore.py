@@ -67,6 +67,10 @@ def planned_restore(context: TableContext, instant: str) -> RestorePlan:
 def _checked_plan(
     context: TableContext, store: TimelineStore, timeline: Timeline, instant: str
 ) -> RestorePlan:
+    if not isinstance(instant, str):
+        raise InvalidError(
+            f"instant is {instant!r}. Give the requested time of a write: table.timeline.writes() has them."
+        )
     target = completed_write(timeline, instant)
     savepoints = timeline.completed_of(Action.SAVEPOINT)
     later = [each.requested for each in savepoints if each.requested > instant]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.clock import Clock
+from drawstring.base.display import Grid, ShowsGrid
 from drawstring.base.errors import InvalidError
 from drawstring.model.files import FileStatus
 from drawstring.storage.protocol import Storage
@@ -20,8 +21,8 @@ _DAY_MS: Final = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
-class LockAudit:
-    """The record of the leases on a table.
+class LockAudit(ShowsGrid):
+    """The record of the leases on a table. It shows itself as a table, in notebooks too.
 
     Attributes:
         enabled: whether leases are recorded.
@@ -36,6 +37,18 @@ class LockAudit:
     overlaps: tuple[tuple[str, str], ...]
     unended: tuple[str, ...]
     unreadable: tuple[str, ...]
+
+    def _grid(self) -> Grid:
+        rows = [
+            *(
+                (one, f"overlaps with {other}: two writers held the lock at once")
+                for one, other in self.overlaps
+            ),
+            *((name, "was not released: its process died, or still holds it") for name in self.unended),
+            *((name, "is no record of a lease") for name in self.unreadable),
+        ]
+        state = "recorded" if self.enabled else "not recorded"
+        return Grid(f"Leases are {state}; {self.leases} on record", (), rows)
 
 
 @dataclass(frozen=True, slots=True)
