@@ -140,8 +140,8 @@ class TimelineStore:
 
     def _check_folders(self, names: Sequence[str]) -> None:
         """Refuse a folder with the name of an instant's file; object stores have no folders."""
-        for name in names:
-            if name.endswith("/") and parse_instant(name[:-1], self._config.layout) is not None:
+        for name in [name for name in names if name[-1] == "/"]:
+            if parse_instant(name[:-1], self._config.layout) is not None:
                 raise CorruptTableError(
                     "A folder has the name of a timeline file. Restore the file from a backup.",
                     path=join_path(self._config.timeline_folder, name[:-1]),

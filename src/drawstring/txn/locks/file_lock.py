@@ -31,19 +31,27 @@ class FileLock:
     def __init__(self, path: str) -> None:
         self._path = path
         self._descriptor: int | None = None
+        self._tried: int | None = None
+        """The open file of a try in vain: a waiter tries again and again."""
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free.
+        """Take the lock if it is free; if not, the file stays open until `release`.
 
         Raises:
             InvalidError: the file system refuses to open the file.
             UnavailableError: the file system has no locks, or the disk failed.
         """
-        try:
-            descriptor = _opened(self._path)
-        except OSError as error:
-            raise self._failure(error) from error
+        self._drop_tried(unless_at=self._path)
+        if self._tried is None:
+            try:
+                self._tried = _opened(self._path)
+            except OSError as error:
+                raise self._failure(error) from error
+        descriptor = self._tried
         if not self._flock(descriptor):
+            return False
+        self._tried = None
+        if not is_at(descriptor, self._path):
             os.close(descriptor)
             return False
         self._descriptor = descriptor
@@ -88,7 +96,8 @@ class FileLock:
             )
 
     def release(self) -> None:
-        """Release the lock."""
+        """Release the lock, or stop waiting for it."""
+        self._drop_tried()
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             # A forked child shares the descriptor: closing it alone would not free the lock.
@@ -109,9 +118,14 @@ class FileLock:
         except OSError as error:
             if error.errno in _TAKEN:
                 return False
-            os.close(descriptor)
+            self._drop_tried()
             raise self._failure(error) from error
-        return is_at(descriptor, self._path)
+        return True
+
+    def _drop_tried(self, *, unless_at: str = "") -> None:
+        if self._tried is not None and not (unless_at and is_at(self._tried, unless_at)):
+            os.close(self._tried)
+            self._tried = None
 
     def _failure(self, error: OSError) -> DrawstringError:
         return disk_error(error, TABLE_DISK, self._path) or UnavailableError(

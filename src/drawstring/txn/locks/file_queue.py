@@ -40,19 +40,23 @@ class Ticket:
         self._folder = folder
         self._number = number
         self._descriptor = descriptor
+        self._is_first = False
 
     def place(self) -> int:
         """Return 0 if no live waiter has a lower number, else how many tickets have.
 
-        Touches the ticket, as proof of life.
+        Touches the ticket, as proof of life. The first one stays it: later tickets have higher numbers, and a
+        stalled waiter that goes on tries the lock as well.
         """
         with suppress(OSError):
             os.utime(self._descriptor)
+        if self._is_first:
+            return 0
         now = os.fstat(self._descriptor).st_mtime
         # The waiter just before this one is the most likely to be still there.
         earlier = sorted((number for number in _numbers(self._folder) if number < self._number), reverse=True)
-        is_behind = any(_is_waiting(_path(self._folder, number), now) for number in earlier)
-        return len(earlier) if is_behind else 0
+        self._is_first = not any(_is_waiting(_path(self._folder, number), now) for number in earlier)
+        return 0 if self._is_first else len(earlier)
 
     def leave(self) -> None:
         """Remove the ticket, and the queue if no other waiter is in it."""

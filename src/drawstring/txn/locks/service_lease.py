@@ -70,11 +70,9 @@ def service_lease(storage: Storage, clock: Clock, ids: Ids, requested: str) -> I
     path = LEASE_FILE.format(requested)
     lock = lock_at(storage, clock, ids, path)
     others_may_live = storage.local_path(path) is None and storage.exists(path)
-    if not lock.try_acquire():
-        yield None
-        return
     try:
-        yield ServiceLease(storage, path, lock, others_may_live=others_may_live)
+        is_ours = lock.try_acquire()
+        yield ServiceLease(storage, path, lock, others_may_live=others_may_live) if is_ours else None
     finally:
         release_lock(lock)
 
