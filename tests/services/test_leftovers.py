@@ -21,7 +21,11 @@ SCHEMA = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), pa.field("city", pa.string(), nullable=False)]
 )
 UUID = "0e7c1c5e-6a52-4f0e-9f6d-0123456789ab"
-FOLDERS = (".hoodie", ".hoodie/timeline", ".hoodie/timeline/history", "lima")
+METADATA = ".hoodie/metadata"
+FOLDERS = (
+    *(".hoodie", ".hoodie/timeline", ".hoodie/timeline/history", "lima"),
+    *(f"{METADATA}/.hoodie/timeline", f"{METADATA}/files"),
+)
 DIES_WHILE_IT_PUTS = """
 import os, sys
 import pyarrow as pa
@@ -37,6 +41,23 @@ def die(source, target):
 
 os.link = die
 table.upsert(pa.table({"id": [1], "city": ["lima"]}))
+"""
+
+
+DIES_BEFORE_THE_LOCK = """
+import os, sys
+import pyarrow as pa
+import drawstring
+from drawstring.storage.local import LocalStorage
+
+stage = LocalStorage.stage
+
+def die(storage, files):
+    stage(storage, files)
+    os.kill(os.getpid(), 9)
+
+LocalStorage.stage = die
+drawstring.open(sys.argv[1]).upsert(pa.table({"id": [1], "city": ["lima"]}))
 """
 
 
@@ -97,10 +118,11 @@ def test_a_temporary_file_that_is_young_or_held_is_left_alone(table: Table) -> N
     assert other.exists()
 
 
-def test_the_next_writer_removes_what_a_killed_one_left(table: Table) -> None:
-    done = subprocess.run([sys.executable, "-c", DIES_WHILE_IT_PUTS, table.uri], check=False)
+@pytest.mark.parametrize(("script", "left"), [(DIES_WHILE_IT_PUTS, 1), (DIES_BEFORE_THE_LOCK, 3)])
+def test_the_next_writer_removes_what_a_killed_one_left(table: Table, script: str, left: int) -> None:
+    done = subprocess.run([sys.executable, "-c", script, table.uri], check=False)
     assert done.returncode == -signal.SIGKILL
-    assert len(hidden(table)) == 1
+    assert len(hidden(table)) == left
     for path in Path(table.uri).rglob(".*.tmp"):
         os.utime(path, (0, 0))
     leave(table, "lima")

@@ -278,3 +278,26 @@ def test_names_are_those_of_the_files_of_a_folder(storage: Storage) -> None:
     assert names in (["a", "b"], ["a", "b", "deeper/"])
     assert [status.name for status in storage.list_files("p")] == ["a", "b"]
     assert storage.list_names("missing") == []
+
+
+def test_what_was_staged_is_put_as_anything_else(storage: Storage) -> None:
+    storage.put("a/known", b"0")
+    drop = storage.stage([("a", data) for data in (b"1", b"2", b"3", b"4", b"5")])
+    assert paths(storage) == ["a/known"], "nobody sees it"
+    storage.put("a/one", b"1")
+    assert storage.put_if_absent("a/two", b"2")
+    assert not storage.put_if_absent("a/known", b"3")
+    storage.put("b/four", b"4")
+    drop()
+    assert [storage.read(path) for path in paths(storage)] == [b"0", b"1", b"2", b"4"]
+    assert paths(storage) == ["a/known", "a/one", "a/two", "b/four"]
+
+
+def test_what_was_staged_and_put_is_kept_when_the_rest_is_dropped(storage: Storage) -> None:
+    storage.put("a/known", b"0")
+    drops = [storage.stage([("a", data)]) for data in (b"1", b"1", b"2")]
+    storage.put("a/one", b"1")
+    for drop in drops:
+        drop()
+    storage.put("a/two", b"2")
+    assert [storage.read(path) for path in paths(storage)] == [b"0", b"1", b"2"]

@@ -18,6 +18,8 @@ from drawstring.storage import Storage, open_spec, open_storage
 from drawstring.storage import file_system as module
 from drawstring.storage.file_system import FileSystem
 from drawstring.storage.local import LocalStorage
+from drawstring.txn.locks.file_lock import FileLock
+from drawstring.txn.locks.table_lock import FILE_LOCK_PATH
 
 OFF = {SYNC: "false"}
 SCHEMA = pa.schema([("id", pa.string()), ("value", pa.int64())])
@@ -81,6 +83,41 @@ def test_a_created_file_is_flushed_where_pyarrow_cannot_tell_its_descriptor(
     assert (tmp_path / "t/one").read_bytes() == b"1"
 
 
+def test_staged_bytes_are_flushed_at_once_and_not_again(tmp_path: Path, flushes: Flushes) -> None:
+    storage = LocalStorage(tmp_path / "t")
+    drop = storage.stage([("", data) for data in (b"1", b"2", b"3", b"4")])
+    assert flushes == ["temporary"] * 4
+    storage.put("one", b"1")
+    assert storage.put_if_absent("two", b"2")
+    assert not storage.put_if_absent("two", b"3")
+    drop()
+    assert flushes == ["temporary"] * 4
+    assert sorted(os.listdir(tmp_path / "t")) == ["one", "two"]
+
+
+def test_what_cannot_be_staged_is_put_all_the_same(
+    tmp_path: Path, flushes: Flushes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    storage = LocalStorage(tmp_path / "t")
+    drops = [storage.stage([("not there", b"1")])]
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", fails)
+        drops.append(storage.stage([("", b"2")]))
+    drops.append(storage.stage([("", b"3")]))
+    for left in (tmp_path / "t").iterdir():
+        left.unlink()  # as another process does after a long time, where files cannot be locked
+    storage.put("a/one", b"1")
+    storage.put("two", b"2")
+    assert storage.put_if_absent("three", b"3")
+    for drop in drops:
+        drop()
+    assert flushes == ["temporary"] * 4
+    assert sorted(os.listdir(tmp_path / "t")) == ["a", "three", "two"]
+
+
 def test_empty_files_and_deletions_wait_for_the_flush_of_their_folder(
     tmp_path: Path, flushes: Flushes
 ) -> None:
@@ -133,6 +170,23 @@ def test_a_commit_flushes_files_then_folders_then_the_completed_file(
     assert [begun, data] == [".hoodie/timeline", "data"]
     assert rest == [".", ".hoodie/timeline"]
     assert places.count("temporary") == 2, "the partition metadata and the completed file"
+
+
+def test_a_commit_beside_others_flushes_names_alone_under_the_table_lock(
+    tmp_path: Path, flushes: Flushes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = drawstring.create(tmp_path / "t", SCHEMA, record_key="id", table_type="MERGE_ON_READ")
+    table.insert(ROWS)
+    lock, under_the_lock, fsync = FileLock(str(tmp_path / "t" / FILE_LOCK_PATH)), [], os.fsync
+
+    def noted(descriptor: int) -> None:
+        fsync(descriptor)
+        if lock.is_held():
+            under_the_lock.append(flushes[-1])
+
+    monkeypatch.setattr(os, "fsync", noted)
+    table.upsert(ROWS)
+    assert under_the_lock == [".hoodie/metadata/.hoodie/timeline", ".hoodie/metadata/files"]
 
 
 def test_a_table_that_was_opened_without_flushes_has_none(tmp_path: Path, flushes: Flushes) -> None:

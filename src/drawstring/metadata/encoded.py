@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from drawstring.config.table.config import TableConfig
-from drawstring.model.commit import WriteStat
+from drawstring.model.commit import CommitMetadata, WriteStat
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +36,18 @@ class EncodedDelta:
     config: TableConfig
     logs: tuple[EncodedLog, ...]
     content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedCommit:
+    """A commit that was encoded before the table lock was taken to complete it.
+
+    Attributes:
+        metadata: of the commit.
+        content: of its completed file.
+        delta: what the metadata table gets; None if that is found out under the lock.
+    """
+
+    metadata: CommitMetadata
+    content: bytes
+    delta: EncodedDelta | None

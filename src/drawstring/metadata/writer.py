@@ -105,6 +105,14 @@ class MetadataWriter:
         own = self._encoded_commit(Action.DELTA_COMMIT, [log.stat], {_CONTENT: _digest(content)})
         return EncodedDelta(content, self.config, (log,), own)
 
+    def files_of(self, delta: EncodedDelta | None) -> list[tuple[str, bytes]]:
+        """Return the files of a delta commit to be: the folder of each in the table, and its content."""
+        if delta is None:
+            return []
+        logs = [(each.stat.partition, each.content) for each in delta.logs]
+        own = (self.config.timeline_folder, delta.content)
+        return [(join_path(METADATA_FOLDER, folder), content) for folder, content in (*logs, own)]
+
     def commit(
         self,
         instant: Instant,

@@ -7,6 +7,7 @@ its name; a storage does that once for many files (`Storage.sync`).
 Hidden temporary files of a local storage, which a killed process leaves behind.
 
 .<name>.<uuid>.tmp    the contents of <name> before the rename; locked (`flock`) until then
+.staged.<uuid>.tmp    the contents of a file that is put soon, whose name is not known yet; locked as well
 .folder.tmp           created and deleted at once, to create a folder
 """
 
@@ -17,12 +18,15 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import IO, Final
 
 import pyarrow as pa
 
+from drawstring.base.clock import Ids
 from drawstring.base.errors import UnavailableError
 from drawstring.base.threads import at_once
 
@@ -175,6 +179,56 @@ class FileSystem:
             os.close(descriptor)
 
 
+class StagedFiles:
+    """Temporary files with the contents of files that are about to be made.
+
+    Args:
+        files: writes and flushes them.
+    """
+
+    def __init__(self, files: FileSystem) -> None:
+        self._files = files
+        self._held: dict[tuple[str, bytes], tuple[str, ExitStack]] = {}
+
+    def add(self, files: Sequence[tuple[str, bytes]], ids: Ids) -> Callable[[], None]:
+        """Write temporary files; return what deletes those that were not taken. Neither ever fails.
+
+        Args:
+            files: the folder and the bytes of each.
+            ids: makes their names distinct.
+        """
+        named = [(f"{folder}/.staged.{ids.uuid()}.tmp", data) for folder, data in files]
+        # A journaling file system writes its journal once for flushes at the same time.
+        at_once(self._write, named, len(named) if self._files.sync else 1)
+        return partial(self._drop, named)
+
+    def _write(self, file: tuple[str, bytes]) -> None:
+        (temporary, data), held = file, ExitStack()
+        try:
+            held.enter_context(self._files.writing_new(temporary, data))
+        except (OSError, UnavailableError):  # the put of the file says what is wrong
+            with suppress(OSError):
+                self._files.unlink(temporary)
+        else:
+            self._held[os.path.dirname(temporary), data] = (temporary, held)
+
+    def take(self, folder: str, data: bytes) -> tuple[str, ExitStack] | None:
+        """Return a file in a folder with some content, and what keeps it locked; None without one."""
+        taken = self._held.pop((folder, data), None)
+        if taken is not None and not os.path.exists(taken[0]):  # on a file system without locks
+            taken[1].close()
+            return None
+        return taken
+
+    def _drop(self, named: Iterable[tuple[str, bytes]]) -> None:
+        for temporary, data in named:
+            held = self._held.get((os.path.dirname(temporary), data))
+            if held is not None and held[0] == temporary:
+                del self._held[os.path.dirname(temporary), data]
+                with suppress(OSError), held[1]:
+                    self._files.unlink(temporary)
+
+
 class _FlushedFile(pa.OSFile):  # type: ignore[misc]
     """A file whose bytes are on the disk once it is closed.
 
@@ -284,6 +338,23 @@ def _opened_to_lock(full: str) -> int | None:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
         return os.open(full, os.O_RDONLY | flags)
+
+
+def is_link(full: str) -> bool:
+    """Return whether a path is a symbolic link."""
+    try:
+        return stat.S_ISLNK(os.lstat(full).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def inode(full: str) -> tuple[int, int] | None:
+    """Return what tells a folder, or a link, of this machine from all others; None if there is none."""
+    try:
+        found = os.lstat(full)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _is_at(descriptor: int, full: str) -> bool:

@@ -23,17 +23,25 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 
 import pyarrow as pa
 
 from drawstring.base.clock import Ids, SystemIds
 from drawstring.base.disk_errors import TABLE_DISK, disk_error
-from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError
+from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnavailableError
 from drawstring.config.keys.storage import SYNC
 from drawstring.model.files import FileStatus
-from drawstring.storage.file_system import FileSystem, drop_unless_held, is_unfinished, locked_content
+from drawstring.storage.file_system import (
+    FileSystem,
+    StagedFiles,
+    drop_unless_held,
+    inode,
+    is_link,
+    is_unfinished,
+    locked_content,
+)
 from drawstring.storage.paths import CLAIM_SUFFIX, RESERVED_SUFFIX, checked, checked_folder, is_hidden, joined
 from drawstring.storage.protocol import StorageSpec
 
@@ -58,6 +66,7 @@ class LocalStorage:
         self._root = os.path.abspath(os.path.expanduser(os.fspath(root)))
         self._ids = ids or SystemIds()
         self._files = files or FileSystem()
+        self._staged = StagedFiles(self._files)
         self._checked_folders: dict[str, tuple[int, int]] = {}
 
     def __repr__(self) -> str:
@@ -74,13 +83,13 @@ class LocalStorage:
 
     def list_names(self, folder: str) -> list[str]:
         """List the names directly in a folder, sorted, those of folders with a slash; asks for no sizes."""
-        return sorted(
-            [
-                f"{name}/" if _is_folder(each) else name
-                for each in self._entries(folder)
-                if (name := each.name)[0] != "." or not is_hidden(name)
-            ]
-        )
+        entries = self._entries(folder)
+        try:
+            folders = {entry.name for entry in entries if entry.is_dir()}
+        except OSError:
+            folders = {entry.name for entry in entries if _is_folder(entry)}
+        names = (name for entry in entries if (name := entry.name)[0] != "." or not is_hidden(name))
+        return sorted([f"{name}/" if name in folders else name for name in names])
 
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
@@ -207,6 +216,12 @@ class LocalStorage:
             self._files.remove_tree(full, ignore_errors=True)
             self._files.remove_tree(full)
 
+    def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
+        """Write and flush temporary files, which a put of the same bytes in the folder gives their names."""
+        with suppress(DrawstringError):  # a symbolic link: the put says so
+            return self._staged.add([(self._full_folder(folder), data) for folder, data in files], self._ids)
+        return lambda: None
+
     def sync(self, folders: Iterable[str]) -> None:
         """Flush the names in folders to the disk."""
         if self._files.sync:
@@ -246,10 +261,10 @@ class LocalStorage:
         """
         folder, slash, name = path.rpartition("/")
         known = self._checked_folders.get(folder) if slash else None
-        if known is None or _inode(f"{self._root}/{folder}") != known:
+        if known is None or inode(f"{self._root}/{folder}") != known:
             return self._with_checked_parts(path)
         full = f"{self._root}/{folder}/{name}"
-        if _is_link(full):
+        if is_link(full):
             raise _linked(path)
         return full
 
@@ -258,14 +273,14 @@ class LocalStorage:
         *folders, name = path.split("/")
         for part in folders:
             full = f"{full}/{part}"
-            if _is_link(full):
+            if is_link(full):
                 raise _linked(path)
-        if folders and (inode := _inode(full)) is not None:
+        if folders and (found := inode(full)) is not None:
             if len(self._checked_folders) >= _CHECKED_FOLDERS_MAX:
                 self._checked_folders.clear()
-            self._checked_folders["/".join(folders)] = inode
+            self._checked_folders["/".join(folders)] = found
         full = f"{full}/{name}"
-        if _is_link(full):
+        if is_link(full):
             raise _linked(path)
         return full
 
@@ -311,30 +326,17 @@ class LocalStorage:
         """Write a hidden sibling of a file that is about to change; it is deleted afterwards."""
         self._prepare(full)
         folder, name = os.path.split(full)
-        temporary = os.path.join(folder, f".{name}.{self._ids.uuid()}.tmp")
+        staged = self._staged.take(folder, data)
+        temporary, held = staged or (f"{folder}/.{name}.{self._ids.uuid()}.tmp", ExitStack())
         try:
-            is_flushed = not name.endswith((CLAIM_SUFFIX, RESERVED_SUFFIX))
-            with self._files.writing_new(temporary, data, flushed=is_flushed):
+            with held:
+                if staged is None:
+                    is_flushed = not name.endswith((CLAIM_SUFFIX, RESERVED_SUFFIX))
+                    held.enter_context(self._files.writing_new(temporary, data, flushed=is_flushed))
                 yield temporary
         finally:
             with suppress(FileNotFoundError):
                 self._files.unlink(temporary)
-
-
-def _is_link(full: str) -> bool:
-    try:
-        return stat.S_ISLNK(os.lstat(full).st_mode)
-    except (OSError, ValueError):
-        return False
-
-
-def _inode(full: str) -> tuple[int, int] | None:
-    """Return what tells a folder, or a link, of this machine from all others; None if there is none."""
-    try:
-        found = os.lstat(full)
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _linked(path: str) -> CorruptTableError:

@@ -13,7 +13,7 @@ The client repeats failed requests with exponential backoff, by default for at m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -162,6 +162,10 @@ class ObjectStorage:
             pages = obstore.list(self._store, checked_folder(folder) or None, chunk_size=1000)
             paths = [meta["path"] for page in pages for meta in page]
         self.delete(path for path in paths if path)
+
+    def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
+        """Do nothing: a put is one request."""
+        return lambda: None
 
     def sync(self, folders: Iterable[str]) -> None:
         """Do nothing: object stores make each change durable before they acknowledge it."""

@@ -6,7 +6,7 @@ storage of the subfolder                   files/...
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -104,6 +104,10 @@ class Subfolder:
     def delete_tree(self, folder: str) -> None:
         """Delete a folder and everything below it."""
         self._storage.delete_tree(self._below(folder))
+
+    def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
+        """Do what can be done now for files that are put soon."""
+        return self._storage.stage([(self._below(folder), data) for folder, data in files])
 
     def sync(self, folders: Iterable[str]) -> None:
         """Make changes directly in folders survive a power cut."""

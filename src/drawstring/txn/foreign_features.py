@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from drawstring.base.cached import cached_property
@@ -39,7 +39,7 @@ from drawstring.config.table.kinds import META_FIELDS_MODE, has_some_meta_fields
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
-from drawstring.metadata.encoded import EncodedDelta
+from drawstring.metadata.encoded import EncodedCommit
 from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
@@ -180,7 +180,7 @@ class MetadataTableGuard:
         self._timeline: Callable[[], Timeline] = Timeline
         self._own: set[str] = set()
         self._config = config
-        self._encoded: _EncodedCommit | None = None
+        self._encoded: EncodedCommit | None = None
         self._held: dict[str, Held] = {}
         self._is_registered = _is_registered(config)
         self._is_gone = False
@@ -195,21 +195,26 @@ class MetadataTableGuard:
         """Look at the timeline of the table as a store loaded it last, for writes that were not told of."""
         self._timeline = lambda: store.loaded
 
-    def encode(self, instant: Instant, metadata: CommitMetadata) -> None:
-        """Encode what a write will store, before the table lock is taken to complete it.
+    def encode(self, instant: Instant, metadata: CommitMetadata) -> Callable[[], None]:
+        """Encode and stage what a write will store, before the table lock is taken to complete it.
 
         Args:
             instant: the write, inflight.
             metadata: of its commit; if it is another one then, all is encoded again.
+
+        Returns:
+            Drops what was staged and not stored; never fails.
         """
         metadata = _told(metadata)
         content = _content_of(self._config, instant, metadata)
-        delta = None
+        delta, files = None, [(self._config.timeline_folder, content)]
         if self._config.metadata_partitions == (FILES,):
             with suppress(DrawstringError, OSError):  # what is wrong there is dealt with under the lock
                 writer = MetadataWriter.of(self._storage, self._clock, self._ids or SystemIds())
                 delta = writer.encode_files(instant.requested, metadata, content)
-        self._encoded = _EncodedCommit(metadata, content, delta)
+                files += writer.files_of(delta)
+        self._encoded = EncodedCommit(metadata, content, delta)
+        return self._storage.stage(files)
 
     def content_of(self, instant: Instant, metadata: CommitMetadata) -> bytes:
         """Return the content of the completed file of an instant that is about to complete.
@@ -374,21 +379,6 @@ def _log_switched_off(config: TableConfig) -> None:
         config.name,
         config.properties.get(_KEYS[0]) or "left behind",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _EncodedCommit:
-    """A commit that was encoded before the table lock was taken to complete it.
-
-    Attributes:
-        metadata: of the commit.
-        content: of its completed file.
-        delta: what the metadata table gets; None if that is found out under the lock.
-    """
-
-    metadata: CommitMetadata
-    content: bytes
-    delta: EncodedDelta | None
 
 
 def _told(metadata: CommitMetadata) -> CommitMetadata:

@@ -169,7 +169,7 @@ def flush_to_commit(
     if any(not stat.is_log for stat in stats):  # log files belong to a slice by their completion time
         await_begun(context, options, facts.timeline, facts.time)
     if encodes and metadata.touched:
-        facts.locked.guard.encode(write, metadata)
+        facts.locked.lock.afterwards(facts.locked.guard.encode(write, metadata))
 
 
 def await_begun(

@@ -14,13 +14,14 @@ from typing import Final
 from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError
 from drawstring.config.table.config import TableConfig
-from drawstring.model.files import HOODIE_FOLDER, FileStatus
+from drawstring.metadata.partitions import METADATA_FOLDER
+from drawstring.model.files import HOODIE_FOLDER, FileStatus, join_path
 from drawstring.storage.protocol import Storage
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.holds import HOLD_FOLDER
 
 AGE_MS: Final = 600_000
-"""Least age of a temporary file that is taken for abandoned; in use they live for some milliseconds."""
+"""Least age of a temporary file that is taken for abandoned; in use they live until the lock is free."""
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -28,7 +29,9 @@ _log: Final = logging.getLogger("drawstring")
 def own_folders(config: TableConfig) -> list[str]:
     """Return the folders of a table in which it writes metadata files by way of temporary files."""
     folders = (HOODIE_FOLDER, config.timeline_folder, config.history_folder, HEARTBEAT_FOLDER, HOLD_FOLDER)
-    return list(dict.fromkeys(folders))
+    partitions = config.metadata_partitions
+    of_metadata = (*partitions, config.timeline_folder) if partitions else ()
+    return list(dict.fromkeys((*folders, *(join_path(METADATA_FOLDER, each) for each in of_metadata))))
 
 
 def left_behind(storage: Storage, clock: Clock, folders: Iterable[str]) -> list[FileStatus]:
