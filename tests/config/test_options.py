@@ -358,3 +358,10 @@ def test_the_reference_page_is_the_one_in_the_docs() -> None:
     assert DOCS.read_text() == reference_page(), (
         "run: python -m drawstring.config.options.reference > docs/options.md"
     )
+
+
+def test_options_with_a_prefix_are_metadata_of_the_commit() -> None:
+    prefix = {"hoodie.datasource.write.commitmeta.key.prefix": "job_", "job_name": "nightly", "job_try": 2}
+    assert WriteOptions.parse(prefix).commit_metadata == {"job_name": "nightly", "job_try": "2"}
+    assert WriteOptions.parse({"_run": "7"}).commit_metadata == {"_run": "7"}, "Hudi's default"
+    assert WriteOptions.parse({"job_name": "nightly"}).commit_metadata == {}

@@ -127,7 +127,7 @@ def drop_listed(
     with begin(locked, Action.REPLACE_COMMIT, time, requested, options.failed_writes) as transaction:
         metadata = CommitMetadata(
             operation=WriteOperation.DELETE_PARTITION,
-            extra={**(extra or {}), **({"schema": schema} if schema else {})},
+            extra={**options.commit_metadata, **(extra or {}), **({"schema": schema} if schema else {})},
             replaced=replaced,
         )
         if options.validators.names:

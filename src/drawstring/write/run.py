@@ -112,7 +112,7 @@ def write_source(
         extra: extra metadata of the commit.
         step: the step of a stream.
     """
-    entries = {**(extra or {}), **(step.entries if step else {})}
+    entries = {**options.commit_metadata, **(extra or {}), **(step.entries if step else {})}
     write = _Write(context, source, requested, options, entries, step, Stopwatch(), [])
     is_beside_others = options.concurrency.mode != ConcurrencyMode.SINGLE_WRITER
     if is_beside_others and requested.keeps_apart and source.reads_once:

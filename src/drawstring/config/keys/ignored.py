@@ -125,6 +125,9 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.combine.before.delete": "deleting a key twice in one batch is a single delete",
     "hoodie.datasource.partition_extractor_class": _SYNC,
     "hoodie.datasource.write.row.writer.enable": _TUNING,
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": (
+        "rows that lack columns are refused; drop_column and ALTER TABLE drop columns"
+    ),
     "hoodie.delete.shuffle.parallelism": _TUNING,
     "hoodie.fail.job.on.duplicate.data.file.detection": _TUNING,
     "hoodie.fail.on.timeline.archiving": _SERVICES,

@@ -35,7 +35,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         "hoodie.keygen.datetime.parser.class",
         "Class that parses dates.",
     ),
-    _only("FALSE", _WRITE + "schema.allow.auto.evolution.column.drop", "Whether absent columns are dropped."),
     _only("FALSE", "hoodie.allow.operation.metadata.field", "Whether records store their operation."),
     _never("hoodie.partition.ttl.strategy.class", "Class that selects expired partitions."),
     _only("FALSE", "hoodie.errortable.enable", "Whether bad records go to another table."),
@@ -50,7 +49,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     _never(_WRITE + "record.merger.strategy", "Id of a merge strategy."),
     _never("hoodie.static.overwrite.partition.paths", "Partitions that an overwrite replaces."),
-    _never(_WRITE + "commitmeta.key.prefix", "Options with this prefix become commit metadata."),
     _never(_WRITE + "secondarykey.column", "Columns of a secondary index."),
     _never("hoodie.index.class", "Class of an index."),
     _only(

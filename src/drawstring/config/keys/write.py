@@ -29,6 +29,7 @@ from drawstring.config.table.storage_layout import LAYOUT_OPTIONS
 from drawstring.config.table.virtual_keys import LEANER_OPTIONS
 from drawstring.model.table_version import WRITABLE_VERSIONS
 
+COMMIT_METADATA_PREFIX: Final = "hoodie.datasource.write.commitmeta.key.prefix"
 _OPERATIONS: Final = (
     "upsert", "insert", "bulk_insert", "append", "delete", "insert_overwrite", "insert_overwrite_table",
     "delete_partition", "bootstrap", "compact", "cluster", "insert_prepped", "upsert_prepped",
@@ -290,6 +291,11 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         kind=Kind.FLAG,
         default=True,
         field="allow_empty_commit",
+    ),
+    Option(
+        COMMIT_METADATA_PREFIX,
+        "Options whose keys begin so become extra metadata of the commit, under their whole keys.",
+        default="_",
     ),
     Option(
         "hoodie.combine.before.upsert",

@@ -15,7 +15,7 @@ from drawstring.config.keys.locks import is_of_users_provider
 from drawstring.config.keys.read import READ_OPTIONS
 from drawstring.config.keys.storage import STORAGE_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
-from drawstring.config.keys.write import WRITE_OPTIONS
+from drawstring.config.keys.write import COMMIT_METADATA_PREFIX, WRITE_OPTIONS
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of
 
 _LOG: Final = logging.getLogger("drawstring.config")
@@ -69,10 +69,11 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
     parsed: dict[Option, tuple[str, Value]] = {}
     ignored: dict[str, str] = {}
     other_scopes: list[str] = []
+    prefix = _commit_metadata_prefix(given)
     for name, value in given.items():
         key, text = name.lower(), text_of(value)
         option = OPTION_OF_KEY.get(key)
-        if text is None:
+        if text is None or (option is None and name.startswith(prefix)):
             continue
         if option is None:
             reason = _reason(key, given)
@@ -107,10 +108,25 @@ def check_names(given: Given) -> None:
     Raises:
         InvalidError: a name is not an option key, such as `index_type`.
     """
+    prefix = _commit_metadata_prefix(given)
     for name in given:
         key = name.lower()
-        if key not in OPTION_OF_KEY and not key.startswith(_OURS):
+        if key not in OPTION_OF_KEY and not key.startswith(_OURS) and not name.startswith(prefix):
             raise unknown_key(name)
+
+
+def commit_metadata(given: Given) -> dict[str, str]:
+    """Return the extra metadata of a commit among options: those whose keys begin as an option says."""
+    prefix = _commit_metadata_prefix(given)
+    texts = {name: text_of(value) for name, value in given.items() if name.startswith(prefix)}
+    return {
+        name: text for name, text in texts.items() if text is not None and name.lower() not in OPTION_OF_KEY
+    }
+
+
+def _commit_metadata_prefix(given: Given) -> str:
+    found = (text_of(value) for key, value in given.items() if key.lower() == COMMIT_METADATA_PREFIX)
+    return next(found, None) or "_"
 
 
 def unknown_key(key: str, near: str | None = None) -> InvalidError:

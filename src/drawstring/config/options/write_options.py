@@ -34,7 +34,13 @@ from drawstring.config.keys.ttl import TTL_OPTIONS, PartitionTtl
 from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of
 from drawstring.config.options.read_options import ReadOptions
-from drawstring.config.options.registry import OPTION_OF_KEY, check_names, fields_of, parse_options
+from drawstring.config.options.registry import (
+    OPTION_OF_KEY,
+    check_names,
+    commit_metadata,
+    fields_of,
+    parse_options,
+)
 from drawstring.config.table.key_settings import KEY_SETTINGS
 from drawstring.config.table.kinds import (
     KeyGeneratorType,
@@ -116,7 +122,7 @@ class WriteOptions:
         drop_duplicates: whether insert drops these, and merges incoming records of one key.
         compaction: settings of compaction.
         metadata: the partitions that the metadata table gets.
-        locking: settings of the table lock.
+        locking, commit_metadata: settings of the table lock; extra metadata of the commit.
     """
 
     operation: str
@@ -178,6 +184,7 @@ class WriteOptions:
     compaction: CompactionSettings
     metadata: MetadataPartitions
     locking: LockSettings
+    commit_metadata: Mapping[str, str]
 
     @property
     def is_non_blocking(self) -> bool:
@@ -221,6 +228,7 @@ class WriteOptions:
             "compaction": CompactionSettings.take(fields),
             "locking": LockSettings.take(fields_of(LOCK_OPTIONS, parsed) | _of_metadata(parsed), given),
             "clustering": Clustering.take(fields),
+            "commit_metadata": commit_metadata(given),
             "concurrency": concurrency,
             "failed_writes": failed,
             "table_type": fields["table_type"] and TableType(fields["table_type"]),

@@ -1,0 +1,26 @@
+"""Options that become extra metadata of the commit."""
+
+from __future__ import annotations
+
+import pytest
+
+from drawstring.timeline.store import TimelineStore
+from tests.support.rows import rides
+from tests.support.tables import create
+
+JOB = {"hoodie.datasource.write.commitmeta.key.prefix": "job_", "job_name": "nightly"}
+
+
+@pytest.mark.parametrize("operation", ["upsert", "insert_overwrite", "delete_partition", "update"])
+def test_a_commit_has_the_options_with_the_prefix(operation: str) -> None:
+    table = create()
+    table.insert(rides(("a", "rome", 1, 1.0)))
+    if operation == "delete_partition":
+        table.delete_partition("rome", options=JOB)
+    elif operation == "update":
+        table.update("id = 'a'", {"fare": "2.0"}, options=JOB)
+    else:
+        getattr(table, operation)(rides(("a", "rome", 2, 2.0)), options=JOB)
+    store = TimelineStore(table._context.storage, table.config, table._context.clock)
+    first, second = (store.commit_metadata(each).extra.get("job_name") for each in store.load().writes())
+    assert (first, second) == (None, "nightly")
