@@ -184,3 +184,22 @@ def test_a_stream_of_older_pyspark_goes_on_from_the_batch_before(tmp_path: Path)
     assert reader.latestOffset() == start
     restarted = RememberingReader(CommitStream(table.uri, {}, asked), spark_schema(SCHEMA))
     assert restarted.latestOffset() == Position(times[-1]).fields()
+
+
+@pytest.mark.spark
+def test_a_stream_of_a_table_of_the_catalog_is_found_by_name(
+    session: SparkSession, table: drawstring.Table, tmp_path: Path
+) -> None:
+    write(table, 1, 2)
+    session.sql(f"CREATE TABLE streamed USING hudi LOCATION '{table.uri}'")
+    session.range(3).write.format("parquet").saveAsTable("streamed_plain")
+    try:
+        for name, count in (("streamed", 2), ("streamed_plain", 3)):
+            rows = session.readStream.option("drawstring.streaming.max_commits", "1").table(name)
+            query = rows.writeStream.format("memory").queryName(f"of_{name}").start()
+            query.processAllAvailable()
+            query.stop()
+            assert session.table(f"of_{name}").count() == count
+    finally:
+        session.sql("DROP TABLE streamed")
+        session.sql("DROP TABLE streamed_plain")

@@ -21,7 +21,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError
@@ -38,6 +38,7 @@ from drawstring.spark.format_options import (
 )
 from drawstring.spark.reading.data_source import DrawstringSource, HudiSource
 from drawstring.spark.reading.given_columns import with_columns
+from drawstring.spark.reading.named_streams import NamedStreamReader
 from drawstring.spark.reading.views import follow_refreshes
 from drawstring.spark.sql.install import install
 from drawstring.spark.sql.saving import save_as_table
@@ -269,6 +270,7 @@ def _install() -> None:
         return
     own_read, own_write = SparkSession.read.fget, ClassicDataFrame.write.fget  # type: ignore[attr-defined]
     own_stream = ClassicDataFrame.writeStream.fget  # type: ignore[attr-defined]
+    own_read_stream = SparkSession.readStream.fget  # type: ignore[attr-defined]
 
     def read(spark: SparkSession) -> DataFrameReader:
         reader: DataFrameReader = TableReader(spark) if is_registered(spark) else own_read(spark)
@@ -283,11 +285,18 @@ def _install() -> None:
         writer: DataStreamWriter = TableStreamWriter(df) if is_ours else own_stream(df)
         return writer
 
+    def read_stream(spark: SparkSession) -> DataStreamReader:
+        is_ours = is_registered(spark)
+        reader: DataStreamReader = NamedStreamReader(spark) if is_ours else own_read_stream(spark)
+        return reader
+
+    read_stream.__doc__ = own_read_stream.__doc__
     read.__doc__, write.__doc__ = own_read.__doc__, own_write.__doc__
     write_stream.__doc__ = own_stream.__doc__
     read._drawstring = True  # type: ignore[attr-defined]
     follow_refreshes(is_registered)
     follow_statements(is_registered)
     SparkSession.read = property(read)  # type: ignore[assignment]
+    SparkSession.readStream = property(read_stream)  # type: ignore[assignment]
     ClassicDataFrame.write = property(write)  # type: ignore[assignment]
     ClassicDataFrame.writeStream = property(write_stream)  # type: ignore[assignment]

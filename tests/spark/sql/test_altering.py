@@ -164,13 +164,20 @@ def test_indexes_are_created_shown_and_dropped(sql: Ask, session: SparkSession) 
         sql("DROP INDEX by_hour ON rides")
 
 
-@pytest.mark.parametrize("statement", ["ANALYZE TABLE {} COMPUTE STATISTICS", "MSCK REPAIR TABLE {}"])
-def test_statements_that_spark_refuses_for_such_tables_say_so(
-    session: SparkSession, sql: Ask, statement: str
-) -> None:
-    sql("CREATE TABLE analysed (id INT) USING hudi TBLPROPERTIES (primaryKey = 'id')")
-    with pytest.raises(AnalysisException, match="NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"):
-        session.sql(statement.format("analysed"))
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ANALYZE TABLE {} COMPUTE STATISTICS",
+        "ANALYZE TABLE {} PARTITION (city) COMPUTE STATISTICS FOR ALL COLUMNS",
+        "MSCK REPAIR TABLE {}",
+        "REPAIR TABLE {} SYNC PARTITIONS",
+    ],
+)
+def test_upkeep_that_a_table_does_not_need_is_passed_over(sql: Ask, statement: str) -> None:
+    sql("CREATE TABLE kept (id INT, city STRING) USING hudi PARTITIONED BY (city)")
+    assert sql(statement.format("kept")) == sql(statement.format("lake.kept")) == []
+    with pytest.raises(AnalysisException):
+        sql(statement.format("nowhere"))
 
 
 def test_columns_are_replaced_in_one_commit_and_those_of_the_same_name_keep_their_values(

@@ -106,8 +106,9 @@ def test_a_wrong_statement_leaves_nothing_behind(sql: Ask, tmp_path: Path) -> No
 
 
 def test_a_table_shows_its_columns_and_properties(sql: Ask) -> None:
-    sql(KEYED)
+    sql(KEYED.replace("TBLPROPERTIES", "COMMENT 'of the city' TBLPROPERTIES"))
     described = sql("DESCRIBE EXTENDED rides")
+    assert ("Comment", "of the city", "") in described
     assert ("fare", "double", None) in described
     assert ("_hoodie_record_key", "string", "") in described
     assert ("Provider", "hudi", "") in described

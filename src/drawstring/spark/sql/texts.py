@@ -5,6 +5,7 @@
 | SHOW INDEXES FROM t | the rows come from the table |
 | CALL of an unknown procedure | the nearest names |
 | TIMESTAMP AS OF '20240131120000000' | becomes VERSION AS OF: an instant is no timestamp to Spark |
+| ANALYZE TABLE t, MSCK REPAIR TABLE t | nothing: statistics and partitions are always those of the files |
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any, Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from drawstring.spark.errors import analysed
 from drawstring.spark.sql.indexes import SHOWN, shown
-from drawstring.spark.sql.named import named_table
+from drawstring.spark.sql.named import location_of, named_table
 from drawstring.spark.sql.procedures.calls import procedure_of
 
 _SHOW_INDEXES: Final = re.compile(
@@ -29,6 +31,13 @@ _CALL: Final = re.compile(r"\s*CALL\s+(?:spark_catalog\.)?(?:system\.)?(\w+)\s*\
 _AS_OF_INSTANT: Final = re.compile(
     r"\b(?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+'(\d{14}(?:\d{3})?)'", re.IGNORECASE
 )
+
+
+_NOTHING_TO_DO: Final = re.compile(
+    r"\s*(?:ANALYZE\s+TABLE\s+(\S+)\s+.*COMPUTE\s.*|(?:MSCK\s+)?REPAIR\s+TABLE\s+([^\s;]+).*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_ROWS: Final = StructType([])
 
 
 def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
@@ -47,6 +56,9 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
             if asks:
                 return show_indexes(spark, asks[1])
             sqlQuery = _AS_OF_INSTANT.sub(r"VERSION AS OF '\1'", sqlQuery)
+        upkeep = _NOTHING_TO_DO.fullmatch(sqlQuery)
+        if upkeep and is_registered(spark) and location_of(spark, upkeep[1] or upkeep[2]) is not None:
+            return spark.createDataFrame([], _NO_ROWS)
         try:
             return own_sql(spark, sqlQuery, *args, **kwargs)
         except AnalysisException as error:

@@ -296,6 +296,9 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
         HashMap found = new HashMap();
         add(found, entry.storage().properties());
         add(found, entry.properties());
+        if (!entry.comment().isEmpty()) {
+            found.put("comment", entry.comment().get());
+        }
         return found;
     }
 
