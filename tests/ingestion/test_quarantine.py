@@ -65,7 +65,7 @@ def test_lines_that_are_no_objects_are_in_the_error_table(tmp_path: Path) -> Non
     assert (first["data_record"], second["data_record"]) == ("nonsense", '{"id": ')
     assert (first["source"], first["source_table_base_path"]) == ("json", str(tmp_path / "t"))
     assert first["source_position"].endswith("a.json:2")
-    assert "JSON" in first["error"]
+    assert first["error"] == "JSON parse error: Invalid value."
     assert drawstring.open(tmp_path / "bad").config.name == "bad_rides"
 
 

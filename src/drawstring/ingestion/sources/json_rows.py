@@ -75,7 +75,7 @@ def _parse_some(
                 look(first, middle)
                 look(middle, stop)
             else:
-                reason = " ".join(str(error).split())
+                reason = " ".join(str(error).split()).removesuffix(" in row 0")
                 reading.reject(Rejected(place(first), records[first], reason))
 
     look(0, len(records))
