@@ -1,4 +1,4 @@
-"""Streams on Spark of which driver, workers and queries are killed: nothing is lost, nothing is doubled."""
+"""Streams on Spark whose drivers, JVMs, workers and queries are killed: nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ FILES, ROWS = 2, 3
 RECORDS = 40
 KILLS = int(os.environ.get("STREAM_KILLS", "12"))
 SEED = int(os.environ.get("STREAM_SEED", "7"))
-VICTIMS = {"driver": 1, "worker": 2, "query": 2}
+VICTIMS = {"driver": 1, "jvm": 1, "worker": 4, "query": 4}
 """What is killed, and how often: a driver takes many seconds to come back."""
 
 
@@ -75,18 +76,30 @@ class Job:
 
     def kill_worker(self, drawn: random.Random) -> None:
         """Kill one of the Python processes below the JVM, the daemon among them, if there is any."""
-        running = processes()
-        python = [each for each in below({self._process.pid}, running) if self._is_worker(each)]
-        if python:
-            os.kill(drawn.choice(sorted(python)), signal.SIGKILL)
+        if python := self._below(lambda words: "java" not in words and "daemon" in words):
+            os.kill(drawn.choice(python), signal.SIGKILL)
             self.killed["worker"] += 1
 
+    def kill_jvm(self) -> None:
+        """Kill the JVM, which ends the driver with an error."""
+        for pid in self._below(lambda words: "java" in words and "SparkSubmit" in words):
+            os.kill(pid, signal.SIGKILL)
+            self.killed["jvm"] += 1
+        try:
+            self._process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.end()
+
     def end(self) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
+        """Kill what is left of the job."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
-    def _is_worker(self, pid: int) -> bool:
-        return pid != self._process.pid and "daemon" in command_line(pid)
+    def _below(self, is_meant: Callable[[str], bool]) -> list[int]:
+        """Return the processes below the driver whose command lines are meant."""
+        found = below({self._process.pid}, processes()) - {self._process.pid}
+        return [pid for pid in sorted(found) if is_meant(command_line(pid))]
 
 
 def put_files(folder: Path, first: int) -> int:
@@ -140,7 +153,7 @@ def test_a_stream_whose_driver_workers_and_query_are_killed_again_and_again(tmp_
             elif victim == "worker":
                 job.kill_worker(drawn)
             else:
-                job.kill()
+                job.kill() if victim == "driver" else job.kill_jvm()
                 job.start()
                 assert job.says() == "runs\n"
                 if drawn.random() < 0.5:
@@ -176,8 +189,11 @@ def test_an_ingestion_of_a_topic_whose_driver_and_workers_are_killed_again_and_a
                 if not job.goes_on() or not job.killed.total():
                     until_new(lambda: newest(tmp_path))
                 time.sleep(drawn.uniform(0, 3))
-                if drawn.random() < 0.6:
+                victim = drawn.random()
+                if victim < 0.6:
                     job.kill_worker(drawn)
+                elif victim < 0.8:
+                    job.kill_jvm()
                 else:
                     job.kill()
         finally:
