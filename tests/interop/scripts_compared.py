@@ -52,6 +52,13 @@ DIFFERENCES: Final = (
         "The number says when a write compacts by itself; a compaction that is asked for is planned.",
     ),
     Difference(
+        "data_skipping",
+        ("COPY_ON_WRITE word LIKE 'w07%'", "MERGE_ON_READ word LIKE 'w07%'"),
+        "With statistics of columns `LIKE 'w07%'` loses files whose greatest value begins with another text.",
+        "All rows that match are found.",
+        "What is skipped must not change the result.",
+    ),
+    Difference(
         "delete_partitions",
         ("partitions",),
         "`SHOW PARTITIONS` lists partitions whose rows a `DELETE` deleted.",
