@@ -11,6 +11,7 @@ from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keys.log_index import CLIQUE_FILES, ENABLE
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, WriteOptions
 from drawstring.config.table.config import TableConfig
+from drawstring.config.table.kinds import has_global_keys
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.index.bloom_pruning import BloomPruning
 from drawstring.index.bucket.simple_bucket import BucketCounts, BucketIndex, stored_counts
@@ -23,8 +24,7 @@ from drawstring.metadata.maintained.kinds import maintainers_of
 from drawstring.metadata.maintained.partition_stats import statistics_maintainers
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
-from drawstring.metadata.partitions import BLOOM_FILTERS
-from drawstring.metadata.record_index import RECORD_INDEX
+from drawstring.metadata.partitions import BLOOM_FILTERS, RECORD_INDEX
 from drawstring.model.instant import Action
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -129,7 +129,7 @@ def is_global_index(kind: str | None, config: TableConfig) -> bool:
         kind: `hoodie.index.type` of the write, else of the table; None if neither has it.
         config: configuration of the table.
     """
-    return ((kind or "").startswith("GLOBAL_") or kind == "RECORD_INDEX") and bool(config.partition_fields)
+    return has_global_keys(kind) and bool(config.partition_fields)
 
 
 def partitions_to_build(

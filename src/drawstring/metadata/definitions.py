@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.index_definitions import (
@@ -12,7 +13,13 @@ from drawstring.formats.metadata.index_definitions import (
     encode_definitions,
 )
 from drawstring.metadata.column_ranges import COLUMN_STATS
+from drawstring.metadata.partitions import RECORD_INDEX
 from drawstring.storage.protocol import Storage
+
+_REPEATED: Final = "hasRepeatedKeys"
+"""Option of the definition of a record index, which Hudi passes over."""
+
+_log = logging.getLogger("drawstring")
 
 
 def definitions(storage: Storage) -> dict[str, dict[str, Any]]:
@@ -32,6 +39,34 @@ def define(storage: Storage, definition: Mapping[str, Any]) -> None:
     """Add the definition of an index, or replace it; the caller holds the table lock."""
     known = definitions(storage)
     storage.put(INDEX_DEFINITIONS, encode_definitions({**known, definition["indexName"]: definition}))
+
+
+def note_repeated_keys(storage: Storage, config: TableConfig) -> None:
+    """Note that the record index lacks places of some keys; the caller, who defined it, holds the table lock.
+
+    Args:
+        storage: the table's files.
+        config: its settings.
+    """
+    defined = definitions(storage)[RECORD_INDEX]
+    define(storage, {**defined, "indexOptions": {**(defined.get("indexOptions") or {}), _REPEATED: "true"}})
+    _log.warning(
+        "The table %s has several records with the same key, of which its record index knows one. Queries do"
+        " not look keys up in it any more. If each partition has one record of a key, use a record index of"
+        " partitions (hoodie.metadata.record.level.index.enable) instead. Otherwise delete the surplus"
+        " records. Then drop the index and create it again.",
+        config.name,
+    )
+
+
+def has_repeated_keys(defined: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Return whether the record index lacks places of some keys.
+
+    Args:
+        defined: the definitions of the indexes of the table.
+    """
+    options = defined.get(RECORD_INDEX, {}).get("indexOptions") or {}
+    return str(options.get(_REPEATED)).lower() == "true"
 
 
 def undefine(storage: Storage, partitions: Collection[str]) -> None:

@@ -28,6 +28,7 @@ BUILDING_KEY: Final = "hoodie.table.metadata.partitions.inflight"
 """Table property: the partitions of the metadata table that are being built."""
 
 FILES: Final = "files"
+RECORD_INDEX: Final = "record_index"
 BLOOM_FILTERS: Final = "bloom_filters"
 ALL_PARTITIONS: Final = "__all_partitions__"
 """Key of the record in `files` that lists the partitions of the table."""
@@ -67,7 +68,7 @@ _BY_NAME: Final = {
     "column_stats": Kind.STATISTICS,
     "partition_stats": Kind.STATISTICS,
     "bloom_filters": Kind.BLOOM_FILTERS,
-    "record_index": Kind.RECORD_INDEX,
+    RECORD_INDEX: Kind.RECORD_INDEX,
 }
 _BY_PREFIX: Final = {
     "secondary_index_": Kind.SECONDARY_INDEX,

@@ -37,7 +37,15 @@ from drawstring.metadata.metadata_table import (
     missing_instants,
     open_metadata_table,
 )
-from drawstring.metadata.partitions import IS_REMOVED, KEY, LOCATION, METADATA_FOLDER, Kind, record_schema
+from drawstring.metadata.partitions import (
+    IS_REMOVED,
+    KEY,
+    LOCATION,
+    METADATA_FOLDER,
+    RECORD_INDEX,
+    Kind,
+    record_schema,
+)
 from drawstring.metadata.stored.rows import SliceRows, no_rows
 from drawstring.model.files import FileSlice
 from drawstring.storage import open_spec
@@ -45,7 +53,6 @@ from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.timeline import Timeline
 
-RECORD_INDEX: Final = "record_index"
 PARTITION: Final = "partition"
 FILE_ID: Final = "file_id"
 

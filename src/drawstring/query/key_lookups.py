@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.formats.bloom.probe import may_have_any
-from drawstring.formats.metadata.index_definitions import INDEX_DEFINITIONS, decode_definitions
 from drawstring.metadata.contents import contents, looked_up
+from drawstring.metadata.definitions import definitions, has_repeated_keys
 from drawstring.metadata.keys import file_hash, partition_hash
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.metadata_table import MetadataTable
-from drawstring.metadata.partitions import BLOOM, BLOOM_FILTERS, KEY
-from drawstring.metadata.record_index import RECORD_INDEX, RecordIndex, candidate_groups
+from drawstring.metadata.partitions import BLOOM, BLOOM_FILTERS, KEY, RECORD_INDEX
+from drawstring.metadata.record_index import RecordIndex, candidate_groups
 from drawstring.model.files import FileStatus
 from drawstring.query.pruning import key_values
 from drawstring.storage.protocol import Storage
@@ -59,12 +59,14 @@ class KeyLookups:
         """
         if RECORD_INDEX not in self.metadata.ready:
             return
+        names = [name for name in self.metadata.ready if name.startswith(_SECONDARY)]
+        defined = definitions(self.storage) if names or self.keys is not None else {}
+        if has_repeated_keys(defined):
+            return
         if self.keys is not None:
             yield RECORD_INDEX, self.keys
-        names = [name for name in self.metadata.ready if name.startswith(_SECONDARY)]
-        columns = _indexed_columns(self.storage) if names else {}
         for name in names:
-            fields = columns.get(name, [])
+            fields = list(defined.get(name, {}).get("sourceFields") or ())
             column = fields[0] if len(fields) == 1 else ""
             values = key_values(self.where, self.schema, column) if column in self.schema.names else None
             if values is not None:
@@ -117,17 +119,3 @@ def _may_have(stored: Mapping[str, Any] | None, keys: Sequence[str]) -> bool:
     if stored is None or stored["isDeleted"]:
         return True
     return may_have_any(bytes(stored["bloomFilter"]), stored["type"], keys)
-
-
-def _indexed_columns(storage: Storage) -> dict[str, list[str]]:
-    """Return the columns of each index of a table, by the partition of the metadata table.
-
-    Raises:
-        CorruptTableError: the definitions are damaged.
-    """
-    try:
-        stored = storage.read(INDEX_DEFINITIONS)
-    except FileNotFoundError:
-        return {}
-    definitions = decode_definitions(stored)
-    return {name: list(each.get("sourceFields") or ()) for name, each in definitions.items()}

@@ -36,8 +36,7 @@ from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
 from drawstring.metadata.maintained.secondary_index import PREFIX, SecondaryIndexMaintainer, form_of
 from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.metadata.partitions import BLOOM_FILTERS, FILES
-from drawstring.metadata.record_index import RECORD_INDEX
+from drawstring.metadata.partitions import BLOOM_FILTERS, FILES, RECORD_INDEX
 from drawstring.model.instant import Action, Instant
 from drawstring.model.table_index import TableIndex
 from drawstring.timeline.properties_store import load_config

@@ -24,6 +24,7 @@ from drawstring.base.errors import ConflictError, CorruptTableError, InvalidErro
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.indexing import encode_index_plan, encode_indexing
 from drawstring.metadata.building import BegunPartition, fill_partition
+from drawstring.metadata.definitions import note_repeated_keys
 from drawstring.metadata.maintained.indexing_plans import BUILD, has_files, pending_plans
 from drawstring.metadata.maintained.kinds import maintainers_of
 from drawstring.metadata.metadata_table import building_of, open_metadata_table
@@ -228,6 +229,8 @@ def _complete(locked: LockedTable, attempt: _Attempt, paths: Sequence[str]) -> N
         )
     _check_early_writes(locked, attempt, timeline)
     locked.lock.check()
+    if any(each.initial.repeats_keys() for each in attempt.begun):
+        note_repeated_keys(context.storage, locked.config)
     locked.store.complete(attempt.instant, encode_indexing(attempt.plan), attempt.fence)
     locked.keeper.finish(attempt.plan.names)
     _log.info("Built %s of %d files.", ", ".join(attempt.plan.names), len(paths))

@@ -132,7 +132,7 @@ METADATA_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.metadata.global.record.level.index.enable",
         "Whether the metadata table gets the record index, if it does not have one. Once there, all writes"
-        " keep it. It has one place for each key: queries by key miss records if two partitions have one.",
+        " keep it. It has one place for each key: queries do not use it once two partitions have one.",
         kind=Kind.FLAG,
         default=False,
         alternatives=("hoodie.metadata.record.index.enable",),

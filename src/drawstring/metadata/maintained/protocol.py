@@ -10,7 +10,7 @@ process that completes an instant for another one has nothing: a maintainer read
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -216,10 +216,13 @@ class InitialPartition:
     Attributes:
         file_ids: all of its file groups.
         changes: the records of its file groups, at most one change for each; nothing is removed.
+        repeats_keys: whether the table has several records of a key that has one place here; known once the
+            changes were read.
     """
 
     file_ids: tuple[str, ...]
     changes: Iterator[GroupChange | SortedGroup]
+    repeats_keys: Callable[[], bool] = bool
 
 
 class PartitionMaintainer(Protocol):

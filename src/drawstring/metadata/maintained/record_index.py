@@ -28,7 +28,7 @@ from drawstring.filegroups.read.sorted_runs import SortedRun, fenced
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.merge.order import number_keys
 from drawstring.merge.versions import flat
-from drawstring.metadata.definitions import define, definitions
+from drawstring.metadata.definitions import define, definitions, has_repeated_keys, note_repeated_keys
 from drawstring.metadata.encoding import VALUE, encoded_values
 from drawstring.metadata.locations import location_rows
 from drawstring.metadata.lookups import group_numbers
@@ -45,13 +45,13 @@ from drawstring.metadata.maintained.protocol import (
     TableChange,
     TableFacts,
 )
+from drawstring.metadata.maintained.repeated_keys import may_repeat_keys, place_columns, repeats_keys
 from drawstring.metadata.maintained.sizing import GLOBAL_SIZING, PARTITIONED_SIZING, records_in
 from drawstring.metadata.maintained.slices import slice_at
-from drawstring.metadata.partitions import IS_REMOVED, KEY
+from drawstring.metadata.partitions import IS_REMOVED, KEY, RECORD_INDEX
 from drawstring.metadata.record_index import (
     FILE_ID,
     PARTITION,
-    RECORD_INDEX,
     RecordIndex,
     group_id,
 )
@@ -94,12 +94,22 @@ class RecordIndexMaintainer:
         ids: GroupIds = {name: [each.file_id for each in slices] for name, slices in index.groups.items()}
         schema = change.schema
         instants = InstantRange.of(change.timeline_after)
-        if RECORD_INDEX in change.metadata.building:  # a look-up may miss keys that it does not have yet
+        is_building = RECORD_INDEX in change.metadata.building
+        if is_building:  # a look-up may miss keys that it does not have yet
             read = ReadKeyChanges(change.storage.spec, change.read_config, schema, instants)
-            yield from self._by_group([_compared(change, each) for each in groups], read, ids)
-            return
-        read = ReadKeyChanges(change.storage.spec, change.read_config, schema, instants, index)
-        yield from self._by_group(list(read.looked_up(groups)), read, ids)
+            groups = [_compared(change, each) for each in groups]
+        else:
+            read = ReadKeyChanges(change.storage.spec, change.read_config, schema, instants, index)
+            groups = list(read.looked_up(groups))
+        watches = may_repeat_keys(change, commit, index) and not has_repeated_keys(
+            definitions(change.storage)
+        )
+        place = place_columns(change.config)
+        for file_id, rows in self._by_group(groups, read, ids):
+            if watches and (is_building or repeats_keys(rows, index, file_id, place)):
+                self._note_repeated(change, index)
+                watches = False
+            yield _group_change(file_id, rows)
 
     def define(self, storage: Storage, config: TableConfig) -> None:
         """Write whether each partition has an index of its own."""
@@ -113,6 +123,11 @@ class RecordIndexMaintainer:
             **version,
         }
         define(storage, defined)
+
+    def _note_repeated(self, change: TableChange, index: RecordIndex) -> None:
+        if RECORD_INDEX not in definitions(change.storage):
+            replace(self, is_partitioned=index.is_partitioned).define(change.storage, change.config)
+        note_repeated_keys(change.storage, change.config)
 
     def _is_partitioned(self, storage: Storage) -> bool:
         if self.is_partitioned is not None:
@@ -129,31 +144,32 @@ class RecordIndexMaintainer:
         schema = with_meta(table_schema(facts.storage, facts.store, facts.timeline, facts.config))
         read = ReadKeyChanges(facts.storage.spec, facts.read_config, schema, InstantRange.of(facts.timeline))
         file_ids = tuple(sorted(each for some in ids.values() for each in some))
-        return InitialPartition(file_ids, self._sorted_groups(groups, read, ids))
+        arranged = _LastOfEachKey()
+        return InitialPartition(file_ids, self._sorted_groups(groups, read, ids, arranged), arranged.repeats)
 
     def _by_group(
         self, groups: Sequence[GroupKeys], read: ReadKeyChanges, ids: GroupIds
-    ) -> Iterator[GroupChange]:
+    ) -> Iterator[tuple[str, pa.Table]]:
         held = SpillingGroups(CHANGED, self.memory_bytes)
         try:
             for batch in stream(groups, read, worker_threads()):
                 for file_id, part in _divided(batch, ids):
                     held.add(file_id, part)
             for file_id in sorted(map(str, held.groups())):
-                yield _group_change(file_id, pa.Table.from_batches(held.batches(file_id), CHANGED))
+                yield file_id, pa.Table.from_batches(held.batches(file_id), CHANGED)
         finally:
             held.close()
 
     def _sorted_groups(
-        self, groups: Sequence[GroupKeys], read: ReadKeyChanges, ids: GroupIds
+        self, groups: Sequence[GroupKeys], read: ReadKeyChanges, ids: GroupIds, arranged: _LastOfEachKey
     ) -> Iterator[SortedGroup]:
-        held = SpillingGroups(ENCODED, self.memory_bytes, _last_of_each_key)
+        held = SpillingGroups(ENCODED, self.memory_bytes, arranged)
         try:
             for batch in stream(groups, _ReadEncoded(read), worker_threads()):
                 for file_id, part in _divided(batch, ids):
                     held.add(file_id, part.select(ENCODED.names))
             for file_id in sorted(map(str, held.groups())):
-                yield SortedGroup(RECORD_INDEX, file_id, _merged(held.runs(file_id)))
+                yield SortedGroup(RECORD_INDEX, file_id, _merged(held.runs(file_id), arranged))
                 held.drop(file_id)
         finally:
             held.close()
@@ -172,20 +188,33 @@ class _ReadEncoded:
             yield pa.record_batch({KEY: batch.column(KEY), PARTITION: batch.column(PARTITION), VALUE: values})
 
 
-def _last_of_each_key(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Return rows sorted by key, of equal keys the last one."""
-    rows = pa.Table.from_batches(batches).combine_chunks()
-    rows = rows.take(pc.sort_indices(rows.column(KEY)))  # a stable sort
-    keys = flat(rows.column(KEY))
-    differs = pc.not_equal(keys[:-1], keys[1:])
-    return rows.filter(pa.concat_arrays([differs, pa.array([True] * min(1, len(keys)))]))
+class _LastOfEachKey:
+    """Sorts rows by key and keeps the last one of equal keys."""
+
+    def __init__(self) -> None:
+        self._repeats = False
+
+    def repeats(self) -> bool:
+        """Return whether equal keys were at different places."""
+        return self._repeats
+
+    def __call__(self, batches: Sequence[pa.RecordBatch]) -> pa.Table:
+        """Return the rows to keep."""
+        rows = pa.Table.from_batches(batches).combine_chunks()
+        rows = rows.take(pc.sort_indices(rows.column(KEY)))  # a stable sort
+        keys = flat(rows.column(KEY))
+        differs = pc.not_equal(keys[:-1], keys[1:])
+        places = flat(rows.column(VALUE).cast(pa.large_binary()))
+        moves = pc.not_equal(places[:-1], places[1:])
+        self._repeats |= bool(pc.any(pc.and_not(moves, differs), min_count=0).as_py())
+        return rows.filter(pa.concat_arrays([differs, pa.array([True] * min(1, len(keys)))]))
 
 
-def _merged(runs: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.Table]:
+def _merged(runs: Sequence[Iterator[pa.RecordBatch]], arranged: _LastOfEachKey) -> Iterator[pa.Table]:
     """Yield the rows of sorted runs in the order of their keys, of equal keys those of the last run."""
     windows = [SortedRun([("", run)], methodcaller("column", KEY)) for run in runs]
     for parts in fenced(windows):
-        yield _last_of_each_key([batch for part in parts for batch in part])
+        yield arranged([batch for part in parts for batch in part])
 
 
 def _new_ids(facts: TableFacts, slices: Sequence[FileSlice], *, is_partitioned: bool) -> GroupIds:

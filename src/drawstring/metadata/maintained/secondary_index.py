@@ -35,8 +35,8 @@ from drawstring.metadata.maintained.value_changes import (
     ReadValueChanges,
     TouchedGroups,
 )
-from drawstring.metadata.partitions import IS_REMOVED, KEY, SECONDARY, TYPE, Kind, record_schema
-from drawstring.metadata.record_index import RECORD_INDEX, RecordIndex
+from drawstring.metadata.partitions import IS_REMOVED, KEY, RECORD_INDEX, SECONDARY, TYPE, Kind, record_schema
+from drawstring.metadata.record_index import RecordIndex
 from drawstring.metadata.secondary_keys import text_form
 from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.schema.meta import with_meta

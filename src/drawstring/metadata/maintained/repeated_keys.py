@@ -1,0 +1,78 @@
+"""Keys of which a table has several records, although its record index has one place for each.
+
+    insert, bulk_insert     do not look keys up
+    index not global        looks them up in the partition of the row, and the record index may be global
+
+Look-ups would miss records then. So a write that brings such a key notes it in the definition of the index,
+and queries do without the index from then on. Hudi passes over the note, and misses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.config.table.config import TableConfig
+from drawstring.config.table.kinds import has_global_keys
+from drawstring.metadata.maintained.protocol import TableChange
+from drawstring.metadata.partitions import IS_REMOVED, KEY
+from drawstring.metadata.record_index import FILE_ID, PARTITION, RecordIndex, Shard
+from drawstring.model.commit import CommitMetadata, WriteOperation
+
+_LOOKED_UP: Final = (WriteOperation.UPSERT, WriteOperation.DELETE)
+_MOVED: Final = (WriteOperation.CLUSTER, "BUCKET_RESCALE")
+
+
+def may_repeat_keys(change: TableChange, commit: CommitMetadata, index: RecordIndex) -> bool:
+    """Return whether a write may bring keys that the table has elsewhere.
+
+    Args:
+        change: what it changes.
+        commit: its metadata.
+        index: the record index of the table.
+    """
+    if commit.operation in _MOVED:
+        return False
+    looks_everywhere = index.is_partitioned or _is_one_partition(change.config)
+    return commit.operation not in _LOOKED_UP or not looks_everywhere
+
+
+def _is_one_partition(config: TableConfig) -> bool:
+    return not config.partition_fields or has_global_keys(config.index_type)
+
+
+def place_columns(config: TableConfig) -> Sequence[str]:
+    """Return the columns that tell one place of a key from another one.
+
+    While buckets are resized, a record is in the old and in the new file group of its bucket.
+    """
+    return (PARTITION,) if config.index_type == "BUCKET" else (PARTITION, FILE_ID)
+
+
+def repeats_keys(rows: pa.Table, index: RecordIndex, file_id: str, place: Sequence[str]) -> bool:
+    """Return whether keys that come to file groups are in others, too.
+
+    Args:
+        rows: the changes of one file group of the index; see `CHANGED`.
+        index: the index before.
+        file_id: the file group.
+        place: see `place_columns`.
+
+    Raises:
+        CorruptTableError: a file of the index is missing or damaged.
+    """
+    columns = [KEY, *place]
+    flags = rows.column(IS_REMOVED)
+    come = rows.filter(pc.invert(flags)).select(columns)
+    if not come.num_rows:
+        return False
+    keys = pc.unique(come.column(KEY).combine_chunks())
+    slices = (each for some in index.groups.values() for each in some if each.file_id == file_id)
+    known = [batch.select(columns) for each in slices for batch in index.read(Shard(each, keys))]
+    gone = rows.filter(flags).select(columns).group_by(columns).aggregate([])
+    before = pa.Table.from_batches(known, come.schema).join(gone, columns, join_type="left anti")
+    places = pa.concat_tables([before, come]).group_by(columns).aggregate([])
+    return bool(places.num_rows > len(keys))

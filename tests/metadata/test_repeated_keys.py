@@ -1,0 +1,121 @@
+"""Queries by key of tables with several records of a key, whose record index has one place for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drawstring.table import Table
+from tests.support.rows import rides
+from tests.support.tables import BUCKETS, NEW_FILE_GROUPS, create, table_types
+
+GLOBAL = {"hoodie.metadata.global.record.level.index.enable": "true"}
+OF_PARTITIONS = {"hoodie.metadata.record.level.index.enable": "true"}
+ROME, OSLO = ("k", "rome", 1, 1.0), ("k", "oslo", 1, 2.0)
+
+
+def cities(table: Table, where: str = "id = 'k'") -> list[str]:
+    return sorted(table.scan(["city"], where=where).to_arrow().column("city").to_pylist())
+
+
+def is_looked_up(table: Table, where: str = "id = 'k'") -> bool:
+    return "record_index" in str(table.scan(where=where).explain())
+
+
+@table_types
+@pytest.mark.parametrize("version", [6, 9, 10])
+@pytest.mark.parametrize("index", [{}, {"hoodie.index.type": "BLOOM"}, BUCKETS])
+def test_a_key_in_two_partitions_is_found_in_both(
+    table_type: str, version: int, index: dict[str, str], tmp_path: Path
+) -> None:
+    table = create(path=tmp_path / "t", table_type=table_type, version=version, properties=index)
+    table.upsert(rides(ROME, ("a", "pisa", 1, 1.0)), options=GLOBAL)
+    table.upsert(rides(OSLO), options=GLOBAL)
+    assert cities(table) == ["oslo", "rome"]
+    table.delete(rides(OSLO))
+    assert cities(table) == ["rome"]
+
+
+def test_updates_and_deletes_by_key_reach_both_partitions() -> None:
+    table = create()
+    table.upsert(rides(ROME), options=GLOBAL)
+    table.upsert(rides(OSLO))
+    table.update("id = 'k'", {"fare": "9.0"})
+    assert table.scan(["fare"]).to_arrow().column("fare").to_pylist() == [9.0, 9.0]
+    table.delete(where="id = 'k'")
+    assert table.scan().to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize("options", [GLOBAL, OF_PARTITIONS])
+def test_a_key_that_was_inserted_twice_is_found_twice(options: dict[str, str]) -> None:
+    table = create()
+    table.insert(rides(ROME), options=options)
+    table.insert(rides(("k", "rome", 2, 5.0)), options=NEW_FILE_GROUPS)
+    assert cities(table) == ["rome", "rome"]
+
+
+@pytest.mark.parametrize(
+    ("index", "options"), [({"hoodie.index.type": "RECORD_INDEX"}, {}), ({}, OF_PARTITIONS)]
+)
+def test_an_index_that_has_all_places_stays_in_use(index: dict[str, str], options: dict[str, Any]) -> None:
+    table = create(properties=index)
+    table.upsert(rides(ROME, ("a", "pisa", 1, 1.0)), options=options)
+    table.upsert(rides(("k", "rome", 2, 3.0), ("b", "rome", 1, 1.0)))
+    table.insert(rides(("c", "rome", 1, 1.0)), options=NEW_FILE_GROUPS)
+    table.cluster()
+    table.insert_overwrite(rides(("k", "rome", 3, 4.0)))
+    assert is_looked_up(table)
+    assert cities(table) == ["rome"]
+
+
+def test_a_record_that_moves_is_in_one_place() -> None:
+    table = create(properties={"hoodie.index.type": "RECORD_INDEX"})
+    moves = {"hoodie.record.index.update.partition.path": "true"}
+    table.upsert(rides(ROME))
+    table.upsert(rides(("k", "oslo", 2, 2.0)), options=moves)
+    assert (cities(table), is_looked_up(table)) == (["oslo"], True)
+
+
+def test_an_index_that_is_built_of_keys_in_two_partitions_is_not_used() -> None:
+    table = create()
+    table.upsert(rides(ROME, OSLO, ("a", "rome", 1, 1.0)))
+    table.create_index("record_index")
+    assert (cities(table), is_looked_up(table)) == (["oslo", "rome"], False)
+
+
+def test_an_index_that_is_built_beside_writers_is_not_used() -> None:
+    table = create()
+    table.upsert(rides(ROME, OSLO))
+    table.schedule_index("record_index")
+    table.run_indexing()
+    assert (cities(table), is_looked_up(table)) == (["oslo", "rome"], False)
+
+
+def test_an_index_is_used_again_once_it_was_built_without_the_surplus_record() -> None:
+    table = create()
+    table.upsert(rides(ROME), options=GLOBAL)
+    table.upsert(rides(OSLO))
+    table.delete(where="city = 'oslo'")
+    table.drop_index("record_index")
+    table.create_index("record_index")
+    assert (cities(table), is_looked_up(table)) == (["rome"], True)
+
+
+def test_rows_with_a_value_are_found_in_both_partitions_by_a_secondary_index() -> None:
+    table = create()
+    table.upsert(rides(ROME, ("a", "pisa", 1, 7.0)), options=GLOBAL)
+    table.create_index("by_ts", "ts")
+    table.upsert(rides(OSLO))
+    assert cities(table, "ts = 1 and id = 'k'") == ["oslo", "rome"]
+
+
+def test_the_writer_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    table = create()
+    table.upsert(rides(ROME), options=GLOBAL)
+    table.upsert(rides(OSLO))
+    table.upsert(rides(("k", "pisa", 1, 1.0)))
+    told = [each for each in caplog.messages if "several records with the same key" in each]
+    assert len(told) == 1
+    assert not table.validate().findings
