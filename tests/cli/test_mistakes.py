@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,23 @@ def test_files_of_a_table_that_lost_its_timeline_are_not_taken_for_leftovers(
 def test_seconds_of_an_ingestion_are_not_negative(tmp_path: Path, argument: str) -> None:
     with pytest.raises(InvalidError, match=f"{argument} is -1. Give a number of seconds"):
         drawstring.ingest(tmp_path / "t", "parquet", **{argument: -1})
+
+
+def test_helps_show_the_defaults_that_say_something(text: Any) -> None:
+    shown = text("ingest", "--help")
+    assert "[default: 60.0]" in shown and "[default: embedded]" in shown
+    assert not any(f"[default: {each}]" in shown for each in ("()", "False", "None", ""))
+
+
+def test_an_ingestion_takes_the_operations_of_python_by_either_name(text: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    command = ["ingest", str(tmp_path / "t"), "--source", "csv"]
+    command += ["--option", f"hoodie.streamer.source.dfs.root={tmp_path}/in"]
+    command += ["--option", "hoodie.datasource.write.recordkey.field=id"]
+    command += ["--option", "hoodie.streamer.csv.header=true"]
+    for number, flag in enumerate(("--op", "--operation")):
+        file = tmp_path / f"in/{number}.csv"
+        file.write_text(f"id\n{number}\n")
+        os.utime(file, (1_000_000 + number, 1_000_000 + number))
+        assert "ingested 1 row" in text(*command, flag, "insert_overwrite_table")
+        assert drawstring.open(tmp_path / "t").scan(["id"]).to_arrow().to_pylist() == [{"id": number}]

@@ -145,7 +145,7 @@ def test_a_typo_is_told_the_right_key(key: str, meant: str) -> None:
 
 
 def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
-    with pytest.raises(InvalidError, match=r"docs/options\.md"):
+    with pytest.raises(InvalidError, match=r"python -m drawstring\.config\.options\.reference"):
         WriteOptions.parse({"hoodie.zzz": "1"})
 
 

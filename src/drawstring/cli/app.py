@@ -9,8 +9,9 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 from rich.console import Console
 
 from drawstring.base.allocator import use_allocator
@@ -85,10 +86,16 @@ def build() -> App:
         version=_version,
         result_action="return_value",
         error_console=Console(stderr=True),
+        default_parameter=Parameter(show_default=_shown_default),
     )
     for command in COMMANDS:
         app.command(command)
     return app
+
+
+def _shown_default(value: object) -> Any:
+    """Return a default as the help shows it: those that say nothing are left out."""
+    return None if value is None or value is False or value == () else str(value)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -137,7 +137,11 @@ def unknown_key(key: str, near: str | None = None) -> InvalidError:
         near: the nearest known key, if the caller knows it.
     """
     near = near or _nearest(key.lower())
-    hint = f"Did you mean {near!r}?" if near else "`python -m drawstring.config.options.reference` prints all options."
+    hint = (
+        f"Did you mean {near!r}?"
+        if near
+        else "`python -m drawstring.config.options.reference` prints all options."
+    )
     return InvalidError(f"There is no option {key!r}. {hint}")
 
 

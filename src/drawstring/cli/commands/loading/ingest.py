@@ -44,8 +44,16 @@ ConfigFolder = Annotated[
     Parameter(help="Folder with the options of several tables, as DATABASE_TABLE_config.properties."),
 ]
 Operation = Annotated[
-    Literal["upsert", "insert", "bulk_insert", "append", "delete"],
-    Parameter(help="What is done with the rows."),
+    Literal[
+        "upsert",
+        "insert",
+        "bulk_insert",
+        "append",
+        "delete",
+        "insert_overwrite",
+        "insert_overwrite_table",
+    ],
+    Parameter(name=("--op", "--operation"), help="What is done with the rows."),
 ]
 Transformers = Annotated[
     tuple[str, ...],
