@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from drawstring.metadata.definitions import define, definitions
+from drawstring.model.validation import Severity
 from drawstring.table import Table
 from tests.support.rows import rides
 from tests.support.tables import BUCKETS, NEW_FILE_GROUPS, create, table_types
@@ -46,6 +48,62 @@ def test_updates_and_deletes_by_key_reach_both_partitions() -> None:
     assert table.scan(["fare"]).to_arrow().column("fare").to_pylist() == [9.0, 9.0]
     table.delete(where="id = 'k'")
     assert table.scan().to_arrow().num_rows == 0
+
+
+def test_a_write_whose_options_name_another_index_than_the_table_has_loses_no_record() -> None:
+    table = create(properties={"hoodie.index.type": "GLOBAL_SIMPLE"})
+    table.upsert(rides(ROME), options=GLOBAL)
+    table.upsert(rides(OSLO), options={"hoodie.index.type": "SIMPLE"})
+    assert cities(table) == ["oslo", "rome"]
+
+
+@table_types
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "RECORD_INDEX"])
+def test_a_write_by_the_record_index_reaches_both_partitions(index: str, table_type: str) -> None:
+    table = create(table_type=table_type)
+    table.upsert(rides(ROME, ("a", "pisa", 1, 1.0)), options=GLOBAL)
+    table.upsert(rides(OSLO))
+    table.delete(rides(OSLO), options={"hoodie.index.type": index})
+    assert cities(table, "fare > 0") == ["pisa"]
+
+
+@table_types
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "RECORD_INDEX"])
+def test_keys_that_move_leave_and_come_back_are_looked_up(index: str, table_type: str) -> None:
+    table, options = create(table_type=table_type), {**GLOBAL, "hoodie.index.type": index}
+    table.upsert(rides(ROME, ("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)), options=options)
+    table.upsert(rides(("k", "oslo", 2, 2.0)), options=options)
+    table.delete(rides(("b", "rome", 3, 1.0)), options=options)
+    table.upsert(rides(("b", "oslo", 4, 4.0)), options=options)
+    table.upsert(rides(("k", "rome", 5, 5.0)), options=options)
+    table.delete_partition("rome", options=options)
+    table.upsert(rides(("k", "oslo", 6, 6.0), ("d", "rome", 6, 6.0)), options=options)
+    assert cities(table) == ["oslo"]
+    assert is_looked_up(table)
+
+
+def test_a_key_in_two_partitions_of_one_write_is_found_in_both() -> None:
+    table = create()
+    table.upsert(rides(("a", "rome", 1, 1.0)), options=GLOBAL)
+    table.upsert(rides(ROME, OSLO))
+    assert cities(table) == ["oslo", "rome"]
+
+
+def test_validation_finds_the_keys_that_another_engine_did_not_note() -> None:
+    table = create()
+    table.upsert(rides(ROME), options=GLOBAL)
+    table.upsert(rides(OSLO))
+    storage = table._context.storage
+    defined = definitions(storage)["record_index"]
+    define(storage, {**defined, "indexOptions": {"isPartitioned": "false"}})
+    assert cities(table) == ["oslo"]
+    errors = [each.what for each in table.validate().findings if each.severity is Severity.ERROR]
+    assert len(errors) == 1
+    assert "queries by key miss rows" in errors[0]
+    table.drop_index("record_index")
+    table.create_index("record_index")
+    assert cities(table) == ["oslo", "rome"]
+    assert table.validate().is_sound
 
 
 @pytest.mark.parametrize("options", [GLOBAL, OF_PARTITIONS])

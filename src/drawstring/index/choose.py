@@ -11,7 +11,6 @@ from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keys.log_index import CLIQUE_FILES, ENABLE
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, WriteOptions
 from drawstring.config.table.config import TableConfig
-from drawstring.config.table.kinds import has_global_keys
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.index.bloom_pruning import BloomPruning
 from drawstring.index.bucket.simple_bucket import BucketCounts, BucketIndex, stored_counts
@@ -129,7 +128,7 @@ def is_global_index(kind: str | None, config: TableConfig) -> bool:
         kind: `hoodie.index.type` of the write, else of the table; None if neither has it.
         config: configuration of the table.
     """
-    return has_global_keys(kind) and bool(config.partition_fields)
+    return ((kind or "").startswith("GLOBAL_") or kind == "RECORD_INDEX") and bool(config.partition_fields)
 
 
 def partitions_to_build(

@@ -29,6 +29,7 @@ from drawstring.index.location import LOCATION
 from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
 from drawstring.index.simple import SimpleIndex
 from drawstring.index.tag_context import TagContext
+from drawstring.metadata.definitions import definitions, has_repeated_keys
 from drawstring.metadata.record_index import RecordIndex, Shard, open_record_index
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
@@ -215,6 +216,12 @@ def _opened(context: TagContext, *, is_partitioned: bool) -> RecordIndex | None:
     if index is None:
         if timeline.writes():
             _log.warning("%s has no record index yet. Its files are read instead.", config.name)
+        return None
+    if has_repeated_keys(definitions(open_spec(settings.storage))):
+        _log.warning(
+            "The record index of %s lacks places of keys. The files of the table are read instead.",
+            config.name,
+        )
         return None
     if config.partition_fields:
         check_kind(index, is_partitioned=is_partitioned)

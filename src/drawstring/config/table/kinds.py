@@ -48,15 +48,6 @@ _BY_CLASS: Final[Mapping[str, KeyGeneratorType]] = {
 }
 
 
-def has_global_keys(index_type: str | None) -> bool:
-    """Return whether an index type makes a key identify a row in the whole table, not within its partition.
-
-    Args:
-        index_type: `hoodie.index.type`; None if it is not known.
-    """
-    return (index_type or "").startswith("GLOBAL_") or index_type == "RECORD_INDEX"
-
-
 def columns_of(fields: Iterable[str]) -> tuple[str, ...]:
     """Return the columns that hold key, partition or ordering fields, of which some are nested (`a.k`)."""
     return tuple(dict.fromkeys(field.partition(".")[0] for field in fields))

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.table.config import TableConfig
-from drawstring.config.table.kinds import has_global_keys
 from drawstring.metadata.maintained.protocol import TableChange
 from drawstring.metadata.partitions import IS_REMOVED, KEY
 from drawstring.metadata.record_index import FILE_ID, PARTITION, RecordIndex, Shard
@@ -36,12 +35,8 @@ def may_repeat_keys(change: TableChange, commit: CommitMetadata, index: RecordIn
     """
     if commit.operation in _MOVED:
         return False
-    looks_everywhere = index.is_partitioned or _is_one_partition(change.config)
+    looks_everywhere = index.is_partitioned or not change.config.partition_fields  # whatever its options name
     return commit.operation not in _LOOKED_UP or not looks_everywhere
-
-
-def _is_one_partition(config: TableConfig) -> bool:
-    return not config.partition_fields or has_global_keys(config.index_type)
 
 
 def place_columns(config: TableConfig) -> Sequence[str]:

@@ -113,6 +113,7 @@ def check_contents(
     progress: Progress | None,
     *,
     is_global: bool = False,
+    is_indexed: bool = False,
 ) -> tuple[list[Finding], int]:
     """Read all slices and compare their keys.
 
@@ -122,6 +123,7 @@ def check_contents(
         slices: the latest slices of all file groups, partition by partition.
         progress: called after each round.
         is_global: whether a key is unique in the whole table rather than in each partition.
+        is_indexed: whether queries trust a record index that has one place of each such key.
 
     Returns:
         The findings, and the number of records.
@@ -139,7 +141,7 @@ def check_contents(
                 findings += _slice_findings(file_slice, content)
                 if content.hashes is not None:
                     seen.add(number, content.hashes)
-            findings += _shared_keys(task, slices, seen.shared())
+            findings += _shared_keys(task, slices, seen.shared(), is_indexed=is_indexed)
         finally:
             seen.close()
     return findings, records
@@ -205,7 +207,9 @@ def _slice_findings(file_slice: FileSlice, content: SliceContent) -> Iterator[Fi
         yield Finding(Severity.ERROR, "bucket", text, place)
 
 
-def _shared_keys(task: ReadContent, slices: Sequence[FileSlice], shared: Shared) -> Iterator[Finding]:
+def _shared_keys(
+    task: ReadContent, slices: Sequence[FileSlice], shared: Shared, *, is_indexed: bool
+) -> Iterator[Finding]:
     """Find keys that several file groups have, by reading the slices with equal hashes again."""
     holders: dict[str, list[FileSlice]] = {}
     for number in sorted(shared.slices):
@@ -224,7 +228,15 @@ def _shared_keys(task: ReadContent, slices: Sequence[FileSlice], shared: Shared)
         if len({each.partition for each in group_slices}) > 1
     }
     key, group_slices = next(iter((moved or key_slices).items()))
-    if moved:
+    if is_indexed:
+        ids = " and ".join(f"{each.partition}/{each.file_id}".lstrip("/") for each in group_slices[:2])
+        text = (
+            f"{count} keys are in several file groups, {key!r} in {ids} for instance, of which the record"
+            " index knows one: queries by key miss rows. Drop the index and create it again with `drawstring"
+            " index`: a new one notes that, and queries do without it."
+        )
+        yield Finding(Severity.ERROR, "metadata", text, ".")
+    elif moved:
         where = " and ".join(dict.fromkeys(each.partition or "." for each in group_slices[:2]))
         text = (
             f"{count} keys are in several file groups, {key!r} in the partitions {where} for instance, though"
@@ -232,13 +244,13 @@ def _shared_keys(task: ReadContent, slices: Sequence[FileSlice], shared: Shared)
             " them."
         )
         yield Finding(Severity.WARNING, "key", text, ".")
-        return
-    ids = " and ".join(each.file_id for each in group_slices[:2])
-    text = (
-        f"{count} keys are in several file groups, {key!r} in {ids}"
-        " for instance. An insert or append allows that. An upsert of these keys changes all of them."
-    )
-    yield Finding(Severity.WARNING, "key", text, group_slices[0].partition or ".")
+    else:
+        ids = " and ".join(each.file_id for each in group_slices[:2])
+        text = (
+            f"{count} keys are in several file groups, {key!r} in {ids}"
+            " for instance. An insert or append allows that. An upsert of these keys changes all of them."
+        )
+        yield Finding(Severity.WARNING, "key", text, group_slices[0].partition or ".")
 
 
 def _unreadable(severity: Severity, check: str, file_slice: FileSlice, error: Exception) -> Finding:

@@ -7,9 +7,11 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, UnsupportedError
+from drawstring.metadata.definitions import definitions, has_repeated_keys
 from drawstring.metadata.listing import NamedFiles, named_files
 from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
 from drawstring.metadata.partitions import FILES, kind_of
+from drawstring.metadata.record_index import RecordIndex, open_record_index
 from drawstring.metadata.stored.merged import merged_parts
 from drawstring.model.files import FileSlice, FileStatus
 from drawstring.model.instant import Action
@@ -71,6 +73,22 @@ def _read_indexes(inventory: Inventory, clock: Clock) -> None:
             with about_metadata(table.storage):
                 for _ in merged_parts(table, each, kind_of(partition)):
                     pass
+
+
+def trusted_record_index(inventory: Inventory, clock: Clock) -> RecordIndex | None:
+    """Return the record index that queries by key take places from; None if there is none, or it is damaged.
+
+    Args:
+        inventory: the table as it is on storage.
+        clock: for the timeline of the metadata table.
+    """
+    try:
+        index = open_record_index(inventory.storage, inventory.config, inventory.timeline, clock)
+        if index is None or has_repeated_keys(definitions(inventory.storage)):
+            return None
+    except DrawstringError:  # `metadata_findings` tells
+        return None
+    return index if index.groups else None
 
 
 def _unnamed(inventory: Inventory, named: NamedFiles) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from drawstring.services.progress import Progress
 from drawstring.services.validation import table_checks
 from drawstring.services.validation.content_checks import ReadContent, check_contents
 from drawstring.services.validation.inventory import Inventory, take_inventory
-from drawstring.services.validation.metadata_checks import metadata_findings
+from drawstring.services.validation.metadata_checks import metadata_findings, trusted_record_index
 from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest
 from drawstring.timeline.instants import instant_time, is_far_ahead
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, problem_of_properties
@@ -101,10 +101,12 @@ def _validate(
         view = inventory.view()
         slices = [each for partition in view.partitions() for each in view.slices(partition)]
         if contents:
+            index = trusted_record_index(inventory, context.clock)
             is_global = global_keys or is_global_index(config.index_type, config)
+            is_global = is_global or (index is not None and not index.is_partitioned)
             task = _task(context, inventory, config)
             content_findings, records = check_contents(
-                context.engine, task, slices, progress, is_global=is_global
+                context.engine, task, slices, progress, is_global=is_global, is_indexed=index is not None
             )
             findings += content_findings
     except DrawstringError as error:
