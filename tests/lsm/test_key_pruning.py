@@ -111,6 +111,15 @@ def test_the_range_of_a_condition(table: Table, where: str, expected: str | None
     assert (None if found is None else str(found.condition)) == expected
 
 
+def test_a_condition_on_another_column_leaves_out_base_rows_that_cannot_win() -> None:
+    table = sorted_table(properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"})
+    with small_row_groups():
+        for ts, keys in ((1, KEYS), (2, KEYS[::20])):
+            table.upsert(rides(*((key, "rome", ts, float(-ts)) for key in keys)), options=WITHOUT_SERVICES)
+    assert read_groups(table, "fare < -1") == (KEYS[::20], 1)
+    assert read_groups(table, "fare < 0")[0] == KEYS
+
+
 def test_other_tables_have_no_ranges() -> None:
     config = create(table_type=MOR, version=10).config
     assert key_range(parse_where("id > 'b'", SCHEMA), config, SCHEMA) is None

@@ -23,11 +23,12 @@ from drawstring.filegroups.read.bootstrap_reader import base_rows_of, with_value
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.read.log_records import LogRecords, read_log_records
 from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, log_reading, slice_records
-from drawstring.filegroups.read.sorted_merge import has_sorted_runs, in_order, merged_parts
+from drawstring.filegroups.read.sorted_merge import has_sorted_runs, in_order, merged_parts, small_log_records
 from drawstring.filegroups.read.staged_merge import can_stage, finished, staged_rows
 from drawstring.filegroups.read.tasks import ComposedTask, ReadTask
 from drawstring.formats.base_files import Selection
 from drawstring.formats.partition_match import typed
+from drawstring.merge.record_mergers import merger_of
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage import open_spec
@@ -67,6 +68,10 @@ def read_task(task: ReadTask | ComposedTask) -> Iterator[pa.RecordBatch]:
 
 def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
     if task.file_slice.logs and _merges_in_order(task):
+        log = small_log_records(task) if _may_skip_rows(task) else None
+        if log is not None and can_stage(task, log):
+            yield from staged_rows(task, log)
+            return
         parts = merged_parts(task)
         for batch in in_order(parts) if task.in_order else (each for part in parts for each in part.rows):
             yield from finished(batch, task)
@@ -87,6 +92,12 @@ def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
 def _merges_in_order(task: ReadTask) -> bool:
     is_candidate = task.config.has_sorted_files and task.whole_slice is None
     return is_candidate and has_sorted_runs(task.config, task.file_slice)
+
+
+def _may_skip_rows(task: ReadTask) -> bool:
+    """Return whether a condition may leave out row groups of the base file, or columns of its rows."""
+    is_candidate = task.where is not None and not task.in_order and task.file_slice.base is not None
+    return is_candidate and merger_of(task.config).chooses_whole_records
 
 
 def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:

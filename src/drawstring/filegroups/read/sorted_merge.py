@@ -104,6 +104,20 @@ def merged_parts(task: ReadTask, base: Iterator[pa.RecordBatch] | None = None) -
             yield _merged(task, reading, parts, among)
 
 
+def small_log_records(task: ReadTask) -> LogRecords | None:
+    """Return the surviving log record of each key of a slice, sorted; None if they may not fit into memory.
+
+    Args:
+        task: what to read; the slice fulfils `has_sorted_runs`.
+
+    Raises:
+        CorruptTableError: a log file is missing, damaged or not sorted.
+    """
+    with open_logs(log_reading(task), task.file_slice) as opened:
+        placed = opened.blocks_to_merge(opened.reading.instants)
+        return _sorted_records(opened, placed) if _fit_into_memory([placed]) else None
+
+
 def _base_run(task: ReadTask, rows: Iterator[pa.RecordBatch] | None) -> _Run:
     path = task.file_slice.base.status.path if task.file_slice.base else ""
     windows = gathered(base_rows(task, task.merged_among) if rows is None else rows, BASE_WINDOW_BYTES)
