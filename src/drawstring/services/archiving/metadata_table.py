@@ -15,7 +15,7 @@ from drawstring.base.errors import DrawstringError
 from drawstring.config.keys.archive import Archiving
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.instant import Action, Instant, time_of
-from drawstring.timeline.archive.writer import archive_instants
+from drawstring.timeline.archive.writer import Leaving, add_to_archive
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
@@ -23,26 +23,29 @@ from drawstring.txn.transaction import LockedTable
 
 def archive_metadata_table(
     locked: LockedTable, archiving: Archiving, timeline: Timeline, chosen: Sequence[Instant]
-) -> list[Instant]:
-    """Archive instants of the metadata table, and return those of the table that may be archived.
+) -> tuple[list[Instant], list[Leaving]]:
+    """Add instants of the metadata table to its archive.
 
     Args:
         locked: the table, which has a metadata table.
         archiving: how many instants stay.
         timeline: of the table.
         chosen: instants of the table that could be archived without a metadata table, oldest first.
+
+    Returns:
+        The instants of the table that may be archived, and those of the metadata table that leave its.
     """
     try:
         context = locked.context
         writer = MetadataWriter.of(context.storage, context.clock, context.ids)
         own = writer.store.load()
     except DrawstringError:
-        return list(chosen)  # it is damaged: the next write switches it off
-    last = _last_compaction(own)
+        return list(chosen), []  # it is damaged: the next write switches it off
+    last, leaving = _last_compaction(own), []
     if old := _old_instants(own, timeline, archiving, last):
         locked.lock.check()
-        archive_instants(writer.storage, writer.config, archiving, old, locked.lock.check)
-    return _before(last, chosen)
+        leaving = [add_to_archive(writer.storage, writer.config, archiving, old, locked.lock.check)]
+    return _before(last, chosen), leaving
 
 
 def archivable(context: TableContext, chosen: Sequence[Instant]) -> list[Instant]:

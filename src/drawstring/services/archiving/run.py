@@ -28,7 +28,7 @@ from drawstring.services.cleaning.reader_needs import reader_needs
 from drawstring.services.cleaning.run import cutoff_of, last_clean
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
-from drawstring.timeline.archive.writer import archive_instants
+from drawstring.timeline.archive.writer import Leaving, add_to_archive, archive_instants, shorten
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -75,12 +75,15 @@ def archive_table(locked: LockedTable, options: WriteOptions, timeline: Timeline
     watch = Stopwatch()
     storage, config = locked.context.storage, locked.config
     chosen = _chosen(_Table(locked.context, config, locked.store), options, timeline)
+    leaving: list[Leaving] = []
     if FILES in config.metadata_partitions:
-        chosen = archive_metadata_table(locked, options.archiving, timeline, chosen)
+        chosen, leaving = archive_metadata_table(locked, options.archiving, timeline, chosen)
+    if chosen:
+        locked.lock.check()
+        leaving.append(add_to_archive(storage, config, options.archiving, chosen, locked.lock.check))
+    shorten(*leaving)
     if not chosen:
         return None
-    locked.lock.check()
-    archive_instants(storage, config, options.archiving, chosen, locked.lock.check)
     _sweep_markers(storage, chosen)
     forget_old_rollbacks(locked.rollback_context())
     seconds = round(watch.seconds(), 3)

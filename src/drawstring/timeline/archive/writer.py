@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
 from drawstring.config.keys.archive import Archiving
@@ -67,6 +68,26 @@ def state_files_of(storage: Storage, config: TableConfig) -> list[StateFile]:
     return sorted(files, key=lambda file: (file.instant.requested, file.instant.state, file.status.path))
 
 
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """Instants that are in the archive, and still on the active timeline.
+
+    Attributes:
+        storage: the table's files.
+        folder: of the active timeline.
+        files: their files there, oldest first.
+    """
+
+    storage: Storage
+    folder: str
+    files: Sequence[StateFile]
+
+    @property
+    def completed(self) -> list[StateFile]:
+        """The completed files."""
+        return [file for file in self.files if file.instant.is_completed]
+
+
 def archive_instants(
     storage: Storage,
     config: TableConfig,
@@ -74,7 +95,18 @@ def archive_instants(
     instants: Sequence[Instant],
     check: Callable[[], None],
 ) -> None:
-    """Move completed instants into the archive; the caller holds the table lock.
+    """Move completed instants into the archive; for arguments and errors see `add_to_archive`."""
+    shorten(add_to_archive(storage, config, archiving, instants, check))
+
+
+def add_to_archive(
+    storage: Storage,
+    config: TableConfig,
+    archiving: Archiving,
+    instants: Sequence[Instant],
+    check: Callable[[], None],
+) -> Leaving:
+    """Add completed instants to the archive; the caller holds the table lock, and calls `shorten` then.
 
     Args:
         storage: the table's files.
@@ -93,6 +125,31 @@ def archive_instants(
             _ARCHIVERS[config.layout.archive_format](storage, config, archiving, files, check)
     except FileNotFoundError as error:
         raise archived_meanwhile(str(error.filename or error)) from error
+    return Leaving(storage, config.timeline_folder, files)
+
+
+def shorten(*timelines: Leaving) -> None:
+    """Remove archived instants from active timelines, oldest first, as a power cut leaves them too.
+
+    Each step waits for the disk. Those of several timelines are done together, as a journaling file system
+    writes its journal once for their folders.
+    """
+    for each in timelines:
+        each.storage.delete([file.status.path for file in each.files if not file.instant.is_completed])
+    _sync(timelines)
+    for files in zip_longest(*(each.completed for each in timelines)):
+        for each, file in zip(timelines, files, strict=True):
+            if file is not None:
+                each.storage.delete([file.status.path])
+        if any(file.instant.is_write for file in files if file is not None):
+            _sync(timelines)  # only writes determine where an active timeline starts
+    _sync(timelines)
+
+
+def _sync(timelines: Sequence[Leaving]) -> None:
+    for each in timelines:
+        if each.files:
+            each.storage.sync([each.folder])
 
 
 def _to_history(
@@ -110,7 +167,6 @@ def _to_history(
     )
     if rows := _rows(storage, [file for file in files if file.key not in archived]):
         history.write(rows)
-    _remove_files(storage, config, files)
     history.tidy()
 
 
@@ -124,7 +180,6 @@ def _to_log_files(
     archived = _keys(LogArchive(storage, config.history_folder).newest())
     check()
     _append(storage, config, [file for file in files if file.key not in archived])
-    _remove_files(storage, config, files)
 
 
 _ARCHIVERS: Final[
@@ -137,17 +192,6 @@ _ARCHIVERS: Final[
 
 def _keys(instants: Iterable[Instant]) -> frozenset[tuple[str, Action]]:
     return frozenset((instant.requested, instant.action.completed_action) for instant in instants)
-
-
-def _remove_files(storage: Storage, config: TableConfig, files: Sequence[StateFile]) -> None:
-    storage.delete([file.status.path for file in files if not file.instant.is_completed])
-    storage.sync([config.timeline_folder])
-    for file in files:
-        if file.instant.is_completed:
-            storage.delete([file.status.path])
-            if file.instant.is_write:  # only writes determine where the active timeline starts
-                storage.sync([config.timeline_folder])
-    storage.sync([config.timeline_folder])
 
 
 def _rows(storage: Storage, files: Sequence[StateFile]) -> list[HistoryRow]:
