@@ -85,7 +85,8 @@ def test_a_created_file_is_flushed_where_pyarrow_cannot_tell_its_descriptor(
 
 def test_staged_bytes_are_flushed_at_once_and_not_again(tmp_path: Path, flushes: Flushes) -> None:
     storage = LocalStorage(tmp_path / "t")
-    drop = storage.stage([("", data) for data in (b"1", b"2", b"3", b"4")])
+    drop = storage.stage([("", data) for data in (b"1", b"2", b"3", b"4", b"4")])
+    storage.stage([("", b"4")])()
     assert flushes == ["temporary"] * 4
     storage.put("one", b"1")
     assert storage.put_if_absent("two", b"2")

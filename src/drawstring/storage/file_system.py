@@ -197,7 +197,8 @@ class StagedFiles:
             files: the folder and the bytes of each.
             ids: makes their names distinct.
         """
-        named = [(f"{folder}/.staged.{ids.uuid()}.tmp", data) for folder, data in files]
+        new = [file for file in dict.fromkeys(files) if file not in self._held]
+        named = [(f"{folder}/.staged.{ids.uuid()}.tmp", data) for folder, data in new]
         # A journaling file system writes its journal once for flushes at the same time.
         at_once(self._write, named, len(named) if self._files.sync else 1)
         return partial(self._drop, named)
