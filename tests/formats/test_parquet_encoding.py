@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.formats.parquet import ParquetSink
+from drawstring.formats.parquet import ParquetSink, encode_parquet_block
+from drawstring.formats.parquet.read import read_parquet_bytes
 from drawstring.storage.memory import MemoryStorage
 
 AVRO = '{"type":"record","name":"t_record","fields":[]}'
@@ -129,3 +130,15 @@ def test_floats_that_the_codec_hardly_shortens_are_stored_as_they_are_in_small_f
         "ascending": "ZSTD",
         "texts": "ZSTD",
     }
+
+
+def test_only_large_columns_of_a_log_block_of_few_rows_are_compressed() -> None:
+    schema = pa.schema(
+        [*(pa.field(f"n{number}", pa.int64()) for number in range(100)), ("text", pa.string())]
+    )
+    batch = pa.record_batch([*([pa.array(range(40))] * 100), pa.array(["abc" * 100] * 40)], schema=schema)
+    content = encode_parquet_block([batch], schema, AVRO, "zstd")
+    chunks = pq.read_metadata(pa.BufferReader(content)).row_group(0).to_dict()["columns"]
+    compressed = [chunk["path_in_schema"] for chunk in chunks if chunk["compression"] == "ZSTD"]
+    assert compressed == ["text"]
+    assert pa.Table.from_batches(read_parquet_bytes(content)).equals(pa.Table.from_batches([batch]))

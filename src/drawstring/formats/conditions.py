@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.acero as ac
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import types as pt
@@ -98,8 +99,11 @@ def matching_rows(rows: pa.Table, where: pc.Expression) -> pa.Table:
     Raises:
         InvalidError: its evaluation fails on a value, for example because a sum overflows.
     """
+    source = ac.Declaration("table_source", ac.TableSourceNodeOptions(rows))
+    matching = ac.Declaration("filter", ac.FilterNodeOptions(where))
     try:
-        return rows.filter(where)
+        # Slices are read on several threads: handing a batch to others takes longer than the condition.
+        return ac.Declaration.from_sequence([source, matching]).to_table(use_threads=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidError(
             f"The condition {where} fails on a row ({' '.join(str(error).split())}). Change it."

@@ -16,15 +16,18 @@ several times as long as without. The same sample decides:
     plain, or a boolean            the codec, if it saves `GAIN_MIN` of the sample; of few rows, only floats
                                    are asked, which are what it most often saves nothing of
 
-Of a log block of less than `FEW_BYTES` nothing is asked: only the meta columns that repeat get dictionaries,
-and no column is compressed. The frames of a codec take what it would save, and calling it for each column
-takes as long as everything else. Small upserts write many such blocks.
+Of a column of less than `FEW_BYTES` in a log block nothing is asked: it is stored plain and not compressed,
+unless it is a meta column that repeats, which gets a dictionary. The frames of a codec take most of what it
+would save, and calling it for each column takes longer than everything else, for the reader as well. Small
+upserts write many such blocks.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -42,13 +45,18 @@ DISTINCT_SHARE: Final = 1 / 3
 GAIN_MIN: Final = 1 / 10
 """Fraction of a plain column's bytes that a codec has to save."""
 
-FEW_BYTES: Final = 4 << 10
-"""Size in memory below which the rows of a log block are stored as they are."""
+FEW_BYTES: Final = 512
+"""Size in memory below which a column of a log block is stored as it is."""
 
 REPEATING: Final = frozenset((COMMIT_TIME, PARTITION_PATH, FILE_NAME))
 _UNIQUE: Final = frozenset((COMMIT_SEQNO, RECORD_KEY))
 
 
+_SCHEMAS_KEPT: Final = 64
+"""Each file and log block of a write has the same schema."""
+
+
+@lru_cache(maxsize=_SCHEMAS_KEPT)
 def physical(schema: pa.Schema) -> pa.Schema:
     """Return a schema in which repeating meta columns have a dictionary type, so that writes copy indices."""
     return pa.schema([_physical_field(field) for field in schema])
@@ -98,9 +106,14 @@ def block_encodings(rows: pa.Table, codec: str) -> Encodings:
         rows: all its rows.
         codec: Arrow's name of the codec for columns that it compresses well.
     """
-    if rows.nbytes >= FEW_BYTES or not _is_known(codec):
+    if not _is_known(codec):
         return encodings_of(rows, codec)
-    return Encodings([field.name for field in rows.schema if pa.types.is_dictionary(field.type)], {})
+    sizes = zip(rows.schema, (column.nbytes for column in rows.columns), strict=True)
+    small = [field for field, size_bytes in sizes if size_bytes < FEW_BYTES]
+    repeating = [field.name for field in small if pa.types.is_dictionary(field.type)]
+    asked = {*rows.column_names}.difference(field.name for field in small)
+    chosen = encodings_of(rows.select([name for name in rows.column_names if name in asked]), codec)
+    return Encodings([*repeating, *chosen.dictionaries], chosen.codecs)
 
 
 def _is_known(codec: str) -> bool:
@@ -111,7 +124,8 @@ def _is_known(codec: str) -> bool:
         return False
 
 
-def statistics_leaves(schema: pa.Schema) -> list[str]:
+@lru_cache(maxsize=_SCHEMAS_KEPT)
+def statistics_leaves(schema: pa.Schema) -> Sequence[str]:
     """Return the leaf columns that get min/max statistics: all except floats.
 
     Arrow ignores NaN in statistics, while in Spark NaN is greater than any number: for `fare > 5` it would

@@ -220,7 +220,8 @@ def encode_parquet_block(
     target = pa.BufferOutputStream()
     rows = table_of(list(batches), physical(schema))
     encodings = block_encodings(rows, arrow_codec(compression))
-    writer = writer_of(target, rows.schema, encodings)
+    # Of columns with one page each, an index says nothing that the footer does not.
+    writer = writer_of(target, rows.schema, encodings, page_index=rows.nbytes >= PAGE_BYTES)
     if rows.num_rows:
         _write_rows(writer, rows, ROW_GROUP_ROWS)
     writer.add_key_value_metadata({**_footer(avro_schema_json, None), **(entries or {})})
