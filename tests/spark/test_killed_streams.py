@@ -29,7 +29,7 @@ FILES, ROWS = 2, 3
 RECORDS = 40
 KILLS = int(os.environ.get("STREAM_KILLS", "12"))
 SEED = int(os.environ.get("STREAM_SEED", "7"))
-VICTIMS = {"driver": 1, "jvm": 1, "worker": 4, "query": 4}
+VICTIMS = {"driver": 1, "jvm": 1, "worker": 6, "query": 6}
 """What is killed, and how often: a driver takes many seconds to come back."""
 
 
@@ -190,9 +190,9 @@ def test_an_ingestion_of_a_topic_whose_driver_and_workers_are_killed_again_and_a
                     until_new(lambda: newest(tmp_path))
                 time.sleep(drawn.uniform(0, 3))
                 victim = drawn.random()
-                if victim < 0.6:
+                if victim < 0.8:
                     job.kill_worker(drawn)
-                elif victim < 0.8:
+                elif victim < 0.9:
                     job.kill_jvm()
                 else:
                     job.kill()
