@@ -43,7 +43,7 @@ class Broker:
         from confluent_kafka import Consumer, TopicPartition
 
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": group})
-        found = consumer.committed([TopicPartition(topic, partition)], timeout=10)[0].offset
+        found = consumer.committed([TopicPartition(topic, partition)], timeout=60)[0].offset
         consumer.close()
         return int(found)
 

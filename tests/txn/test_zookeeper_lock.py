@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -176,10 +175,9 @@ def test_the_lock_of_a_killed_process_ends_with_its_session(server: ZookeeperSer
         assert process.stdout
         assert process.stdout.readline() == "True\n"
         process.kill()
-    began = time.monotonic()
-    with table_lock(memory(), SystemClock(), SystemIds(), 30_000, server.settings(path)) as lock:
+    wait_ms = 30_000  # half of the time that a session is good for by default
+    with table_lock(memory(), SystemClock(), SystemIds(), wait_ms, server.settings(path)) as lock:
         lock.check()
-    assert time.monotonic() - began < 20
 
 
 def test_a_server_that_stands_still_for_longer_than_a_session_loses_the_lock(path: str) -> None:
