@@ -57,7 +57,7 @@ FOUND: dict[str, tuple[Kind, int, bool]] = {
     "no_check": (COW9, 0, False),
     "stalled_writers_commit": (MOR9, 277, True),
     "live_writers_rolled_back": (COW9, 0, False),
-    "inserts_unchecked": (MOR9_BUCKETS, 1, False),
+    "inserts_unchecked": (MOR9_BUCKETS, 5, False),
     "readers_unchecked": (COW6_BUCKETS, 25, False),
     "overwrites_unchecked": (COW9, 4, False),
     "plans_unchecked": (MOR6, 2, False),
