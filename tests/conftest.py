@@ -8,9 +8,9 @@ many combinations as each value needs to be there once; the others are long.
 
 With `-n` the tests run in several processes, each file in one of them, so that what its tests share is made
 once. Those that need Spark share one process, and so its session; likewise those that need servers of object
-stores. Groups that take long begin first, so that none of them is left over at the end; and the process that
-begins with Spark, whose tests are a long chain of short waits, goes before the others when all have something
-to do. A long test is a group of its own.
+stores, and those that need a Kafka broker. Groups that take long begin first, so that none of them is left
+over at the end; and the process that begins with Spark, whose tests are a long chain of short waits, goes
+before the others when all have something to do. A long test is a group of its own.
 
 A test that waits on the machine's clock for long fails: it is to have a clock of its own. Files that tests
 write are not flushed to the disk, apart from those of tests/storage.
@@ -31,6 +31,7 @@ from scripts import jdk
 from tests.support.azure_server import AzureServer, azure_server
 from tests.support.combinations import covering
 from tests.support.gcs_server import GcsServer, gcs_server
+from tests.support.kafka import Broker, kafka
 from tests.support.s3_server import S3Server, s3_server
 from tests.support.store_server import StoreServer
 
@@ -42,9 +43,9 @@ settings.load_profile("same")
 WAIT_SECONDS_MAX = 20
 """Far above what a test among others waits for locks, below the minute that a write waits by default."""
 
-SPARK, STORES = "spark", "stores"
-SERVERS = frozenset({"s3", "gcs", "azure", "store"})
-"""Fixtures that start servers."""
+SPARK, STORES, TOPICS = "spark", "stores", "topics"
+SERVERS = {**dict.fromkeys(("s3", "gcs", "azure", "store"), STORES), "broker": TOPICS}
+"""Fixtures that start servers, and the groups of those who need them."""
 
 LONGEST_FIRST = (
     SPARK,
@@ -157,7 +158,8 @@ def _group(item: pytest.Item) -> str | None:
         return SPARK
     if item.get_closest_marker("long"):
         return None
-    return item.location[0] if SERVERS.isdisjoint(getattr(item, "fixturenames", ())) else STORES
+    needed = [SERVERS[each] for each in getattr(item, "fixturenames", ()) if each in SERVERS]
+    return needed[0] if needed else item.location[0]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -240,3 +242,10 @@ def azure() -> Iterator[AzureServer]:
     """Azurite with a container `lake`."""
     with azure_server("lake") as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """A Kafka broker; each test has topics of its own."""
+    with kafka() as running:
+        yield running

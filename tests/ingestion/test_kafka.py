@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,10 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.ingestion.sources.kafka_offsets import OffsetRange, offsets_of, ranges_within
-from tests.support.kafka import Broker, kafka
+from tests.support.kafka import Broker
 from tests.support.processes import ROOT
 
 KILLS = int(os.environ.get("INGEST_KILLS", "100"))
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with kafka() as running:
-        yield running
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.cli import app
 from drawstring.ingestion.progress import IngestResult
-from tests.support.kafka import kafka
+from tests.support.kafka import Broker
 
 
 def arrive(tmp_path: Path, name: str, second: int, lines: Iterable[str]) -> Path:
@@ -147,24 +147,23 @@ def test_the_command_counts_bad_records(tmp_path: Path, capsys: pytest.CaptureFi
     assert (json.loads(batch)["rejected"], json.loads(end)["rejected"]) == (1, 1)
 
 
-def test_bad_records_of_a_topic_are_in_the_error_table(tmp_path: Path) -> None:
-    with kafka() as broker:
-        broker.create("rides", 1)
-        broker.send("rides", [b'{"id": 1, "ts": 1}', b"\xff\xfe", b'{"ts": 2}', b'{"id": 2, "ts": 2}'])
-        options = {
-            **options_of(tmp_path),
-            "bootstrap.servers": broker.address,
-            "auto.offset.reset": "earliest",
-            "hoodie.streamer.source.kafka.topic": "rides",
-        }
-        result = drawstring.ingest(tmp_path / "t", "kafka-json", options=options)
-        assert (result.rejected, result.checkpoint, ids(tmp_path)) == (2, "rides,0:4", [1, 2])
-        places = {each["source_position"]: each["data_record"] for each in bad(tmp_path)}
-        assert places["rides:0:1"] == r"\xff\xfe"
-        assert len(places) == 2
-        broker.send("rides", [b'{"id": 3, "ts": "late"}', b'{"id": 4, "ts": 4}'])
-        assert drawstring.ingest(tmp_path / "t", "kafka-json", options=options).rejected == 1
-        assert (len(bad(tmp_path)), ids(tmp_path)) == (3, [1, 2, 4])
+def test_bad_records_of_a_topic_are_in_the_error_table(broker: Broker, tmp_path: Path) -> None:
+    broker.create("bad.rides", 1)
+    broker.send("bad.rides", [b'{"id": 1, "ts": 1}', b"\xff\xfe", b'{"ts": 2}', b'{"id": 2, "ts": 2}'])
+    options = {
+        **options_of(tmp_path),
+        "bootstrap.servers": broker.address,
+        "auto.offset.reset": "earliest",
+        "hoodie.streamer.source.kafka.topic": "bad.rides",
+    }
+    result = drawstring.ingest(tmp_path / "t", "kafka-json", options=options)
+    assert (result.rejected, result.checkpoint, ids(tmp_path)) == (2, "bad.rides,0:4", [1, 2])
+    places = {each["source_position"]: each["data_record"] for each in bad(tmp_path)}
+    assert places["bad.rides:0:1"] == r"\xff\xfe"
+    assert len(places) == 2
+    broker.send("bad.rides", [b'{"id": 3, "ts": "late"}', b'{"id": 4, "ts": 4}'])
+    assert drawstring.ingest(tmp_path / "t", "kafka-json", options=options).rejected == 1
+    assert (len(bad(tmp_path)), ids(tmp_path)) == (3, [1, 2, 4])
 
 
 @pytest.mark.parametrize("path", ["t", "t/bad", ".", "other/../t/", "link/bad"])

@@ -30,6 +30,7 @@ def environment(**more: str) -> dict[str, str]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": JVM,
+        "SPARK_LAUNCHER_OPTS": JVM,
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": path.strip(os.pathsep),
         **more,

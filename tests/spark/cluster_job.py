@@ -22,9 +22,10 @@ import drawstring.spark
 from drawstring.model.files import TaskContext
 from drawstring.spark import SparkEngine
 from tests.spark.dying import die_once
-from tests.support.spark import JVM, spark_session
+from tests.support.spark import INTERPRETED, JVM, spark_session
 
 EXECUTORS = {
+    **INTERPRETED,
     "spark.driver.extraJavaOptions": JVM,
     "spark.executor.extraJavaOptions": JVM,
     "spark.executor.memory": "512m",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.cli import app
 from drawstring.timeline.store import TimelineStore
-from tests.support.kafka import Broker, kafka
+from tests.support.kafka import Broker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -271,12 +271,6 @@ def test_a_database_and_a_query_are_read(both: Both) -> None:
     of_query = Both(both.folder / "sql", both.engine.spark)
     assert of_query.run("sql", {"hoodie.streamer.source.sql.sql.query": query}).rows == 2
     assert [each["item"] for each in of_query.rows("turns")] == ["CUP", "POT"]
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with kafka() as running:
-        yield running
 
 
 def test_executors_read_a_topic(both: Both, broker: Broker) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import drawstring
 from tests.support.processes import ROOT
+from tests.support.spark import JVM
 
 pytestmark = pytest.mark.spark
 EXAMPLE = "/tmp/stream/pipeline"
@@ -31,7 +32,8 @@ def run(folder: Path) -> None:
     which its client takes for an unknown response.
     """
     program = Path(sys.executable).with_name("spark-pipelines")
-    env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    quick = {"JDK_JAVA_OPTIONS": JVM, "SPARK_LAUNCHER_OPTS": JVM}
+    env = {**os.environ, **quick, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     words = [str(program), "run", "--spec", str(folder / "pipeline/spark-pipeline.yml")]
     done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
     told = done.stdout + done.stderr

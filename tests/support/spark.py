@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +45,14 @@ QUICK = {
 """Spends less on small queries, of which the tests ask thousands."""
 
 
+@cache
+def _warehouse() -> str:
+    """Make the folder of this process for tables of Spark's own catalog; it goes when the process ends."""
+    folder = tempfile.mkdtemp(prefix="drawstring-warehouse-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def spark_session(master: str = "local[2]", settings: Mapping[str, str] = QUICK) -> SparkSession:
     """Return the session of this process, started when it is asked for first."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -53,8 +64,7 @@ def spark_session(master: str = "local[2]", settings: Mapping[str, str] = QUICK)
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.master(master).appName("drawstring-tests")
-        warehouse = tempfile.mkdtemp(prefix="drawstring-warehouse-")
-        for key, value in {**SMALL, "spark.sql.warehouse.dir": warehouse, **settings}.items():
+        for key, value in {**SMALL, "spark.sql.warehouse.dir": _warehouse(), **settings}.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
 
