@@ -69,7 +69,7 @@ def found(table: Table, where: str) -> list[str]:
 def test_conditions_on_fields_of_structs_change_no_rows(table: Table) -> None:
     chance = random.Random(5)
     whole, skipped = Table(replace(table._context, skips_data=False)), 0
-    for _ in range(40):
+    for _ in range(20):
         compare, number = chance.choice(["=", "<", "<=", ">", "<>"]), chance.choice([0, 104, 205, 400, 780])
         terms = [
             f"stop.number {compare} {number}",
@@ -81,7 +81,7 @@ def test_conditions_on_fields_of_structs_change_no_rows(table: Table) -> None:
         where = f" {chance.choice(['AND', 'OR'])} ".join(chance.sample(terms, 2))
         assert found(table, where) == found(whole, where), where
         skipped += slices_read(whole, where) - slices_read(table, where)
-    assert skipped > 100
+    assert skipped > 50
 
 
 def test_files_are_read_whose_fields_may_match(table: Table) -> None:

@@ -14,8 +14,9 @@ from drawstring.storage.local import LocalStorage
 from drawstring.timeline.archive.lsm_timeline import LsmTimeline
 from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
 from tests.support.combinations import others_long
+from tests.support.faults import stride
 from tests.support.simulation.life import CHOSEN, KINDS
-from tests.support.simulation.power_cut_lives import CUT_LIFE, Effort, Lost, live_through_cuts
+from tests.support.simulation.power_cut_lives import CUT_LIFE, QUICK, Effort, Lost, live_through_cuts
 from tests.support.simulation.power_cuts import CUTS, FOLDER, Call, Cut, Disk, Recorder, random_cuts
 from tests.support.simulation.steps import STEPS
 from tests.support.simulation.world import Kind, Step
@@ -90,9 +91,11 @@ def test_the_life_has_every_step() -> None:
     assert {step.name for step in CUT_LIFE} == {*STEPS, "change_version"}
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("kind", others_long(CHOSEN, CHOSEN[-1:]), ids=str)
 def test_a_power_cut_takes_nothing_back_that_was_acknowledged(kind: Kind, tmp_path: Path) -> None:
-    assert live_through_cuts(kind, CUT_LIFE, tmp_path) > 2 * len(CUT_LIFE)
+    effort = QUICK if stride() == 1 else replace(QUICK, cuts=1)
+    assert live_through_cuts(kind, CUT_LIFE, tmp_path, effort) > effort.cuts * len(CUT_LIFE) * 2 / 3
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ NO_ROLLBACK = {"hoodie.clean.failed.writes.policy": "NEVER"}
 
 
 def stride() -> int:
-    """Return of how many steps one is taken to die at: of four, in `make test-long` of one."""
-    return 4 if settings.get_current_profile_name() == "same" else 1
+    """Return of how many steps one is taken to die at: of six, in `make test-long` of one."""
+    return 6 if settings.get_current_profile_name() == "same" else 1
 
 
 @dataclass

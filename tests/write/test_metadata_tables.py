@@ -21,6 +21,7 @@ from drawstring.schema.meta import META_COLUMNS
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
+from tests.support.faults import stride
 from tests.support.golden import unpack
 from tests.support.metadata_tables import listed
 from tests.support.storages import data_files
@@ -231,10 +232,11 @@ def test_a_savepoint_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
     assert kept(root) == before
 
 
+@pytest.mark.scaled
 def test_a_restore_that_dies_has_switched_the_metadata_table_off_before_a_write_goes(tmp_path: Path) -> None:
     root = unpack("v9_mdt_cow", tmp_path / "golden")
     before, partitions = writes(drawstring.open(root)), known(drawstring.open(root))
-    for changes in range(1, NEVER):
+    for changes in range(1, NEVER, stride()):
         copy = tmp_path / "copy"
         shutil.copytree(root, copy)
         table = Table(replace(drawstring.open(copy)._context, storage=LocalStorage(copy)))

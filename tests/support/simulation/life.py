@@ -63,7 +63,13 @@ LIFE = (
 )
 
 
-def live(kind: Kind, steps: Sequence[Step], seed: int | None = None, every: int = 1) -> None:
+def live(
+    kind: Kind,
+    steps: Sequence[Step],
+    seed: int | None = None,
+    every: int = 1,
+    turn: slice = slice(None),
+) -> None:
     """Take steps; each dies on copies after every number of changes before it is taken.
 
     Args:
@@ -71,9 +77,11 @@ def live(kind: Kind, steps: Sequence[Step], seed: int | None = None, every: int 
         steps: what to do, in order.
         seed: draws which deaths the table itself lives through; None for none.
         every: with 3 a step dies after every third number of changes, which one of three changing by step.
+        turn: which of the steps die; the others are taken only.
     """
     draw = random.Random(seed)
     world = World.create(kind)
+    dying = range(len(steps))[turn]
     for number, step in enumerate(steps):
         deaths: list[World] = []
 
@@ -86,7 +94,8 @@ def live(kind: Kind, steps: Sequence[Step], seed: int | None = None, every: int 
             if seed is not None and _is_decided(left, copy):
                 deaths.append(left)
 
-        die_everywhere(world, step, check, range(number % every, CHANGES_MAX, every))
+        if number in dying:
+            die_everywhere(world, step, check, range(number % every, CHANGES_MAX, every))
         if deaths and draw.random() < DIES:
             world = draw.choice(deaths)
         else:
