@@ -54,7 +54,8 @@ def expire_partitions(
         if as_json:
             output.print_json(found)
             return
-        output.print_grid(("partition to drop",), [(each,) for each in found])
+        if found:
+            output.print_grid(("partition to drop",), [(each,) for each in found])
         output.print_line(f"{counted(len(found), 'partition')}; nothing was dropped")
         return
     result = table.expire_partitions(retain_days=retain_days, partitions=only, options=given)

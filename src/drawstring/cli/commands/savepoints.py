@@ -51,6 +51,8 @@ def savepoint(
         saved = [each for each in table.timeline.instants if each.action is Action.SAVEPOINT]
         if as_json:
             output.print_json([each.requested for each in saved])
+        elif not saved:
+            output.print_line("no savepoint")
         else:
             rows = [(each.requested, output.instant_text(each.requested)) for each in saved]
             output.print_grid(("savepoint", "of the write of"), rows)
