@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import drawstring
 from drawstring.table import Table
@@ -23,7 +24,20 @@ BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 LSM = {"hoodie.table.storage.layout": "lsm_tree"}
 UNSORTED = {"hoodie.table.storage.layout": "default"}
 COMMIT_TIME = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}
+PAYLOAD = "hoodie.compaction.payload.class"
+FIELDS = {PAYLOAD: "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload"}
+OWN = "com.example.SumOfFares"
+CUSTOM = {PAYLOAD: OWN}
 CDC = {"hoodie.table.cdc.enabled": "true"}
+
+
+def adds(older: pa.Table, newer: pa.Table) -> pa.Table:
+    """Merge two versions of records into one with the sum of their fares."""
+    fares = pc.add(older["fare"], newer["fare"])
+    return newer.set_column(newer.schema.get_field_index("fare"), "fare", fares)
+
+
+drawstring.register_merger(OWN, adds)
 
 
 def rows(*values: tuple[Any, ...]) -> pa.Table:
@@ -72,7 +86,8 @@ def with_runs(path: Path, **how: Any) -> Table:
         options=WITHOUT_SERVICES,
     )
     table.upsert(rows(("a", "rome", 2, 2.0, "late"), ("Ä", "rome", 2, 2.0, None)), options=WITHOUT_SERVICES)
-    table.log_compact(min_blocks=2)
+    if PAYLOAD not in how:  # log records that merge alone
+        table.log_compact(min_blocks=2)
     table.delete(rides(("b", "rome", 9, 0.0), ("c", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
     table.upsert(
         rows(("n", "oslo", 7, 7.0, "new"), ("e", "rome", 6, 6.0, "e6"), ("b", "rome", 8, 8.0, "again")),
@@ -100,6 +115,10 @@ TABLES: dict[str, Callable[[Path], Table]] = {
     "v10_lsm_commit_time": partial(with_runs, **COMMIT_TIME),
     "v10_lsm_partial_updates": lsm_with_partial_updates,
     "v10_mor_commit_time": partial(with_runs, **COMMIT_TIME, **UNSORTED),
+    "v10_lsm_fields": partial(with_runs, **FIELDS),
+    "v10_mor_fields": partial(with_runs, **FIELDS, **UNSORTED),
+    "v10_lsm_custom_merger": partial(with_runs, **CUSTOM),
+    "v10_mor_custom_merger": partial(with_runs, **CUSTOM, **UNSORTED),
 }
 
 
