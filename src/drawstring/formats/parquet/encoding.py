@@ -36,8 +36,12 @@ import pyarrow.compute as pc
 from drawstring.schema.meta import COMMIT_SEQNO, COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY
 
 STRETCHES: Final = 16
+STRETCHES_MIN: Final = 4
 STRETCH_ROWS: Final = 128
 """Number and length of the runs of rows in a sample; runs, because adjacent rows often repeat values."""
+
+ROWS_A_STRETCH: Final = 1_024
+"""Rows of a file for each run of its sample: of a small one a full sample would take a tenth of a load."""
 
 DISTINCT_SHARE: Final = 1 / 3
 """Ratio of distinct values to rows up to which a column gets a dictionary."""
@@ -174,9 +178,10 @@ def _gains(values: pa.ChunkedArray) -> bool:
 def _sample(rows: pa.Table) -> pa.Table:
     """Return evenly spread runs of the rows, or all rows if there are few."""
     count = rows.num_rows
-    if count <= STRETCHES * STRETCH_ROWS:
+    stretches = min(STRETCHES, max(STRETCHES_MIN, count // ROWS_A_STRETCH))
+    if count <= stretches * STRETCH_ROWS:
         return rows
-    starts = (number * count // STRETCHES for number in range(STRETCHES))
+    starts = (number * count // stretches for number in range(stretches))
     return pa.concat_tables([rows.slice(start, STRETCH_ROWS) for start in starts]).combine_chunks()
 
 
