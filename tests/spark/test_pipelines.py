@@ -29,7 +29,7 @@ def run(folder: Path) -> None:
     """Run the example of `demo/declarative`, with its files in a folder of the test.
 
     When the flows are done, PySpark 4.3 receives empty profiles of the processes of a Python data source,
-    which its client takes for an unknown response.
+    whichever it is, which its client takes for an unknown response.
     """
     program = Path(sys.executable).with_name("spark-pipelines")
     quick = {"JDK_JAVA_OPTIONS": JVM, "SPARK_LAUNCHER_OPTS": JVM}
