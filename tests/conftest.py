@@ -82,6 +82,8 @@ LONGEST_FIRST = (
 OF_TABLES = frozenset(("golden", "index", "lsm", "metadata", "query", "services", "spark", "write"))
 """Folders of tests whose cases write or read tables."""
 
+TABLE_TYPES = frozenset(("COPY_ON_WRITE", "MERGE_ON_READ"))
+
 _LEFT_OUT = "tests that need Spark"
 _left_out = pytest.StashKey[int]()
 
@@ -153,7 +155,7 @@ def _apart(cases: list[Any]) -> list[tuple[Any, tuple[tuple[int, str], ...]]]:
 
     Of versions and table types, for example, 6 and MERGE_ON_READ, 8 and COPY_ON_WRITE, 9 and MERGE_ON_READ.
     """
-    named = [(case, tuple(enumerate(case.callspec._idlist))) for case in cases]
+    named = [(case, tuple(enumerate(_names(case)))) for case in cases]
     numbers: dict[tuple[int, str], int] = {}
     seen = [0] * len(named[0][1])
     for at, name in (each for _, values in named for each in values):
@@ -161,6 +163,13 @@ def _apart(cases: list[Any]) -> list[tuple[Any, tuple[tuple[int, str], ...]]]:
             numbers[at, name] = seen[at]
             seen[at] += 1
     return sorted(named, key=lambda each: sum(numbers[value] for value in each[1]) % 2 == 0)
+
+
+def _names(case: Any) -> Iterator[str]:
+    """Yield the names of a case's values: of a table type and a version that come as one, both."""
+    for name in case.callspec._idlist:
+        table_type, _, version = name.partition("-")
+        yield from (table_type, version) if table_type in TABLE_TYPES and version.isdigit() else (name,)
 
 
 def _group(item: pytest.Item) -> str | None:
