@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import lit
 
 import drawstring
 from drawstring.base.errors import InvalidError
@@ -234,6 +235,20 @@ def test_comments_of_columns_are_stored_and_described(
     sql("ALTER TABLE rides ALTER COLUMN tip.x COMMENT 'in cents'")
     renamed = {**kept, "price": "in euros", "tip.x": "in cents"}
     assert drawstring.open(f"{tmp_path}/lake/rides").comments == renamed
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_comments_of_a_dataframe_are_stored_with_the_columns_that_it_adds(
+    session: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    path, options = f"{tmp_path}/t", {"hoodie.table.name": "t", "hoodie.datasource.write.table.type": kind}
+    key = {"hoodie.datasource.write.recordkey.field": "id"}
+    df = session.createDataFrame([(1, (2,))], "id int comment 'the key', at struct<x: int comment 'east'>")
+    for each in (df, df.withColumn("tip", lit(5)).withMetadata("tip", {"comment": "in cents"})):
+        each.write.format("hudi").options(**options, **key).mode("append").save(path)
+    told = {"id": "the key", "at.x": "east", "tip": "in cents"}
+    assert drawstring.open(path).comments == told
+    assert session.read.format("hudi").load(path).select("id", "at.x").collect() == [(1, 2)]
 
 
 def test_columns_may_become_nullable(sql: Ask) -> None:

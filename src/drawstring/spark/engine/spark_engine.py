@@ -49,7 +49,7 @@ from drawstring.spark.engine.tasks import (
     RunTask,
     read_row_groups,
 )
-from drawstring.spark.engine.types import arrow_schema, spark_schema
+from drawstring.spark.engine.types import arrow_schema, commented_schema, spark_schema
 from drawstring.spark.reading.key_filter import wanted
 from drawstring.spark.writing.parquet_input import parquet_input
 
@@ -155,11 +155,11 @@ class SparkRows:
     def of(df: DataFrame) -> SparkRows:
         """Return the rows of a user's DataFrame; lazy."""
         classic(df.sparkSession)
-        schema = arrow_schema(df.schema)
+        schema, told = arrow_schema(df.schema), commented_schema(df.schema)
         groups = parquet_input(df, schema)
         if groups is not None:
-            return SparkEngine(df.sparkSession).read(groups, read_row_groups, schema)
-        return SparkRows(df, schema, (Ingest(schema),))
+            return SparkEngine(df.sparkSession).read(groups, read_row_groups, told)
+        return SparkRows(df, told, (Ingest(schema),))
 
     def dataframe(self) -> DataFrame:
         """Return the rows as a DataFrame; lazy.
