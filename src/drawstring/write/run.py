@@ -323,13 +323,13 @@ def _place(source: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> li
     """Shuffle the rows by file group and write the files."""
     prepared = source.prepared(plan)
     if plan.duplicates == "none":
-        return _place_prepared(prepared, plan, verb, sizer)
+        return _place_prepared(prepared, source, plan, verb, sizer)
     persisted = prepared.persist()
     try:
         new = without_known(
             persisted, plan.index, _tag_context(plan, verb, sizer), fails=plan.duplicates == "fail"
         )
-        return _place_prepared(new, plan, verb, sizer)
+        return _place_prepared(new, source, plan, verb, sizer)
     finally:
         persisted.release()
 
@@ -339,10 +339,13 @@ def _tag_context(plan: WritePlan, verb: Verb, sizer: Sizer) -> TagContext:
     return TagContext(sizer.lookup, plan.settings, instants, verb.is_delete)
 
 
-def _place_prepared(prepared: Rows, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
+def _place_prepared(
+    prepared: Rows, source: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer
+) -> list[WriteStat]:
     lookup = None if verb.replaces else sizer.lookup
     task = PlaceGroups(plan.settings, plan.index, lookup, plan.ids, verb.is_delete, plan.combine)
     task = replace(task, sort_by=plan.arrangement.sort_by, dual_write=plan.dual_write)
+    task = replace(task, repeated=source.repeated(lambda: _tag_context(plan, verb, sizer)))
     if LOCATION in prepared.schema.names:
         return _run(prepared, task)
     if not verb.looks_up:

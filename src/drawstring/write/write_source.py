@@ -5,9 +5,9 @@ A source is bound to the table under the table lock, so that no other write can 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -21,6 +21,10 @@ from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.plan import WritePlan
 from drawstring.write.verbs import Verb
+
+if TYPE_CHECKING:
+    from drawstring.index.tag_context import TagContext
+    from drawstring.write.placement.repeated_records import RepeatedRecords
 
 
 def batches_of(data: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
@@ -160,6 +164,10 @@ class BoundSource(Protocol):
         """
         ...
 
+    def repeated(self, context: Callable[[], TagContext]) -> RepeatedRecords | None:
+        """Return what refuses to change some of several records with a key; None if rows mean all of them."""
+        ...
+
     @property
     def sets(self) -> tuple[str, ...]:
         """The columns that updates set; empty for whole rows."""
@@ -196,6 +204,9 @@ class InputRows:
     def reads(self, written: Groups) -> Reads:
         """Return nothing: the rows do not depend on the table."""
         return NO_ROWS
+
+    def repeated(self, context: Callable[[], TagContext]) -> None:
+        """Return None: rows of the caller mean all records with their keys."""
 
     @property
     def sets(self) -> tuple[str, ...]:

@@ -56,6 +56,28 @@ def test_a_delete_removes_the_rows_that_meet_a_condition(sql: Ask, tmp_path: Pat
 
 
 @TYPES
+def test_a_change_of_one_of_several_records_with_a_key_is_refused(sql: Ask, kind: str) -> None:
+    rides(sql, kind)
+    sql("SET hoodie.combine.before.insert = false")
+    sql(
+        "INSERT INTO rides SELECT /*+ COALESCE(1) */ * FROM VALUES (4, 2.0, 1L, 'bern'), (4, 4.5, 2L, 'bern')"
+    )
+    assert sql("SELECT count(DISTINCT _hoodie_file_name) FROM rides WHERE id = 4") == [(1,)]
+    everything = sql("SELECT id, fare FROM rides")
+    assert everything == [(1, 1.5), (2, 2.5), (3, 3.5), (4, 2.0), (4, 4.5)]
+    for change in (
+        "DELETE FROM rides WHERE fare = 2",
+        "UPDATE rides SET fare = 9 WHERE fare = 2",
+        "MERGE INTO rides t USING (SELECT 2.0D AS fare) s ON t.fare = s.fare WHEN MATCHED THEN DELETE",
+    ):
+        with pytest.raises(InvalidError, match="several records with the key"):
+            sql(change)
+        assert sql("SELECT id, fare FROM rides") == everything
+    sql("DELETE FROM rides WHERE id = 4")
+    assert sql("SELECT id FROM rides") == [(1,), (2,), (3,)]
+
+
+@TYPES
 def test_a_merge_with_all_clauses_is_one_commit(sql: Ask, tmp_path: Path, kind: str) -> None:
     rides(sql, kind)
     sql("INSERT INTO rides VALUES (4, 4.5, 1, 'rome'), (5, 5.5, 1, 'rome')")

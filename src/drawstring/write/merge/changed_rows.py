@@ -8,7 +8,7 @@ tagging. Rows to insert have no place; the index finds one, as in an upsert.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,6 +24,7 @@ from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.write.changes import ACTION, RowAction
 from drawstring.index.location import LOCATION, file_group_locations
+from drawstring.index.tag_context import TagContext
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
@@ -31,6 +32,7 @@ from drawstring.txn.reach import Groups, Reads, anywhere
 from drawstring.write.merge.batches import FOUND_LOCATION
 from drawstring.write.merge.matched_rows import key_columns
 from drawstring.write.placement.place import Prepare
+from drawstring.write.placement.repeated_records import RepeatedRecords
 from drawstring.write.plan import WritePlan
 from drawstring.write.verbs import Verb
 
@@ -74,6 +76,10 @@ class BoundChanges:
     def schema(self) -> pa.Schema:
         """Columns of the table; no columns are added."""
         return self.columns
+
+    def repeated(self, context: Callable[[], TagContext]) -> RepeatedRecords:
+        """Return what refuses to change some of several records with a key."""
+        return RepeatedRecords.of(context())
 
     @property
     def sets(self) -> tuple[str, ...]:

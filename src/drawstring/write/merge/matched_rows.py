@@ -7,7 +7,7 @@ The file group of each row is known, so the rows need no tagging.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,6 +28,7 @@ from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.index.location import LOCATION, file_group_locations
 from drawstring.index.protocol import Index
+from drawstring.index.tag_context import TagContext
 from drawstring.merge.order import wins_over
 from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import flat, ordering_fields, ordering_of
@@ -38,6 +39,7 @@ from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.txn.reach import Groups, Reads, anywhere
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
+from drawstring.write.placement.repeated_records import RepeatedRecords
 from drawstring.write.plan import WritePlan
 from drawstring.write.verbs import Verb
 
@@ -158,6 +160,10 @@ class BoundMatchedRows:
         is_pruned = prunes_for_change(self.query)
         reach = partial(may_hold, self.query) if is_pruned else anywhere
         return Reads(reach, reach)
+
+    def repeated(self, context: Callable[[], TagContext]) -> RepeatedRecords:
+        """Return what refuses to change some of several records with a key."""
+        return RepeatedRecords.of(context())
 
     @property
     def sets(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ index, as in an upsert.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from drawstring.expressions.predicate import load_parser
 from drawstring.filegroups.write.changes import ACTION, RowAction
 from drawstring.index.choose import is_global_index
 from drawstring.index.location import LOCATION
+from drawstring.index.tag_context import TagContext
 from drawstring.query.snapshot import Query
 from drawstring.schema.meta import without_meta
 from drawstring.schema.normal import normalise
@@ -53,6 +55,7 @@ from drawstring.write.merge.matched_rows import (
     query_for_change,
     slices_for_change,
 )
+from drawstring.write.placement.repeated_records import RepeatedRecords
 from drawstring.write.plan import WritePlan
 from drawstring.write.verbs import Verb
 
@@ -197,6 +200,10 @@ class BoundMerge:
     def keeps_target(self) -> bool:
         """Whether rows of the table that no source row matches are looked at."""
         return any(clause.when is When.BY_SOURCE for clause in self.clauses)
+
+    def repeated(self, context: Callable[[], TagContext]) -> RepeatedRecords | None:
+        """Return what refuses to change some of several records with a key, but of an upsert."""
+        return None if self.is_upsert else RepeatedRecords.of(context())
 
     @property
     def sets(self) -> tuple[str, ...]:

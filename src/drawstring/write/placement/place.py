@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -34,14 +34,7 @@ from drawstring.engine.spill import SpillingGroups
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.base_writer import NewGroups, ensure_partition
-from drawstring.filegroups.write.changes import (
-    Changes,
-    acted,
-    deletes,
-    joined,
-    split_deletes,
-    upserts,
-)
+from drawstring.filegroups.write.changes import Changes, acted, deletes, joined, split_deletes, upserts
 from drawstring.filegroups.write.key_order import whole_keys
 from drawstring.filegroups.write.log_content import LogTarget, log_content
 from drawstring.filegroups.write.log_writers import LOG_WRITERS
@@ -60,6 +53,9 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.write.placement.assign_inserts import IS_NEW, key_places
 from drawstring.write.placement.key_ranges import in_key_ranges
+
+if TYPE_CHECKING:
+    from drawstring.write.placement.repeated_records import RepeatedRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +165,7 @@ class PlaceGroups:
         sort_by: sort columns of the rows of a new file group.
         grouping: the grouping columns, the partition path first.
         dual_write: dual write of buckets that are being resized.
+        repeated: refuses to change some of several records with a key; None where rows mean all of them.
     """
 
     settings: FileSettings
@@ -182,6 +179,7 @@ class PlaceGroups:
     sort_by: tuple[str, ...] = ()
     grouping: tuple[str, ...] = (PARTITION_PATH, LOCATION)
     dual_write: DualWrite | None = None
+    repeated: RepeatedRecords | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write the file groups of one task."""
@@ -221,10 +219,13 @@ class _GroupWork:
         if not (task.merges or task.settings.config.has_sorted_files):
             yield self._extend(target, rows)
             return
+        pieces = self._pieces(rows)
+        if task.repeated is not None:
+            pieces = task.repeated.refused(target, pieces, is_delete=task.is_delete)
         if task.settings.config.table_type is TableType.MERGE_ON_READ:
-            yield from self._append(target, self._pieces(rows))
+            yield from self._append(target, pieces)
         else:
-            yield from self._rewrite(target, joined([self._changes(piece) for piece in in_pieces(rows)]))
+            yield from self._rewrite(target, joined([self._changes(piece) for piece in pieces]))
 
     def _pieces(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         return in_pieces(rows, is_sorted=self._task.settings.config.has_sorted_files)
