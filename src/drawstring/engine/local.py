@@ -72,6 +72,11 @@ class LocalEngine:
         """The number of tasks that run at the same time."""
         return self.threads
 
+    @property
+    def tasks_may_outlive(self) -> bool:
+        """Whether a task may go on after a failed call: no, its threads are waited for."""
+        return False
+
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Run a task for each item and return the results in the items' order."""
         return at_once(task, items, self.threads)

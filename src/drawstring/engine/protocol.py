@@ -147,6 +147,11 @@ class Engine(Protocol):
         """The number of tasks that run at the same time."""
         ...
 
+    @property
+    def tasks_may_outlive(self) -> bool:
+        """Whether a task may go on after the call that started it has failed."""
+        ...
+
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Run a task for each item and return the results in the items' order."""
         ...

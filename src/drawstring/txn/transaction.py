@@ -86,9 +86,8 @@ class LockedTable:
     def rollback_context(self) -> RollbackContext:
         """Return the context that a rollback of this table works with."""
         context = self.context
-        return RollbackContext(
-            context.storage, self.config, self.store, context.clock, context.ids, self.lock.check
-        )
+        table = context.storage, self.config, self.store, context.clock, context.ids
+        return RollbackContext(*table, self.lock.check, context.engine.tasks_may_outlive)
 
     def commit_instant(
         self,

@@ -95,6 +95,11 @@ class SparkEngine:
         """Number of tasks that run at once."""
         return int(self.spark.sparkContext.defaultParallelism)
 
+    @property
+    def tasks_may_outlive(self) -> bool:
+        """Whether a task may go on after a failed call: yes, executors stop them later."""
+        return True
+
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Run a task for each item and return the results in the order of the items."""
         if not items:

@@ -24,13 +24,7 @@ from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.rollback import decode_rollback_plan, encode_rollback, encode_rollback_plan
 from drawstring.index.stored import STORED_INDEX
 from drawstring.model.files import FileStatus, LogFile
-from drawstring.model.instant import (
-    PLANNED_ACTIONS,
-    WRITE_ACTIONS,
-    Action,
-    Instant,
-    State,
-)
+from drawstring.model.instant import PLANNED_ACTIONS, WRITE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
@@ -63,6 +57,7 @@ class RollbackContext:
         clock: measures the duration and the age of heartbeats.
         ids: names the owners of leases.
         check: makes sure that the table lock is still held.
+        tasks_may_outlive: whether tasks of a write that failed in this process may go on.
     """
 
     storage: Storage
@@ -71,6 +66,7 @@ class RollbackContext:
     clock: Clock
     ids: Ids = field(default_factory=SystemIds)
     check: Callable[[], None] = lambda: None
+    tasks_may_outlive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +138,16 @@ def rollback_failed_write(context: RollbackContext, instant: Instant) -> None:
     """Undo a write that failed in this process; without a trace if it had begun no data file.
 
     A call whose rows turn out to be invalid before the first file is begun (a null record key, for example)
-    leaves the table as it was, byte for byte. Every other failed write is rolled back.
+    leaves the table as it was, byte for byte. Every other failed write is rolled back. Where tasks may still
+    begin a file, a note stays: without it a file that is older than the timeline would count as archived.
 
     Args:
         context: the table, locked since before the write began.
         instant: the instant of the write.
     """
     if instant.action in WRITE_ACTIONS and not Markers(context.storage, instant.requested).files():
+        if context.tasks_may_outlive:
+            context.store.note_rolled_back(instant)
         forget_instant(context, instant.requested, instant)
     else:
         rollback_instant(context, instant)
