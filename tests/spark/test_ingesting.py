@@ -6,7 +6,9 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -138,6 +140,30 @@ def test_columns_that_come_later_and_wider_are_found_by_both(both: Both) -> None
     arrive(folder, put_json, 3, [{"id": 4, "ts": 1, "n": 2, "later": True}])
     both.run("json", options)
     assert [each["n"] for each in both.rows("turns")] == [1.0, 1.5, 2.0, 2.0]
+
+
+def test_two_jobs_in_one_session_query_their_own_rows(
+    both: Both, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames = type(both.engine.spark.range(1))
+    name, have_named = frames.createOrReplaceTempView, Barrier(2, timeout=120)
+
+    def name_together(frame: DataFrame, view: str) -> None:
+        name(frame, view)
+        have_named.wait()
+
+    def ingest(number: int) -> list[int]:
+        arrive(tmp_path / f"in{number}", put_parquet, 1, rides(number))
+        options = KEY | {"hoodie.streamer.source.dfs.root": str(tmp_path / f"in{number}")}
+        query = "SELECT * FROM <SRC> WHERE id > 0"
+        target = tmp_path / f"table{number}"
+        drawstring.ingest(target, "parquet", options=options, engine=both.engine, transformers=[query])
+        found: list[int] = drawstring.open(target).scan(["id"]).to_arrow().column("id").to_pylist()
+        return found
+
+    monkeypatch.setattr(frames, "createOrReplaceTempView", name_together)
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(ingest, (1, 2))) == [[1], [2]]
 
 
 def test_transformers_run_in_spark(both: Both) -> None:
