@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from drawstring.metadata.definitions import define, definitions
-from drawstring.model.validation import Severity
+from drawstring.model.validation import Remedy, Severity
+from drawstring.services import indexing
 from drawstring.table import Table
 from tests.support.rows import rides
 from tests.support.tables import BUCKETS, NEW_FILE_GROUPS, create, table_types
@@ -149,6 +150,38 @@ def test_an_index_that_is_built_beside_writers_is_not_used() -> None:
     table.schedule_index("record_index")
     table.run_indexing()
     assert (cities(table), is_looked_up(table)) == (["oslo", "rome"], False)
+
+
+@pytest.mark.parametrize(("rows", "is_used"), [([("new", "oslo", 1, 1.0)], True), ([OSLO], False)])
+def test_what_is_written_while_an_index_is_built_decides_whether_it_is_used(
+    rows: list[tuple[str, str, int, float]], is_used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create()
+    table.upsert(rides(ROME, ("a", "rome", 1, 1.0)))
+    fill = indexing.fill_partition
+
+    def fill_after_a_write(*arguments: Any) -> list[str]:
+        table.upsert(rides(*rows))
+        table.cluster()
+        return fill(*arguments)
+
+    monkeypatch.setattr(indexing, "fill_partition", fill_after_a_write)
+    table.schedule_index("record_index")
+    table.run_indexing()
+    key = f"id = '{rows[0][0]}'"
+    assert is_looked_up(table, key) is is_used
+    assert cities(table, key) == (["oslo"] if is_used else ["oslo", "rome"])
+
+
+def test_damaged_definitions_are_done_without_reported_and_repaired() -> None:
+    table = create()
+    table.upsert(rides(ROME, ("a", "pisa", 1, 1.0)), options=GLOBAL)
+    table._context.storage.put(".hoodie/.index_defs/index.json", b"{")
+    assert (cities(table), is_looked_up(table)) == (["rome"], False)
+    assert [each.remedy for each in table.validate().findings] == [Remedy.METADATA]
+    table.repair(apply=True)
+    assert not table.validate().findings
+    assert (cities(table), is_looked_up(table)) == (["rome"], True)
 
 
 def test_an_index_is_used_again_once_it_was_built_without_the_surplus_record() -> None:

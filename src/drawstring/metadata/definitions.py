@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from drawstring.base.errors import CorruptTableError
 from drawstring.config.table.config import TableConfig
 from drawstring.formats.metadata.index_definitions import (
     INDEX_DEFINITIONS,
@@ -70,8 +71,12 @@ def has_repeated_keys(defined: Mapping[str, Mapping[str, Any]]) -> bool:
 
 
 def undefine(storage: Storage, partitions: Collection[str]) -> None:
-    """Remove the definitions of some indexes; the caller holds the table lock."""
-    known = definitions(storage)
+    """Remove the definitions of some indexes, or a damaged file of all; the caller holds the table lock."""
+    try:
+        known = definitions(storage)
+    except CorruptTableError:  # of indexes that are gone with the metadata table, too
+        storage.delete([INDEX_DEFINITIONS])
+        return
     left = {name: each for name, each in known.items() if name not in partitions}
     if left != known:
         storage.put(INDEX_DEFINITIONS, encode_definitions(left))

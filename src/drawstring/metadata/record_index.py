@@ -157,11 +157,21 @@ class RecordIndex:
             CorruptTableError: a file is missing or damaged.
         """
         with about_metadata(self.storage):
-            for batch in self.records(shard):
-                locations = batch.column(LOCATION)
-                partitions = locations.field("partitionName").fill_null("")
-                columns = [batch.column(KEY), partitions, file_ids(locations)]
-                yield pa.RecordBatch.from_arrays(columns, schema=LOCATIONS)
+            yield from map(_located, self.records(shard))
+
+    def logged(self, file_slice: FileSlice) -> pa.Table:
+        """Return all locations of the keys in the log files of a file group, also superseded ones.
+
+        Raises:
+            CorruptTableError: a file is missing or damaged.
+        """
+        schema = record_schema(Kind.RECORD_INDEX)
+        with about_metadata(self.storage):
+            logs = SliceRows(self, file_slice, schema, None).of_logs()
+            rows = [batch.filter(pc.invert(batch.column(IS_REMOVED))) for batch in logs]
+            keys = pc.unique(pa.chunked_array([batch.column(KEY) for batch in rows], pa.string()))
+            base = SliceRows(self, file_slice, schema, Lookup(keys=flat(keys))).of_base() if len(keys) else ()
+            return pa.Table.from_batches(map(_located, (*rows, *base)), LOCATIONS)
 
     def records(self, shard: Shard) -> Iterator[pa.RecordBatch]:
         """Yield the merged records of a file group as they are stored."""
@@ -229,6 +239,14 @@ def candidate_groups(
     found = index.locations(pa.array(keys, pa.string()), partitions)
     pairs = zip(found.column(PARTITION).to_pylist(), found.column(FILE_ID).to_pylist(), strict=True)
     return frozenset(pairs)
+
+
+def _located(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the locations in records."""
+    locations = batch.column(LOCATION)
+    partitions = locations.field("partitionName").fill_null("")
+    columns = [batch.column(KEY), partitions, file_ids(locations)]
+    return pa.RecordBatch.from_arrays(columns, schema=LOCATIONS)
 
 
 def _without(batch: pa.RecordBatch, keys: pa.BinaryArray) -> pa.RecordBatch:

@@ -21,7 +21,7 @@ from drawstring.metadata.contents import contents, looked_up
 from drawstring.metadata.definitions import definitions, has_repeated_keys
 from drawstring.metadata.keys import file_hash, partition_hash
 from drawstring.metadata.lookups import Lookup
-from drawstring.metadata.metadata_table import MetadataTable
+from drawstring.metadata.metadata_table import MetadataTable, about_metadata
 from drawstring.metadata.partitions import BLOOM, BLOOM_FILTERS, KEY, RECORD_INDEX
 from drawstring.metadata.record_index import RecordIndex, candidate_groups
 from drawstring.model.files import FileStatus
@@ -55,12 +55,13 @@ class KeyLookups:
         """Yield the indexes that know the keys of the condition, with what to look up in each.
 
         Raises:
-            CorruptTableError: the definitions of the indexes are damaged.
+            MetadataTableError: the definitions of the indexes are damaged.
         """
         if RECORD_INDEX not in self.metadata.ready:
             return
         names = [name for name in self.metadata.ready if name.startswith(_SECONDARY)]
-        defined = definitions(self.storage) if names or self.keys is not None else {}
+        with about_metadata(self.metadata.storage):
+            defined = definitions(self.storage) if names or self.keys is not None else {}
         if has_repeated_keys(defined):
             return
         if self.keys is not None:

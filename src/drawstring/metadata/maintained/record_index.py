@@ -101,12 +101,11 @@ class RecordIndexMaintainer:
         else:
             read = ReadKeyChanges(change.storage.spec, change.read_config, schema, instants, index)
             groups = list(read.looked_up(groups))
-        watches = may_repeat_keys(change, commit, index) and not has_repeated_keys(
-            definitions(change.storage)
-        )
+        watches = not is_building and may_repeat_keys(change, commit, index)
+        watches = watches and not has_repeated_keys(definitions(change.storage))
         place = place_columns(change.config)
         for file_id, rows in self._by_group(groups, read, ids):
-            if watches and (is_building or repeats_keys(rows, index, file_id, place)):
+            if watches and repeats_keys(rows, index, file_id, place):
                 self._note_repeated(change, index)
                 watches = False
             yield _group_change(file_id, rows)

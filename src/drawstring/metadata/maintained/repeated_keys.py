@@ -9,17 +9,18 @@ and queries do without the index from then on. Hudi passes over the note, and mi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.table.config import TableConfig
-from drawstring.metadata.maintained.protocol import TableChange
+from drawstring.metadata.maintained.protocol import TableChange, TableFacts
 from drawstring.metadata.partitions import IS_REMOVED, KEY
 from drawstring.metadata.record_index import FILE_ID, PARTITION, RecordIndex, Shard
 from drawstring.model.commit import CommitMetadata, WriteOperation
+from drawstring.model.files import FileSlice
 
 _LOOKED_UP: Final = (WriteOperation.UPSERT, WriteOperation.DELETE)
 _MOVED: Final = (WriteOperation.CLUSTER, "BUCKET_RESCALE")
@@ -71,3 +72,39 @@ def repeats_keys(rows: pa.Table, index: RecordIndex, file_id: str, place: Sequen
     before = pa.Table.from_batches(known, come.schema).join(gone, columns, join_type="left anti")
     places = pa.concat_tables([before, come]).group_by(columns).aggregate([])
     return bool(places.num_rows > len(keys))
+
+
+def repeated_since_begin(facts: TableFacts, index: RecordIndex) -> bool:
+    """Return whether writes repeated keys while an index was built, when they could not look them up in it.
+
+    Args:
+        facts: the table, locked.
+        index: its index, of which the base files are written; what writes added is in its log files.
+
+    Raises:
+        CorruptTableError: a file of the index is missing or damaged.
+    """
+    columns = [KEY, *place_columns(facts.config)]
+    for file_slice in (each for some in index.groups.values() for each in some):
+        places = _several(index.logged(file_slice), columns)
+        if _several(places, [KEY, PARTITION]).num_rows:
+            return True
+        if places.num_rows:  # those in file groups that were clustered since are none any more
+            known = {(each.partition, each.file_id) for each in _latest(facts, places)}
+            at = zip(places.column(PARTITION).to_pylist(), places.column(FILE_ID).to_pylist(), strict=True)
+            is_known = pa.array([each in known for each in at], pa.bool_())
+            if _several(places.filter(is_known), columns).num_rows:
+                return True
+    return False
+
+
+def _several(places: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return the places of the keys that have several."""
+    distinct = places.group_by(columns).aggregate([]).group_by(KEY).aggregate([([], "count_all")])
+    keys = distinct.filter(pc.greater(distinct.column("count_all"), 1)).column(KEY)
+    return places.filter(pc.is_in(places.column(KEY), value_set=keys))
+
+
+def _latest(facts: TableFacts, places: pa.Table) -> Iterator[FileSlice]:
+    for path in pc.unique(places.column(PARTITION)).to_pylist():
+        yield from facts.view.slices(path)

@@ -68,6 +68,8 @@ def _read_indexes(inventory: Inventory, clock: Clock) -> None:
         CorruptTableError: a file of an index is missing or damaged.
     """
     table = open_metadata_table(inventory.storage, inventory.config, inventory.timeline, clock)
+    with about_metadata(table.storage):
+        definitions(inventory.storage)
     for partition in sorted(table.ready):
         for each in () if partition == FILES else table.slices(partition):
             with about_metadata(table.storage):

@@ -20,6 +20,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.base_writer import ensure_partition
+from drawstring.metadata.definitions import undefine
 from drawstring.metadata.partitions import FILES, METADATA_FOLDER
 from drawstring.model.files import parse_data_file
 from drawstring.model.instant import FILE_ACTIONS
@@ -127,6 +128,7 @@ def _rebuild_metadata_table(locked: LockedTable, partitions: Collection[str]) ->
     """Switch the metadata table off, and build it again with its partitions where this release can."""
     storage, clock, keeper = locked.context.storage, locked.context.clock, locked.keeper
     switch_off_metadata_table(storage, load_config(storage), clock)
+    undefine(storage, ())  # a damaged file, which would be in the way
     try:
         if keeper.build(load_config(storage)):
             keeper.add_again({*partitions} - {FILES})
