@@ -135,7 +135,7 @@ def test_registering_twice_changes_nothing(session: SparkSession) -> None:
 
 def test_spark_connect_is_refused() -> None:
     class ConnectSession:
-        pass
+        __module__ = "pyspark.sql.connect.session"
 
     with pytest.raises(UnsupportedError, match="Spark Connect"):
         drawstring.spark.register(ConnectSession())  # type: ignore[arg-type]
