@@ -125,6 +125,10 @@ def dividing(rows: pa.RecordBatchReader) -> pa.Table:
     return table.append_column("share", pa.array([1 // len(table.column("city")[0].as_py()[4:])]))
 
 
+def number(rows: pa.RecordBatchReader) -> int:
+    return 5
+
+
 def late(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         yield from rows
@@ -143,6 +147,7 @@ def late(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
         ([late], r"late failed with KeyError: 'gone' \(.*in batches: raise KeyError"),
         ([late, shouted], "late failed with KeyError: 'gone'"),
         ([lambda rows: None], "returned None. Return the changed rows"),
+        ([number], "result of the transformer number cannot be taken. Rows cannot be read from int. Give"),
         (["tests.support.transformers:broken"], r"transformers:broken failed with ValueError: no \("),
         (["tests.support.broken_transformers:any"], "cannot be imported .RuntimeError: not today"),
     ],

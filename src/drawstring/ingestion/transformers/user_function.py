@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.write.write_source import batches_of
 
 _FRAMES_MAX: Final = 3
 _OF_OTHERS: Final = tuple(
@@ -54,10 +55,10 @@ class UserFunction:
         return UserFunction(str(name), function)
 
     def __call__(self, rows: Any) -> Any:
-        """Return what the function makes of rows.
+        """Return what the function makes of rows: rows of the same type, or else a reader.
 
         Raises:
-            TransformerError: it failed, or returned nothing. Batches that it makes later raise it later.
+            TransformerError: it failed, or returned no rows. Batches that it makes later raise it later.
         """
         with self._told():
             result = self.function(rows)
@@ -66,11 +67,21 @@ class UserFunction:
                 f"The transformer {self.name} returned None. Return the changed rows: a pyarrow Table or"
                 " RecordBatchReader, a DataFrame, or another object with the Arrow C stream interface."
             )
-        if isinstance(result, pa.RecordBatchReader):
-            return pa.RecordBatchReader.from_batches(result.schema, self._later(result))
-        return result
+        if isinstance(result, type(rows)) and not isinstance(result, pa.RecordBatchReader):
+            return result
+        schema, batches = self._batches_of(result)
+        return pa.RecordBatchReader.from_batches(schema, self._later(batches))
 
-    def _later(self, batches: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _batches_of(self, result: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+        with self._told():
+            try:
+                return batches_of(result)
+            except InvalidError as error:
+                raise TransformerError(
+                    f"The result of the transformer {self.name} cannot be taken. {error.message}"
+                ) from error
+
+    def _later(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with self._told():
             yield from batches
 
