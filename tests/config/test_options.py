@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.ignored import IGNORED_KEYS, reason_to_ignore
 from drawstring.config.options.option import text_of
+from drawstring.config.options.read_options import table_options
 from drawstring.config.options.reference import reference_page
 from drawstring.config.options.registry import ALL_OPTIONS, OPTION_OF_KEY
 from drawstring.config.options.write_options import ReadOptions, WriteOptions, table_scope
@@ -365,3 +367,17 @@ def test_options_with_a_prefix_are_metadata_of_the_commit() -> None:
     assert WriteOptions.parse(prefix).commit_metadata == {"job_name": "nightly", "job_try": "2"}
     assert WriteOptions.parse({"_run": "7"}).commit_metadata == {"_run": "7"}, "Hudi's default"
     assert WriteOptions.parse({"job_name": "nightly"}).commit_metadata == {}
+
+
+@pytest.mark.parametrize("prefix", ["hoodie.", "Hoodie.job.", "hoodie", "drawstring.x"])
+def test_a_prefix_of_metadata_with_which_options_begin_is_refused(prefix: str) -> None:
+    given = {"hoodie.datasource.write.commitmeta.key.prefix": prefix, "hoodie.upsert.shufle": "2"}
+    with pytest.raises(InvalidError, match="Give a prefix of your own, such as 'job_'"):
+        WriteOptions.parse(given)
+
+
+@pytest.mark.parametrize("name", ["_run", "index_type"])
+def test_what_no_commit_stores_is_no_option_of_an_opened_or_new_table(name: str) -> None:
+    for parse in (table_options, partial(table_scope, strict=True)):
+        with pytest.raises(InvalidError, match=f"There is no option '{name}'"):
+            parse({name: "7"})

@@ -294,7 +294,8 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         COMMIT_METADATA_PREFIX,
-        "Options whose keys begin so become extra metadata of the commit, under their whole keys.",
+        "Options whose keys begin so become extra metadata of the commit, under their whole keys. A prefix"
+        " with which options begin, as hoodie. is, is refused.",
         default="_",
     ),
     Option(

@@ -9,7 +9,7 @@ from typing import Self
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.read import DATA_SKIPPING, METADATA_ENABLE, READ_OPTIONS
 from drawstring.config.options.option import Given, Scope
-from drawstring.config.options.registry import fields_of, parse_options
+from drawstring.config.options.registry import check_names, fields_of, parse_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,7 @@ def table_options(given: Given) -> TableOptions:
         InvalidError: an option is unknown, or belongs to single queries.
     """
     parsed = parse_options(given, Scope.READ)
+    check_names(given, takes_metadata=False)
     of_table = (METADATA_ENABLE, DATA_SKIPPING)
     others = [key for option, (key, _) in parsed.items() if option.key not in of_table]
     if others:

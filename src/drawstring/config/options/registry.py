@@ -102,8 +102,12 @@ def fields_of(options: tuple[Option, ...], parsed: Mapping[Option, tuple[str, Va
     return fields
 
 
-def check_names(given: Given) -> None:
+def check_names(given: Given, *, takes_metadata: bool = True) -> None:
     """Refuse names that are not option keys, in calls that take nothing but options.
+
+    Args:
+        given: values by name.
+        takes_metadata: whether the call may have metadata of commits among its options.
 
     Raises:
         InvalidError: a name is not an option key, such as `index_type`.
@@ -111,7 +115,8 @@ def check_names(given: Given) -> None:
     prefix = _commit_metadata_prefix(given)
     for name in given:
         key = name.lower()
-        if key not in OPTION_OF_KEY and not key.startswith(_OURS) and not name.startswith(prefix):
+        is_metadata = takes_metadata and name.startswith(prefix)
+        if key not in OPTION_OF_KEY and not key.startswith(_OURS) and not is_metadata:
             raise unknown_key(name)
 
 
@@ -126,7 +131,13 @@ def commit_metadata(given: Given) -> dict[str, str]:
 
 def _commit_metadata_prefix(given: Given) -> str:
     found = (text_of(value) for key, value in given.items() if key.lower() == COMMIT_METADATA_PREFIX)
-    return next(found, None) or "_"
+    prefix = next(found, None) or "_"
+    if any(prefix.lower().startswith(ours) or ours.startswith(prefix.lower()) for ours in _OURS):
+        raise InvalidError(
+            f"{COMMIT_METADATA_PREFIX} is {prefix!r}, as options begin: misspelt ones would become metadata"
+            " of the commit. Give a prefix of your own, such as 'job_'."
+        )
+    return prefix
 
 
 def unknown_key(key: str, near: str | None = None) -> InvalidError:

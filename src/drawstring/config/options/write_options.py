@@ -306,7 +306,7 @@ def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
         UnsupportedError: as `WriteOptions.parse`.
     """
     if strict:
-        check_names(given)
+        check_names(given, takes_metadata=False)
     stored: dict[str, str] = {}
     for option, (key, value) in parse_options(given, Scope.WRITE).items():
         text = text_of(value)
