@@ -345,6 +345,16 @@ def test_what_is_no_session_is_no_engine(given: Any) -> None:
         SparkEngine(given)
 
 
+def test_a_dataframe_is_no_engine_but_has_a_session(spark: SparkSession) -> None:
+    from drawstring.spark import SparkEngine
+
+    given: Any = spark.range(1)
+    with pytest.raises(InvalidError, match=r"This is a DataFrame\. Give its session: df\.sparkSession"):
+        SparkEngine(given)
+    with pytest.raises(InvalidError, match="is no session of Spark"):
+        SparkEngine(given.sparkSession.sparkContext)
+
+
 def test_a_mistaken_command_starts_no_session(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

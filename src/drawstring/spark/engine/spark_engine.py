@@ -317,7 +317,10 @@ def classic(spark: Any) -> SparkSession:
         InvalidError: it is no session.
         UnsupportedError: it is a Spark Connect session.
     """
-    if not any(each.__module__.startswith("pyspark.") for each in type(spark).__mro__):
+    kinds = {each.__name__ for each in type(spark).__mro__ if each.__module__.startswith("pyspark.sql.")}
+    if "DataFrame" in kinds:
+        raise InvalidError("This is a DataFrame. Give its session: df.sparkSession.")
+    if "SparkSession" not in kinds:
         raise InvalidError(
             f"spark is {spark!r}, which is no session of Spark. Give one, as"
             " SparkSession.builder.getOrCreate() returns it."
