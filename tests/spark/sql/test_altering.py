@@ -170,6 +170,7 @@ def test_indexes_are_created_shown_and_dropped(sql: Ask, session: SparkSession) 
     [
         "ANALYZE TABLE {} COMPUTE STATISTICS",
         "ANALYZE TABLE {} PARTITION (city) COMPUTE STATISTICS FOR ALL COLUMNS",
+        "-- nightly\n /* of {0}; */ANALYZE TABLE {0} COMPUTE STATISTICS",
         "MSCK REPAIR TABLE {}",
         "REPAIR TABLE {} SYNC PARTITIONS",
     ],

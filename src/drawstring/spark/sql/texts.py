@@ -24,17 +24,18 @@ from drawstring.spark.sql.indexes import SHOWN, shown
 from drawstring.spark.sql.named import location_of, named_table
 from drawstring.spark.sql.procedures.calls import procedure_of
 
+_BEFORE: Final = r"\s*(?:(?:--[^\n]*\n|/\*(?:(?!\*/)[\s\S])*\*/)\s*)*"
+"""Comments before a statement."""
+
 _SHOW_INDEXES: Final = re.compile(
-    r"\s*SHOW\s+INDEX(?:ES)?\s+(?:FROM|IN)\s+(?:TABLE\s+)?(\S+?)\s*;?\s*", re.IGNORECASE
+    rf"{_BEFORE}SHOW\s+INDEX(?:ES)?\s+(?:FROM|IN)\s+(?:TABLE\s+)?(\S+?)\s*;?\s*", re.IGNORECASE
 )
-_CALL: Final = re.compile(r"\s*CALL\s+(?:spark_catalog\.)?(?:system\.)?(\w+)\s*\(", re.IGNORECASE)
+_CALL: Final = re.compile(rf"{_BEFORE}CALL\s+(?:spark_catalog\.)?(?:system\.)?(\w+)\s*\(", re.IGNORECASE)
 _AS_OF_INSTANT: Final = re.compile(
     r"\b(?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+'(\d{14}(?:\d{3})?)'", re.IGNORECASE
 )
-
-
 _NOTHING_TO_DO: Final = re.compile(
-    r"\s*(?:ANALYZE\s+TABLE\s+(\S+)\s+.*COMPUTE\s.*|(?:MSCK\s+)?REPAIR\s+TABLE\s+([^\s;]+).*)",
+    rf"{_BEFORE}(?:ANALYZE\s+TABLE\s+(\S+)\s+.*COMPUTE\s.*|(?:MSCK\s+)?REPAIR\s+TABLE\s+([^\s;]+).*)",
     re.IGNORECASE | re.DOTALL,
 )
 _NO_ROWS: Final = StructType([])
