@@ -77,6 +77,18 @@ def test_comments_that_change_nothing_are_refused(tmp_path: Path) -> None:
     assert len(table.timeline.writes()) == 1
 
 
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_comment_that_is_not_utf8_is_refused_with_its_column(tmp_path: Path, writes: bool) -> None:
+    inner = pa.struct([pa.field("x", pa.int32(), metadata={b"comment": b"\xfcber"})])
+    schema = pa.schema([("id", pa.int64()), ("at", inner)])
+    with pytest.raises(InvalidError, match=r"The comment of column at\.x is not UTF-8"):
+        if writes:
+            table = drawstring.create(tmp_path / "t", schema.remove_metadata().remove(1), record_key="id")
+            table.insert(pa.Table.from_pylist([{"id": 1, "at": None}], schema))
+        else:
+            drawstring.create(tmp_path / "t", schema, record_key="id")
+
+
 def told(name: str, kind: pa.DataType, comment: str) -> pa.Field:
     return pa.field(name, kind, metadata={"comment": comment})
 

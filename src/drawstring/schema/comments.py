@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 from pyarrow import types as pt
 
+from drawstring.base.errors import InvalidError
 from drawstring.schema.meta import META_COLUMNS
 
 Path: TypeAlias = "tuple[str, ...]"
@@ -25,8 +26,21 @@ _INNER: Final = {"array": ("items", "element"), "map": ("values", "value")}
 
 
 def comments_in(schema: pa.Schema) -> Comments:
-    """Return the comments that Arrow columns and their fields have: the entry `comment` of their metadata."""
-    return {path: comment.decode() for path, comment in _comments_in(schema, ())}
+    """Return the comments that Arrow columns and their fields have: the entry `comment` of their metadata.
+
+    Raises:
+        InvalidError: a comment is not UTF-8.
+    """
+    return {path: _text(path, comment) for path, comment in _comments_in(schema, ())}
+
+
+def _text(path: Path, comment: bytes) -> str:
+    try:
+        return comment.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidError(
+            f"The comment of column {'.'.join(path)} is not UTF-8: {comment!r}. Encode it as UTF-8."
+        ) from error
 
 
 def _comments_in(fields: Iterable[pa.Field], parent: Path) -> Iterator[tuple[Path, bytes]]:
