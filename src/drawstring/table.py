@@ -1090,8 +1090,9 @@ class Table:
             full_scan: whether the whole table may be read, by commit times, when commits of the range were
                 archived or their files cleaned away; later commits hide earlier ones then.
             path_glob: a pattern of the end of the paths of files to read, as in `"/year=2026/*"`; `*` stands
-                for any text, also across folders. As in Hudi it is matched with whole addresses: where a
-                folder above the table has such a name, begin with that of the table. All files by default.
+                for any text, also across folders. The pattern is compared with the whole address of a file.
+                If a folder above the table could match, begin the pattern with the name of the table's
+                folder. All files by default.
 
         Returns:
             A lazy scan of the rows.

@@ -81,8 +81,9 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         PATH_GLOB,
         "Which files an incremental query reads: a pattern of the end of their paths, as in /year=2026/*/*;"
-        " * stands for any text, also across folders. It is matched with whole addresses: where a folder"
-        " above the table has such a name, begin with that of the table. All files when empty.",
+        " * stands for any text, also across folders. The pattern is compared with the whole address of a"
+        " file. If a folder above the table could match, begin the pattern with the name of the table's"
+        " folder. All files when empty.",
         Scope.READ,
         default="",
         field="path_glob",

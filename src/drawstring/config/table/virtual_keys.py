@@ -23,8 +23,8 @@ DROPPED: Final = "hoodie.datasource.write.drop.partition.columns"
 LEANER_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         META_FIELDS,
-        "Whether records of a new table have the meta columns; true when not given. The mode of Hudi's master"
-        " says the same: ALL or NONE.",
+        "Whether records of a new table have the meta columns; true when not given. Also as"
+        " `hoodie.meta.fields.mode` (Hudi's master): ALL or NONE.",
         kind=Kind.FLAG,
         alternatives=(META_FIELDS_MODE,),
         spellings=((ALL_META_FIELDS, "true"), (NO_META_FIELDS, "false")),

@@ -49,15 +49,16 @@ _LOGGED_MAX: Final = 0.5
 """Size of the log files, as a share of that of the base file, up to which row groups are looked for."""
 
 _COPIED_MIN: Final = 0.2
-"""Share of the row groups that have to be copied for the others to be worth the ends of runs."""
+"""Smallest share of row groups that must be copied; below it, encoding the whole file is cheaper."""
 
 _GROUPS_MIN: Final = 4
+"""Fewest row groups of a base file: of fewer, little is left to copy beside those that change."""
+
 _CHUNKS_MAX: Final = 20_000
 """Column chunks of a file whose footer is taken apart: each takes about 4 KB."""
 
 _SMALL: Final = 4
-"""A row group of less than one in so many of the rows and bytes that it may have is merged with the next."""
-
+"""A row group is small below 1/4 of the row and byte limits; it is merged with a changed neighbour."""
 
 _STRETCH: Final = 1.25
 """How many times its size a row group may have at the end of a run, rather than to leave a small one."""

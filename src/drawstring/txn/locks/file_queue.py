@@ -45,8 +45,8 @@ class Ticket:
     def place(self) -> int:
         """Return 0 if no live waiter has a lower number, else how many tickets have.
 
-        Touches the ticket, as proof of life. The first one stays it: later tickets have higher numbers, and a
-        stalled waiter that goes on tries the lock as well.
+        Touches the ticket, as proof of life. A ticket that was first once stays first: later tickets have
+        higher numbers, and a stalled waiter that goes on tries the lock as well.
         """
         with suppress(OSError):
             os.utime(self._descriptor)
