@@ -48,19 +48,104 @@ def in_polaris(address: str) -> dict[str, str]:
     return sync_with("PolarisSyncTool", drawstring__sync__polaris__url=address)
 
 
-def test_polaris_knows_the_table_and_its_last_commit(polaris: Polaris, address: str, tmp_path: Path) -> None:
+def test_polaris_gets_a_table_by_one_request_and_commits_leave_it(
+    polaris: Polaris, address: str, tmp_path: Path
+) -> None:
     table = create(tmp_path / "t", table_type=MOR)
-    first = table.upsert(rides("oslo", "lima"), options=in_polaris(address))
+    table.upsert(rides("oslo", "lima"), options=in_polaris(address))
     (found,) = polaris.tables["lake"].values()
     assert (found["name"], found["format"]) == ("t", "hudi")
     assert found["base-location"] == f"file:{tmp_path}/t"
-    assert found["properties"]["last_commit_time_sync"] == first.instant
     assert found["properties"]["spark.sql.sources.provider"] == "hudi"
-    found["properties"]["owner"] = "ours"
-    second = table.upsert(rides("rome"), options=in_polaris(address))
+    assert not [key for key in found["properties"] if key.startswith("last_commit")], "each commit changes it"
+    assert polaris.changes == ["POST"]
+    found["base-location"] = f"file://{tmp_path}/t/"  # as Polaris may write it
+    found["properties"]["last_commit_time_sync"] = "1"  # as another sync may have written it
+    table.upsert(rides("rome"), options=in_polaris(address))
+    assert polaris.changes == ["POST"]
+
+
+WIDER = SCHEMA.append(pa.field("tip", pa.int64()))
+
+
+def widen(table: drawstring.Table, address: str) -> None:
+    """Write a column that the table does not have, and tell Polaris."""
+    row = pa.table({"id": [7], "city": ["rome"], "fare": [None], "tip": [1]}, WIDER)
+    table.upsert(row, options=in_polaris(address))
+
+
+def owned(polaris: Polaris, address: str, path: Path) -> drawstring.Table:
+    """Return a table in Polaris, to which others gave a property and a comment."""
+    table = create(path)
+    table.upsert(rides("oslo"), options=in_polaris(address))
     (found,) = polaris.tables["lake"].values()
-    assert found["properties"]["last_commit_time_sync"] == second.instant
-    assert found["properties"]["owner"] == "ours", "what others set stays"
+    found["properties"]["owner"] = "ours"
+    found["doc"] = "our rides"
+    return table
+
+
+def test_polaris_gets_a_new_schema_and_what_others_set_stays(
+    polaris: Polaris, address: str, tmp_path: Path
+) -> None:
+    widen(owned(polaris, address, tmp_path / "t"), address)
+    (found,) = polaris.tables["lake"].values()
+    assert "tip" in found["properties"]["spark.sql.sources.schema.part.0"]
+    assert (found["properties"]["owner"], found["doc"]) == ("ours", "our rides")
+    assert polaris.changes == ["POST", "DELETE", "POST"]
+
+
+@pytest.mark.parametrize(("key", "value"), [("base-location", "file:/elsewhere"), ("format", "delta")])
+def test_polaris_gets_another_location_or_format(
+    polaris: Polaris, address: str, tmp_path: Path, key: str, value: str
+) -> None:
+    table = owned(polaris, address, tmp_path / "t")
+    (found,) = polaris.tables["lake"].values()
+    found[key] = value
+    table.upsert(rides("rome"), options=in_polaris(address))
+    (found,) = polaris.tables["lake"].values()
+    assert (found["base-location"], found["format"]) == (f"file:{tmp_path}/t", "hudi")
+
+
+@pytest.mark.parametrize("code", [403, 503])
+def test_a_table_that_polaris_refuses_to_make_again_is_put_back(
+    polaris: Polaris, address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, code: int
+) -> None:
+    table = owned(polaris, address, tmp_path / "t")
+    (before,) = polaris.tables["lake"].values()
+    polaris.refusals = [code]
+    with caplog.at_level(logging.WARNING):
+        widen(table, address)
+    assert list(polaris.tables["lake"].values()) == [before]
+    assert "Polaris has not changed lake.t: Polaris refuses POST" in caplog.text
+    assert "its old definition is put back. Give it again its grants" in caplog.text
+
+
+def test_a_table_that_cannot_be_put_back_is_told_with_its_properties(
+    polaris: Polaris, address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = owned(polaris, address, tmp_path / "t")
+    polaris.refusals = [403, 403]
+    with caplog.at_level(logging.WARNING):
+        widen(table, address)
+    assert polaris.tables["lake"] == {}
+    assert "its definition could not be put back: Polaris refuses POST" in caplog.text
+    assert "A sync that succeeds creates it; then give it again its grants" in caplog.text
+    assert '"owner": "ours"' in caplog.text
+    widen(table, address)
+    assert list(polaris.tables["lake"]) == ["t"]
+
+
+def test_a_table_that_polaris_refuses_to_drop_is_said_to_be_there(
+    polaris: Polaris, address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = owned(polaris, address, tmp_path / "t")
+    (before,) = polaris.tables["lake"].values()
+    polaris.keeps = True
+    with caplog.at_level(logging.WARNING):
+        widen(table, address)
+    assert list(polaris.tables["lake"].values()) == [before]
+    assert "Polaris refuses DELETE" in caplog.text
+    assert "It is still there." in caplog.text
 
 
 def test_tables_of_polaris_are_opened_by_name(

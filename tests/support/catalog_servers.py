@@ -25,7 +25,12 @@ class Polaris:
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[str, Any]] = {}
-        self.made = 0
+        self.changes: list[str] = []
+        self.refusals: list[int] = []
+        """Codes for the next requests that create a table."""
+
+        self.keeps = False
+        """Whether it refuses to drop tables."""
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: bytes, token: str) -> Answer:
         if path == "/api/catalog/v1/oauth/tokens":
@@ -60,12 +65,15 @@ class Polaris:
         query: dict[str, list[str]],
         given: dict[str, Any],
     ) -> Answer:
+        if method != "GET":
+            self.changes.append(method)
         if method == "POST":
+            if self.refusals:
+                return self.refusals.pop(0), {"error": "not now"}
             if given["name"] in tables:
                 return 409, {"error": {"type": "AlreadyExistsException"}}
             if any(given["base-location"] == each["base-location"] for each in tables.values()):
                 return 400, {"error": "conflicts with existing table"}
-            self.made += 1
             tables[given["name"]] = given
             return 200, {"table": given}
         if not name:
@@ -73,6 +81,8 @@ class Polaris:
             return 200, self._page("identifiers", names, query)
         if name not in tables:
             return 404, {"error": {"type": "NoSuchTableException"}}
+        if method == "DELETE" and self.keeps:
+            return 403, {"error": "not yours"}
         if method == "DELETE":
             del tables[name]
             return 204, None

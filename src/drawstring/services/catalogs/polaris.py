@@ -5,18 +5,21 @@
     polaris/v1/CATALOG/namespaces/NAME/generic-tables       tables: name, format, base-location, properties
 
 A generic table has no columns and no partitions; what Spark needs is in its properties. It cannot be changed:
-one that differs is dropped, which leaves its files, and made again.
+one that differs is dropped, which leaves its files, and made again. So it does not have the last commit,
+which would be another one after each commit.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
 
-from drawstring.base.errors import InvalidError
-from drawstring.services.catalogs.description import CREATED_BY, CatalogPartition, CatalogTable
+from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
+from drawstring.services.catalogs.description import CREATED_BY, SYNCED, CatalogPartition, CatalogTable
 from drawstring.services.catalogs.rest import JsonService
 
 PREFIX: Final = "polaris+"
@@ -99,16 +102,22 @@ class PolarisCatalog:
         if with_database:
             name = {"namespace": table.database.split("."), "properties": {}}
             self._service.post(self._namespaces, name, accepts=_THERE)
-        self._create(table, {})
+        self._post(table, _definition(table, {}))
 
     def alter(self, table: CatalogTable) -> None:
-        """Give a table its properties; others of its properties stay."""
-        known = self.properties(table) or {}
-        if all(known.get(key) == value for key, value in table.properties.items()):
+        """Make a table again if it differs; properties that others gave it stay."""
+        old = self._table(table.database, table.name)
+        new = _definition(table, old or {})
+        if old is not None and _is_same(old, new):
             return
-        folder = _tables(self._namespaces, table.database)
-        self._service.delete(f"{folder}/{quote(table.name, safe='')}", accepts=_MISSING)
-        self._create(table, known)
+        try:
+            if old is not None:
+                self._service.delete(self._path(table.database, table.name), accepts=_MISSING)
+            self._post(table, new)
+        except DrawstringError as error:
+            if old is None:
+                raise
+            raise self._put_back(table, old, error) from error
 
     def partitions(self, table: CatalogTable) -> set[tuple[str, ...]]:
         """Return nothing: Polaris knows no partitions of generic tables."""
@@ -120,20 +129,35 @@ class PolarisCatalog:
     def drop(self, table: CatalogTable, values: Iterable[tuple[str, ...]]) -> None:
         """Do nothing."""
 
-    def _create(self, table: CatalogTable, known: dict[str, str]) -> None:
-        body = {
-            "name": table.name,
-            "format": _FORMAT,
-            "base-location": table.location.replace("s3a://", "s3://", 1),
-            "doc": CREATED_BY,
-            "properties": {**known, **table.properties},
-        }
-        self._service.post(_tables(self._namespaces, table.database), body, accepts=_THERE)
+    def _put_back(self, table: CatalogTable, old: dict[str, Any], error: DrawstringError) -> DrawstringError:
+        """Give a table that was dropped its old definition, and return the error that tells of it all."""
+        kind = UnavailableError if isinstance(error, UnavailableError) else InvalidError
+        told = f"Polaris has not changed {table.full_name}: {error}"
+        try:
+            if self._table(table.database, table.name) is not None:
+                return kind(f"{told} It is still there.")
+            self._post(table, old)
+        except DrawstringError as again:
+            properties = json.dumps(old.get("properties") or {})
+            return kind(
+                f"{told} It may be dropped, and its definition could not be put back: {again} A sync that"
+                " succeeds creates it; then give it again its grants and what others set of its properties,"
+                f" which were {properties}."
+            )
+        return kind(
+            f"{told} It was dropped, and its old definition is put back. Give it again its grants, which are"
+            " lost; the sync after the next commit tries again to change it."
+        )
+
+    def _post(self, table: CatalogTable, definition: dict[str, Any]) -> None:
+        self._service.post(_tables(self._namespaces, table.database), definition, accepts=_THERE)
 
     def _table(self, database: str, name: str) -> dict[str, Any] | None:
-        path = f"{_tables(self._namespaces, database)}/{quote(name, safe='')}"
-        answer = self._service.get(path, accepts=_MISSING)
+        answer = self._service.get(self._path(database, name), accepts=_MISSING)
         return None if answer is None else answer.get("table")
+
+    def _path(self, database: str, name: str) -> str:
+        return f"{_tables(self._namespaces, database)}/{quote(name, safe='')}"
 
     def _pages(self, path: str, what: str) -> Iterator[Any]:
         """Yield the entries of a list, page by page."""
@@ -148,6 +172,33 @@ def _tables(namespaces: str, database: str) -> str:
     """Return the path of the generic tables of a database, whose parts are divided by dots."""
     name = quote(database.replace(".", _NAMESPACE_MARK), safe="")
     return f"polaris/{namespaces}/{name}/generic-tables"
+
+
+def _definition(table: CatalogTable, old: dict[str, Any]) -> dict[str, Any]:
+    """Return a table as Polaris takes it, with what others gave it."""
+    properties = {**(old.get("properties") or {}), **table.properties}
+    return {
+        "name": table.name,
+        "format": _FORMAT,
+        "base-location": table.location.replace("s3a://", "s3://", 1),
+        "doc": old.get("doc") or CREATED_BY,
+        "properties": {key: value for key, value in properties.items() if key not in SYNCED},
+    }
+
+
+def _is_same(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Return whether format, location and all new properties are those that a table has."""
+    known = old.get("properties") or {}
+    return (
+        str(old.get("format", "")).lower() == _FORMAT
+        and _place(old.get("base-location") or "") == _place(new["base-location"])
+        and all(known.get(key) == value for key, value in new["properties"].items())
+    )
+
+
+def _place(location: str) -> str:
+    """Return a location in one of the ways to write it, since Polaris may have it in another one."""
+    return re.sub(r"^file:/+", "file:/", location).rstrip("/")
 
 
 def _token(service: JsonService, credential: str) -> str:
