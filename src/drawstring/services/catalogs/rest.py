@@ -6,14 +6,26 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from http.client import HTTPException
+from typing import IO, Any, Final
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
-from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
 
 _TIMEOUT_SECONDS: Final = 30
+_REDIRECTS: Final = range(300, 400)
 _TOO_MANY: Final = 429
 _SERVERS_OWN: Final = 500
 _SHOWN: Final = 300
+_CHECK_SERVER: Final = "Check the address and the server."
+_CHECK_RIGHTS: Final = "Check the credentials and the privileges of the principal."
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Makes a redirect an error: urllib would send the token to wherever it leads."""
+
+    def redirect_request(self, *details: Any) -> None:
+        """Return no request."""
 
 
 class JsonService:
@@ -34,6 +46,7 @@ class JsonService:
         self._name = name
         self._address = address.rstrip("/")
         self._token = token
+        self._opener = urllib.request.build_opener(_NoRedirects)
 
     def get(self, path: str, *, accepts: Collection[int] = ()) -> dict[str, Any] | None:
         """Return the answer, None if it is one of the accepted codes of errors."""
@@ -66,16 +79,54 @@ class JsonService:
         url = f"{self._address}/{path}"
         request = urllib.request.Request(url, data, given, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
+            with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
                 text = answer.read()
-            found: dict[str, Any] = json.loads(text) if text.strip() else {}
         except urllib.error.HTTPError as error:
             if error.code in accepts:
                 return None
-            told = error.read().decode(errors="replace")[:_SHOWN]
-            passes = error.code == _TOO_MANY or error.code >= _SERVERS_OWN
-            kind = UnavailableError if passes else InvalidError
-            raise kind(f"{self._name} refuses {method} {url}: {error.code} {error.reason}. {told}") from error
-        except (OSError, ValueError) as error:
-            raise UnavailableError(f"{self._name} does not answer at {url}: {error}.") from error
-        return found
+            raise self._refusal(method, url, error) from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise UnavailableError(
+                f"{self._name} does not answer at {url}: {error}. {_CHECK_SERVER}"
+            ) from error
+        return self._object(f"{method} {url}", text)
+
+    def _refusal(self, method: str, url: str, error: urllib.error.HTTPError) -> DrawstringError:
+        """Return the error for an answer that is one."""
+        target = error.headers.get("Location")
+        if error.code in _REDIRECTS and target:
+            return InvalidError(
+                f"{self._name} redirects {method} {url} to {_plain(urljoin(url, target))}, which is not"
+                " followed since it would get the credentials. If it is the right one, give that address."
+            )
+        passes = error.code == _TOO_MANY or error.code >= _SERVERS_OWN
+        kind, step = (UnavailableError, _CHECK_SERVER) if passes else (InvalidError, _CHECK_RIGHTS)
+        told = f"{error.code} {error.reason}. {_start(error)}".rstrip()
+        return kind(f"{self._name} refuses {method} {url}: {told} {step}")
+
+    def _object(self, what: str, text: bytes) -> dict[str, Any]:
+        """Return the object that an answer is."""
+        try:
+            found = json.loads(text) if text.strip() else {}
+        except ValueError:
+            found = None
+        if isinstance(found, dict):
+            return found
+        told = text[:_SHOWN].decode(errors="replace")
+        raise InvalidError(
+            f"{self._name} answers {what} with what is no JSON object: {told!r}. {_CHECK_SERVER}"
+        )
+
+
+def _start(answer: IO[bytes]) -> str:
+    """Return the start of an answer, as far as it comes."""
+    try:
+        return answer.read()[:_SHOWN].decode(errors="replace")
+    except (OSError, HTTPException):
+        return ""
+
+
+def _plain(url: str) -> str:
+    """Return an address without what may be secret: user, password and query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
