@@ -122,7 +122,8 @@ def catalog(
     """
     if not isinstance(address, str | os.PathLike):
         raise InvalidError(
-            f"{address!r} is not the address of a catalog. Give thrift://host:port, glue, or a folder."
+            f"{address!r} is not the address of a catalog. Give thrift://host:port, glue,"
+            " polaris+https://host:8181/api/catalog/NAME, or a folder."
         )
     text = os.fspath(address)
     shown = re.sub(r"(?<=//)[^/@]*@", "", text)  # without id and secret

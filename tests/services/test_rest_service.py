@@ -95,3 +95,10 @@ def test_a_refusal_says_what_to_check(code: int, kind: type[drawstring.Drawstrin
         JsonService("Polaris", server).delete("v1/lake")
     assert str(told.value).startswith(f"Polaris refuses DELETE {server}/v1/lake: {code} ")
     assert str(told.value).endswith(f". no {step}")
+
+
+def test_an_address_that_is_none_is_told_with_all_kinds_of_catalogs() -> None:
+    with pytest.raises(drawstring.InvalidError) as told:
+        drawstring.catalog(7)  # type: ignore[arg-type]
+    for each in ("thrift://host:port", "glue", "polaris+https://host:8181/api/catalog/NAME", "a folder"):
+        assert each in str(told.value)
