@@ -98,10 +98,26 @@ def test_a_power_cut_takes_nothing_back_that_was_acknowledged(kind: Kind, tmp_pa
     assert live_through_cuts(kind, CUT_LIFE, tmp_path, effort) > effort.cuts * len(CUT_LIFE) * 2 / 3
 
 
+OLD, NEW = KINDS[0], KINDS[-2]
+WITHOUT_A_FLUSH = [
+    (kind, recorder)
+    for kind in (OLD, NEW)
+    for recorder in (WithoutSync, WithoutFolders, WithoutDataFolders, WithoutFiles, WithoutCompletedFiles)
+]
+FOUND_SOON = [
+    (NEW, WithoutSync),
+    (OLD, WithoutFolders),
+    (NEW, WithoutDataFolders),
+    (NEW, WithoutFiles),
+    (OLD, WithoutCompletedFiles),
+]
+
+
 @pytest.mark.parametrize(
-    "recorder", [WithoutSync, WithoutFolders, WithoutDataFolders, WithoutFiles, WithoutCompletedFiles]
+    ("kind", "recorder"),
+    others_long(WITHOUT_A_FLUSH, FOUND_SOON),
+    ids=lambda each: getattr(each, "__name__", str(each)),
 )
-@pytest.mark.parametrize("kind", [KINDS[0], KINDS[-2]], ids=str)
 def test_the_model_finds_what_is_lost_without_a_flush(
     kind: Kind, recorder: Callable[[str], Recorder], tmp_path: Path
 ) -> None:
