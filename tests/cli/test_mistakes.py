@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import drawstring
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.cli import app
 from tests.support.rows import rides
 from tests.support.tables import create
@@ -100,6 +100,9 @@ def test_files_of_a_table_that_lost_its_timeline_are_not_taken_for_leftovers(
     shown = capsys.readouterr().out
     assert "1 data file, but no instant: its timeline was deleted" in shown and "orphan" not in shown
     before = sorted((tmp_path / "lake/rides/rome").iterdir())
+    for call in (lambda: table.scan().to_arrow(), lambda: table.upsert(rides(("z", "rome", 1, 1.0)))):
+        with pytest.raises(CorruptTableError, match="its timeline was deleted"):
+            call()
     drawstring.open(table.uri).repair(apply=True)
     assert sorted((tmp_path / "lake/rides/rome").iterdir()) == before
 

@@ -26,7 +26,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.change_detection import ATTEMPTS_MAX
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.table_schema import table_schema, with_history
+from drawstring.timeline.table_schema import check_timeline, table_schema, with_history
 from drawstring.timeline.timeline import Timeline
 
 
@@ -118,6 +118,7 @@ def _load(storage: Storage, clock: Clock, uses_metadata: bool, skips_data: bool)
     for _ in range(ATTEMPTS_MAX):
         try:
             config, store, timeline = _load_timeline(storage, clock)
+            check_timeline(storage, config, timeline)
             schema = table_schema(storage, store, timeline, config)
             config = with_history(config, storage, store, timeline)
         except ConflictError:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import Final
 
 import pyarrow as pa
 
@@ -16,7 +18,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.config.table.schema_versions import LATEST_SCHEMA, SchemaHistory
 from drawstring.formats.base_files import base_schema
 from drawstring.model.commit import CommitMetadata
-from drawstring.model.files import BaseFile, FileStatus
+from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, parse_data_file
 from drawstring.model.instant import Instant
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.comments import Comments, comments_of
@@ -27,6 +29,11 @@ from drawstring.timeline.properties_store import PROPERTIES_PATH
 from drawstring.timeline.schema_history import delete_old_histories, loaded_history, put_history
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+
+LOST_TIMELINE: Final = (
+    "Restore the folder from a backup. Without one, create another table and insert the rows of the files."
+)
+"""What to do if the timeline of a table was deleted."""
 
 
 def table_schema_json(
@@ -173,3 +180,32 @@ def _base_file_path(store: TimelineStore, instant: Instant) -> str | None:
     """Return the path of a base file that a write created, None without one."""
     paths = (stat.path for stat in store.commit_metadata(instant).stats)
     return next((path for path in paths if BaseFile.parse(FileStatus(path, 0))), None)
+
+
+def check_timeline(storage: Storage, config: TableConfig, timeline: Timeline) -> None:
+    """Refuse a table whose timeline was deleted: it looks empty, and its files would count as archived later.
+
+    Only a table that had a commit has a metadata table, and some instants stay in each timeline.
+
+    Args:
+        storage: the table's files.
+        config: its settings.
+        timeline: as it was loaded.
+
+    Raises:
+        CorruptTableError: there are data files, and no instant.
+    """
+    if timeline.instants or not config.metadata_partitions:
+        return
+    if _has_data_files(storage):
+        raise CorruptTableError(
+            f"The table has data files, but no instant: its timeline was deleted. {LOST_TIMELINE}",
+            table=storage.spec.uri,
+            path=config.timeline_folder,
+        )
+
+
+def _has_data_files(storage: Storage) -> bool:
+    folders = (each for each in storage.list_folders("") if each != HOODIE_FOLDER)
+    statuses = chain(storage.list_files(""), *(storage.list_tree(each) for each in folders))
+    return any(map(parse_data_file, statuses))

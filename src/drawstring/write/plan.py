@@ -35,7 +35,7 @@ from drawstring.schema.meta import (
 )
 from drawstring.schema.normal import normalise
 from drawstring.schema.schema_changes import evolved_history
-from drawstring.timeline.table_schema import table_schema_json, with_history
+from drawstring.timeline.table_schema import check_timeline, table_schema_json, with_history
 from drawstring.write.facts import WriteFacts, key_config
 from drawstring.write.placement.arrangement import Arrangement, arrangement
 from drawstring.write.placement.place import Prepare
@@ -229,6 +229,7 @@ def _schema_after(
     _check_columns(incoming, needed)
     if config.drop_partition_columns:
         incoming = pa.schema([field for field in incoming if field.name not in config.partition_fields])
+    check_timeline(locked.context.storage, config, facts.timeline)
     current_json = table_schema_json(locked.context.storage, locked.store, facts.timeline, config)
     name, namespace = record_name(config.name)
     if current_json is None:

@@ -20,7 +20,7 @@ from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.validation.inventory import Inventory
 from drawstring.timeline.instants import parse_instant
-from drawstring.timeline.table_schema import with_history
+from drawstring.timeline.table_schema import LOST_TIMELINE, with_history
 from drawstring.txn.rollback.dependents import builds_on, what_was_lost
 from drawstring.txn.rollback.lost_commits import kept_writes, may_be_completed, what_it_lacks
 from drawstring.txn.rollback.plan_inputs import gone_input, what_is_gone
@@ -222,8 +222,8 @@ def _without_timeline(inventory: Inventory) -> Iterator[Finding]:
     files = sum(1 for _ in inventory.data_files())
     if files:
         text = (
-            f"The table has {counted(files, 'data file')}, but no instant: its timeline was deleted. Restore"
-            " the folder from a backup. Without one, create another table and insert the rows of the files."
+            f"The table has {counted(files, 'data file')}, but no instant: its timeline was deleted."
+            f" {LOST_TIMELINE}"
         )
         yield Finding(Severity.ERROR, "timeline", text, inventory.config.timeline_folder)
 
