@@ -51,6 +51,18 @@ def test_a_decided_write_takes_effect_with_the_next_one(table_type: str, suffix:
     assert (orphans(later), leftovers(later)) == ([], [])
 
 
+def test_a_stream_goes_on_behind_a_decided_batch() -> None:
+    table = create(table_type=MOR)
+    dying = opened(DiesCompleting(table._context.storage, ".deltacommit"), START_MS)
+    with pytest.raises(DrawstringError):
+        dying.stream("rides").write(rides(FIRST), "1")
+    later = opened(table._context.storage, START_MS + HOUR_MS)
+    stream = later.stream("rides")
+    assert stream.position == "1"
+    stream.write(rides(("b", "oslo", 1, 1.0)), "2")
+    assert held(later) == [FIRST, ("b", "oslo", 1, 1.0)]
+
+
 def test_a_decided_write_is_not_rolled_back_by_name() -> None:
     table = create(table_type=COW)
     table.insert(rides(FIRST))

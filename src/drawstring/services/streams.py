@@ -19,9 +19,12 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
 from drawstring.services.maintenance_tasks import after_commit
+from drawstring.storage.paths import LOCK_FOLDER
+from drawstring.timeline.claims import claim_path
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
+from drawstring.txn.transaction import lock_table
 from drawstring.write.run import write
 from drawstring.write.stream_positions import (
     CommittedPositions,
@@ -192,6 +195,7 @@ class StreamWriter:
         self._errors = errors
         self._positions = CommittedPositions(keeper or Stream(options.streaming.name))
         with errors():
+            self._settle()
             self._position = self._stored()
 
     @property
@@ -252,7 +256,19 @@ class StreamWriter:
         """
         return sum(bool(self.write(rows, position)) for rows, position in source(self._position))
 
+    def _settle(self) -> None:
+        """Complete a batch whose process died when it had decided to: its position counts as well."""
+        storage = self._context.storage
+        pending = self._store().load().pending_writes()
+        claims = {status.path for status in storage.list_files(LOCK_FOLDER)} if pending else set()
+        if any(claim_path(each) in claims for each in pending):
+            with lock_table(self._context, self._options.locking) as locked:
+                locked.store.bar_stalled(locked.store.load().pending_writes())
+
     def _stored(self) -> str | None:
-        context = self._context
-        store = TimelineStore(context.storage, load_config(context.storage), context.clock)
-        return self._positions.last(context, store, store.load())
+        store = self._store()
+        return self._positions.last(self._context, store, store.load())
+
+    def _store(self) -> TimelineStore:
+        storage = self._context.storage
+        return TimelineStore(storage, load_config(storage), self._context.clock)
