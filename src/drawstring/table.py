@@ -429,7 +429,8 @@ class Table:
         """Add rows without looking up their keys.
 
         With a bucket index, and where small files are filled, rows go into file groups that exist already.
-        A bucket is then merged with the new rows as by an upsert.
+        A bucket is then merged with the new rows as by an upsert, and so is a file group of a table that
+        keeps its files sorted by key (`hoodie.table.storage.layout=lsm_tree`).
 
         Args:
             data: the rows: a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame,

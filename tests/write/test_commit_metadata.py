@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from drawstring.base.errors import InvalidError
 from drawstring.timeline.store import TimelineStore
 from tests.support.rows import rides
 from tests.support.tables import create
@@ -24,3 +25,14 @@ def test_a_commit_has_the_options_with_the_prefix(operation: str) -> None:
     store = TimelineStore(table._context.storage, table.config, table._context.clock)
     first, second = (store.commit_metadata(each).extra.get("job_name") for each in store.load().writes())
     assert (first, second) == (None, "nightly")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "name"), [("latest_", "latest_schema"), ("_", "_hudi_streaming_sink_checkpoint")]
+)
+def test_entries_that_commits_have_already_are_refused(prefix: str, name: str) -> None:
+    table = create()
+    options = {"hoodie.datasource.write.commitmeta.key.prefix": prefix, name: "boom"}
+    with pytest.raises(InvalidError, match=f"{name} is an entry that commits have already"):
+        table.upsert(rides(("a", "rome", 1, 1.0)), options=options)
+    assert table.instants() == ()

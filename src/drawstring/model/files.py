@@ -14,19 +14,25 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+_OF_PARTITION = "record-index-[^_/]*"
+"""Id of a file group that has the record index of one partition of the table: its path is part of the id."""
+
 BASE_NAME = (
-    r"(?P<file_id>[a-zA-Z0-9-]+)_(?P<token>[a-zA-Z0-9-]+)_(?P<instant>[0-9]+)(?P<extension>\.[a-zA-Z0-9]+)"
+    rf"(?P<file_id>[a-zA-Z0-9-]+|{_OF_PARTITION})_(?P<token>[a-zA-Z0-9-]+)_(?P<instant>[0-9]+)"
+    r"(?P<extension>\.[a-zA-Z0-9]+)"
 )
 """Regular expression for the whole name of a base file."""
 
 LOG_NAME = (
-    r"\.(?P<file_id>[^._]+)_(?P<instant>[^.]*)\.log\.(?P<version>[0-9]+)"
+    rf"\.(?P<file_id>[^._]+|{_OF_PARTITION})"
+    r"_(?P<instant>[^.]*)\.log\.(?P<version>[0-9]+)"
     r"(?:_(?P<token>[0-9]+-[0-9]+-[0-9]+)(?P<cdc>\.cdc)?)?"
 )
 """Regular expression for the whole name of an inline log file."""
 
 NATIVE_LOG_NAME = (
-    r"(?P<file_id>[^._/]+)_(?P<token>[0-9]+-[0-9]+-[0-9]+)_(?P<instant>[^_./]+)_(?P<version>[0-9]+)"
+    rf"(?P<file_id>[^._/]+|{_OF_PARTITION})"
+    r"_(?P<token>[0-9]+-[0-9]+-[0-9]+)_(?P<instant>[^_./]+)_(?P<version>[0-9]+)"
     r"\.(?P<kind>log|deletes|cdc)\.(?P<format>[^./]+)"
 )
 """Regular expression for the whole name of a native log file."""

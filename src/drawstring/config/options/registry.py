@@ -17,6 +17,7 @@ from drawstring.config.keys.storage import STORAGE_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
 from drawstring.config.keys.write import COMMIT_METADATA_PREFIX, WRITE_OPTIONS
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of
+from drawstring.config.table.schema_versions import LATEST_SCHEMA
 
 _LOG: Final = logging.getLogger("drawstring.config")
 
@@ -24,6 +25,14 @@ ALL_OPTIONS: Final[tuple[Option, ...]] = (*WRITE_OPTIONS, *READ_OPTIONS, *CHECKE
 OPTION_OF_KEY: Final[Mapping[str, Option]] = {key: option for option in ALL_OPTIONS for key in option.keys}
 _OF_USERS_LOCK: Final = "it is of the lock provider"
 _OURS: Final = ("hoodie.", "drawstring.")
+_OF_COMMITS: Final = (
+    "schema",
+    LATEST_SCHEMA,
+    "_hudi_streaming_sink_checkpoint",
+    "_drawstring_streaming_query",
+)
+"""Entries of the metadata of commits that have a meaning of their own."""
+
 _SUGGESTED: Final = (*OPTION_OF_KEY, *IGNORED_KEYS)
 _COLUMNS: Final = re.compile(r"columns?")
 """What many call the fields of Hudi's options."""
@@ -124,9 +133,14 @@ def commit_metadata(given: Given) -> dict[str, str]:
     """Return the extra metadata of a commit among options: those whose keys begin as an option says."""
     prefix = _commit_metadata_prefix(given)
     texts = {name: text_of(value) for name, value in given.items() if name.startswith(prefix)}
-    return {
+    found = {
         name: text for name, text in texts.items() if text is not None and name.lower() not in OPTION_OF_KEY
     }
+    if taken := [name for name in found if name in _OF_COMMITS]:
+        raise InvalidError(
+            f"{taken[0]} is an entry that commits have already, so it cannot be metadata of yours. Rename it."
+        )
+    return found
 
 
 def _commit_metadata_prefix(given: Given) -> str:
