@@ -18,7 +18,7 @@ from tests.support.faults import FIRST, HOUR_MS, NEWER, START_MS, STEPS_MAX, lef
 from tests.support.metadata_tables import listed
 from tests.support.rows import held, rides
 from tests.support.storages import LongAgo, data_files, files_of, stored
-from tests.support.tables import COW, MOR, create
+from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
 
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
 WITHOUT = {"hoodie.metadata.enable": "false"}
@@ -307,3 +307,26 @@ def test_both_timelines_stay_short(table_type: str) -> None:
     assert not table.validate().findings
     assert len(table._context.storage.list_files(".hoodie/metadata/files")) < 40
     assert len(held(table)) == 46
+
+
+def test_an_index_that_was_built_again_is_whole_when_its_build_is_archived() -> None:
+    table = create(table_type=MOR)
+    options = {
+        "hoodie.metadata.index.column.stats.enable": "true",
+        "hoodie.clean.commits.retained": "2",
+        "hoodie.compact.inline.max.delta.commits": "50",
+        "hoodie.keep.min.commits": "6",
+        "hoodie.keep.max.commits": "8",
+        **NEW_FILE_GROUPS,
+    }
+    rows = [rides(*((f"{key}", "rome", number, 1.0) for key in range(number + 2))) for number in range(12)]
+    for number, each in enumerate(rows):
+        if number == 7:
+            table.drop_index("partition_stats")
+        table.upsert(each, options=options)
+        if number == 2:
+            table.cluster(options=options)
+        if number == 4:
+            table.clean(retain_commits=1)
+            table.schedule_compaction(options=options)
+        assert table.validate().is_sound, number

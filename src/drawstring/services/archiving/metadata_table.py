@@ -14,7 +14,7 @@ from itertools import takewhile
 from drawstring.base.errors import DrawstringError
 from drawstring.config.keys.archive import Archiving
 from drawstring.metadata.writer import MetadataWriter
-from drawstring.model.instant import Action, Instant, time_of
+from drawstring.model.instant import Action, Instant, is_build, time_of
 from drawstring.timeline.archive.writer import Leaving, add_to_archive
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableContext
@@ -77,4 +77,8 @@ def _old_instants(own: Timeline, timeline: Timeline, archiving: Archiving, last:
         return []
     first = min((each.requested for each in timeline.instants), default="")
     surplus = completed[: -(archiving.commits_min + 1)]
-    return list(takewhile(lambda each: each.requested < min(first, last), surplus))
+    leaving = list(takewhile(lambda each: each.requested < min(first, last), surplus))
+    # A partition that was built again supersedes files that older instants name: these may not stay longer.
+    oldest = min((time_of(each) for each in completed if each not in leaving), default="")
+    has_later = any(is_build(each.requested) and time_of(each) > oldest for each in leaving)
+    return [] if has_later else leaving
