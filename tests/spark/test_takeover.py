@@ -134,11 +134,11 @@ def test_registering_twice_changes_nothing(session: SparkSession) -> None:
 
 
 def test_spark_connect_is_refused() -> None:
-    class ConnectSession:
+    class SparkSession:
         __module__ = "pyspark.sql.connect.session"
 
     with pytest.raises(UnsupportedError, match="Spark Connect"):
-        drawstring.spark.register(ConnectSession())  # type: ignore[arg-type]
+        drawstring.spark.register(SparkSession())  # type: ignore[arg-type]
 
 
 def test_the_package_does_without_pyspark() -> None:
