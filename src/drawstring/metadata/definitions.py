@@ -53,9 +53,9 @@ def note_repeated_keys(storage: Storage, config: TableConfig) -> None:
     define(storage, {**defined, "indexOptions": {**(defined.get("indexOptions") or {}), _REPEATED: "true"}})
     _log.warning(
         "The table %s has several records with the same key, of which its record index knows one. Queries do"
-        " not look keys up in it any more. If each partition has one record of a key, use a record index of"
-        " partitions (hoodie.metadata.record.level.index.enable) instead. Otherwise delete the surplus"
-        " records. Then drop the index and create it again.",
+        " not look keys up in it any more. Delete the surplus records, or use the partitioned record index if"
+        " each partition has a key once (hoodie.metadata.record.level.index.enable). In both cases drop this"
+        " index first and create it again.",
         config.name,
     )
 

@@ -132,7 +132,8 @@ METADATA_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.metadata.global.record.level.index.enable",
         "Whether the metadata table gets the record index, if it does not have one. Once there, all writes"
-        " keep it. It has one place for each key: queries do not use it once two partitions have one.",
+        " keep it. It has one location for each key: queries do not use it once a write adds one that is"
+        " elsewhere.",
         kind=Kind.FLAG,
         default=False,
         alternatives=("hoodie.metadata.record.index.enable",),
