@@ -24,7 +24,7 @@ from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.read.log_records import LogRecords, read_log_records
 from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, log_reading, slice_records
 from drawstring.filegroups.read.sorted_merge import has_sorted_runs, in_order, merged_parts, small_log_records
-from drawstring.filegroups.read.staged_merge import can_stage, finished, staged_rows
+from drawstring.filegroups.read.staged_merge import can_stage, finished, may_stage, staged_rows
 from drawstring.filegroups.read.tasks import ComposedTask, ReadTask
 from drawstring.formats.base_files import Selection
 from drawstring.formats.partition_match import typed
@@ -96,7 +96,7 @@ def _merges_in_order(task: ReadTask) -> bool:
 
 def _may_skip_rows(task: ReadTask) -> bool:
     """Return whether a condition may leave out row groups of the base file, or columns of its rows."""
-    is_candidate = task.where is not None and not task.in_order and task.file_slice.base is not None
+    is_candidate = task.where is not None and not task.in_order and may_stage(task)
     return is_candidate and merger_of(task.config).chooses_whole_records
 
 

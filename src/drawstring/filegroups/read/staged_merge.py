@@ -61,6 +61,11 @@ def can_stage(task: ReadTask, log: LogRecords) -> bool:
         task: what to read.
         log: log records of its slice.
     """
+    return may_stage(task) and log.merger.chooses_whole_records
+
+
+def may_stage(task: ReadTask) -> bool:
+    """Return whether a slice with log files is read in stages if its log records are whole ones."""
     base = task.file_slice.base
     return (
         base is not None
@@ -70,7 +75,6 @@ def can_stage(task: ReadTask, log: LogRecords) -> bool:
         and task.commit_times is None
         and task.whole_slice is None
         and (task.keys is None or task.where is not None)
-        and log.merger.chooses_whole_records
     )
 
 
