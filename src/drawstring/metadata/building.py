@@ -48,10 +48,9 @@ from drawstring.model.files import (
     join_path,
 )
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant, is_build
-from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
-from drawstring.timeline.claims import claim_path
+from drawstring.timeline.claims import are_claimed
 from drawstring.timeline.properties_store import (
     PROPERTIES_PATH,
     load_config,
@@ -96,8 +95,7 @@ def can_build(storage: Storage, config: TableConfig, timeline: Timeline, complet
         return not others and not timeline.pending_of(*PLANNED_ACTIONS)
     if timeline.pending_of(Action.CLUSTERING):
         return False
-    claimed = {status.path for status in storage.list_files(LOCK_FOLDER)} if others else set()
-    return not any(claim_path(each) in claimed for each in others)
+    return not are_claimed(storage, others)
 
 
 def build(storage: Storage, clock: Clock, ids: Ids, check: Callable[[], None]) -> None:

@@ -19,8 +19,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
 from drawstring.services.maintenance_tasks import after_commit
-from drawstring.storage.paths import LOCK_FOLDER
-from drawstring.timeline.claims import claim_path
+from drawstring.timeline.claims import are_claimed
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
@@ -195,8 +194,7 @@ class StreamWriter:
         self._errors = errors
         self._positions = CommittedPositions(keeper or Stream(options.streaming.name))
         with errors():
-            self._settle()
-            self._position = self._stored()
+            self._position = self._settled()
 
     @property
     def position(self) -> str | None:
@@ -256,14 +254,15 @@ class StreamWriter:
         """
         return sum(bool(self.write(rows, position)) for rows, position in source(self._position))
 
-    def _settle(self) -> None:
-        """Complete a batch whose process died when it had decided to: its position counts as well."""
-        storage = self._context.storage
-        pending = self._store().load().pending_writes()
-        claims = {status.path for status in storage.list_files(LOCK_FOLDER)} if pending else set()
-        if any(claim_path(each) in claims for each in pending):
+    def _settled(self) -> str | None:
+        """Return the stored position, after a batch whose process died when it had decided to complete it."""
+        store = self._store()
+        timeline = store.load()
+        if are_claimed(self._context.storage, timeline.pending_writes()):
             with lock_table(self._context, self._options.locking) as locked:
                 locked.store.bar_stalled(locked.store.load().pending_writes())
+            timeline = store.load()
+        return self._positions.last(self._context, store, timeline)
 
     def _stored(self) -> str | None:
         store = self._store()

@@ -292,6 +292,12 @@ class Claims:
         return self.storage.put_if_match(path, data, version)
 
 
+def are_claimed(storage: Storage, instants: Sequence[Instant]) -> bool:
+    """Return whether the completion of any of some pending instants is claimed; none takes no request."""
+    claimed = {status.path for status in storage.list_files(LOCK_FOLDER)} if instants else set()
+    return any(claim_path(each) in claimed for each in instants)
+
+
 def claim_path(instant: Instant) -> str:
     """Return the path of an instant's claim; a savepoint shares the requested time of its write."""
     kind = ".savepoint" if instant.action is Action.SAVEPOINT else ""
