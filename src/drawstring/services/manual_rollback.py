@@ -22,6 +22,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.model.files import LogFile
 from drawstring.model.instant import COMPACTION_ACTIONS, FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant
 from drawstring.model.result import PlannedRollback, RollbackResult
+from drawstring.storage.data_files import data_files
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -29,7 +30,6 @@ from drawstring.txn.live_work import refuse_live_writers, runs_elsewhere
 from drawstring.txn.locks.service_lease import is_leased, service_lease
 from drawstring.txn.reach import shown
 from drawstring.txn.rollback.dependents import refuse_built_on
-from drawstring.txn.rollback.file_owners import data_files
 from drawstring.txn.rollback.plan_inputs import refuse_inputs_gone
 from drawstring.txn.rollback.rollback import RollbackContext, rollback_instant
 from drawstring.txn.rollback.unschedule import (

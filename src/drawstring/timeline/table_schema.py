@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Final
 
 import pyarrow as pa
@@ -18,11 +17,12 @@ from drawstring.config.table.config import TableConfig
 from drawstring.config.table.schema_versions import LATEST_SCHEMA, SchemaHistory
 from drawstring.formats.base_files import base_schema
 from drawstring.model.commit import CommitMetadata
-from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, parse_data_file
+from drawstring.model.files import BaseFile, FileStatus, parse_data_file
 from drawstring.model.instant import Instant
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.comments import Comments, comments_of
 from drawstring.schema.meta import without_meta
+from drawstring.storage.data_files import data_files
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.properties_store import PROPERTIES_PATH
@@ -197,15 +197,9 @@ def check_timeline(storage: Storage, config: TableConfig, timeline: Timeline) ->
     """
     if timeline.instants or not config.metadata_partitions:
         return
-    if _has_data_files(storage):
+    if any(map(parse_data_file, data_files(storage))):
         raise CorruptTableError(
             f"The table has data files, but no instant: its timeline was deleted. {LOST_TIMELINE}",
             table=storage.spec.uri,
             path=config.timeline_folder,
         )
-
-
-def _has_data_files(storage: Storage) -> bool:
-    folders = (each for each in storage.list_folders("") if each != HOODIE_FOLDER)
-    statuses = chain(storage.list_files(""), *(storage.list_tree(each) for each in folders))
-    return any(map(parse_data_file, statuses))

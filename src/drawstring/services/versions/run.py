@@ -52,6 +52,7 @@ from drawstring.schema.meta import RECORD_KEY
 from drawstring.services.archiving.run import archive_stragglers
 from drawstring.services.compaction.run import compact
 from drawstring.services.progress import Progress
+from drawstring.storage.data_files import data_files
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.layout_migration import MigratedInstants, copy_timeline, remove_timeline
@@ -62,7 +63,6 @@ from drawstring.timeline.version_change import begin_change, end_change
 from drawstring.txn.events import emit_version_change
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable, without_metadata_table
 from drawstring.txn.live_work import refuse_live_work
-from drawstring.txn.rollback.file_owners import data_files
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.told import told
 from drawstring.txn.transaction import LockedTable, lock_table, recover

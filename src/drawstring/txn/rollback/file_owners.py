@@ -10,16 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.log_files import log_blocks
-from drawstring.model.files import HOODIE_FOLDER, FileStatus, LogFile, parse_data_file
+from drawstring.model.files import FileStatus, LogFile, parse_data_file
 from drawstring.storage.protocol import Storage
-
-
-def data_files(storage: Storage) -> Iterator[FileStatus]:
-    """List all files of the table outside `.hoodie`, since markers may be missing."""
-    yield from storage.list_files("")
-    for folder in storage.list_folders(""):
-        if folder != HOODIE_FOLDER:
-            yield from storage.list_tree(folder)
 
 
 def is_named_by(status: FileStatus, instant: str) -> bool:

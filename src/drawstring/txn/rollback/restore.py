@@ -25,6 +25,7 @@ from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import FILE_ACTIONS, Action, Instant, State, time_of
 from drawstring.model.plans import RollbackMetadata
 from drawstring.model.savepoint import RestoreMetadata, RestorePlan
+from drawstring.storage.data_files import data_files
 from drawstring.timeline.archive.writer import StateFile, state_files
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
@@ -32,7 +33,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import switch_off_metadata_table
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.rollback.dual_writes import copies_of
-from drawstring.txn.rollback.file_owners import appended_logs, data_files
+from drawstring.txn.rollback.file_owners import appended_logs
 from drawstring.txn.rollback.rollback import (
     RollbackContext,
     RollbackFacts,

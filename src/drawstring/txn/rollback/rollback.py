@@ -26,6 +26,7 @@ from drawstring.index.stored import STORED_INDEX
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import PLANNED_ACTIONS, WRITE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
+from drawstring.storage.data_files import data_files
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.claims import Fence
@@ -36,7 +37,7 @@ from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.rollback.command_blocks import append_command
 from drawstring.txn.rollback.dependents import refuse_built_on
 from drawstring.txn.rollback.dual_writes import copies_of, holds_blocks_of_others
-from drawstring.txn.rollback.file_owners import appended_logs, data_files, is_named_by, own_logs
+from drawstring.txn.rollback.file_owners import appended_logs, is_named_by, own_logs
 from drawstring.txn.rollback.lost_commits import keep_files, may_be_completed
 from drawstring.txn.rollback.plan_inputs import refuse_inputs_gone
 

@@ -14,13 +14,13 @@ from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWr
 from drawstring.filegroups.write.markers import Markers
 from drawstring.index.stored import STORED_INDEX
 from drawstring.model.instant import COMPACTION_ACTIONS, Action, Instant, State
+from drawstring.storage.data_files import data_files
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.live_work import refuse_live_writers
 from drawstring.txn.rollback.dead_attempts import files_of_attempt
 from drawstring.txn.rollback.dependents import refuse_built_on
-from drawstring.txn.rollback.file_owners import data_files
 from drawstring.txn.rollback.plan_inputs import refuse_inputs_gone
 from drawstring.txn.rollback.rollback import (
     RollbackContext,
