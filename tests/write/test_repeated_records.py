@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
+import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
 from tests.support.rows import rides
-from tests.support.tables import create, table_types
+from tests.support.tables import create, new_address, table_types
 
 TWICE = (("k", "rome", 1, 1.0), ("a", "rome", 1, 1.0), ("k", "rome", 2, 2.0))
 KEEP = {"hoodie.combine.before.insert": "false", "hoodie.datasource.insert.dup.policy": "none"}
@@ -70,3 +71,16 @@ def test_rows_of_the_caller_mean_all_records_with_their_keys(table_type: str) ->
     table = made(table_type)
     table.delete(rides(("k", "rome", 1, 1.0)))
     assert fares(table) == [("a", 1.0)]
+
+
+@table_types
+def test_a_change_of_one_of_several_records_with_keys_of_numbers_is_refused(table_type: str) -> None:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int32()), ("fare", pa.float64())])
+    table = drawstring.create(new_address(), schema, table_type=table_type, record_key=["a", "b"])
+    rows = pa.table([[1, 1, 1, 11], [1, 1, 2, 1], [1.0, 2.0, 3.0, 4.0]], schema=schema)
+    table.insert(rows, options=KEEP)
+    table.update("a = 1 AND b = 2", {"fare": 5.0})
+    with pytest.raises(InvalidError, match="several records with the key 'a:1,b:1'"):
+        table.update("fare = 2", {"fare": 6.0})
+    found = table.scan(["a", "b", "fare"]).to_arrow().to_pydict()
+    assert sorted(found["fare"]) == [1.0, 2.0, 4.0, 5.0]

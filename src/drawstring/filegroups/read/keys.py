@@ -42,10 +42,7 @@ class ReadKeys:
 
     def __call__(self, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """Read one slice."""
-        config = self.config
-        key_columns = (RECORD_KEY,) if config.populate_meta_fields else config.record_key_fields
-        columns = tuple(dict.fromkeys((*key_columns, *self.more)))
-        task = ReadTask(self.storage, config, file_slice, self.schema, columns, instants=self.instants)
+        config, task = self.config, self.task(file_slice)
         if not file_slice.logs:
             yield from (self._located(file_slice, each) for each in read_slice(task))
             return
@@ -57,6 +54,13 @@ class ReadKeys:
         merge = SliceMerge(task)
         yield from (self._located(file_slice, each) for each in merge.batches())
         yield self._gone(file_slice, merge.deleted_keys())
+
+    def task(self, file_slice: FileSlice) -> ReadTask:
+        """Return the task that reads the columns of keys, and those of `more`."""
+        config = self.config
+        key_columns = (RECORD_KEY,) if config.populate_meta_fields else config.record_key_fields
+        columns = tuple(dict.fromkeys((*key_columns, *self.more)))
+        return ReadTask(self.storage, config, file_slice, self.schema, columns, instants=self.instants)
 
     def _gone(self, file_slice: FileSlice, keys: pa.Array) -> pa.RecordBatch:
         gone = [pa.nulls(len(keys), self.schema.field(name).type) for name in self.more]

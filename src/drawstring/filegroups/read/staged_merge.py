@@ -42,7 +42,6 @@ from drawstring.merge.order import Array
 from drawstring.merge.versions import Versions, ordering_fields, ordering_of
 from drawstring.model.files import file_extension
 from drawstring.schema.evolve import conform
-from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage import open_spec
 
 HELD_BYTES_MAX: Final = 256 << 20
@@ -329,17 +328,9 @@ class _Verdicts:
 
     def of_group(self, group: int) -> _Verdict:
         """Return what the footer says of a row group."""
-        may_be_logged = self._may_be_logged(group)
+        may_be_logged = self.keys is None or self.file.may_have_any(group, self.keys)
         may_win = may_be_logged and self.lowest is not None and self.lowest.may_lose(self.file, group)
         return _Verdict(group in self.candidates, may_be_logged, may_win)
-
-    def _may_be_logged(self, group: int) -> bool:
-        bounds = None if self.keys is None else self.file.bounds(group, RECORD_KEY)
-        if bounds is None or not all(isinstance(bound, bytes) for bound in bounds):
-            return True
-        lowest, highest = (pa.scalar(bound, pa.binary()) for bound in bounds)
-        inside = pc.and_(pc.greater_equal(self.keys, lowest), pc.less_equal(self.keys, highest))
-        return bool(pc.any(inside).as_py())
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,20 @@ class StagedFile:
             return None
         return stored.min_raw, stored.max_raw
 
+    def may_have_any(self, group: int, keys: pa.Array) -> bool:
+        """Return whether the bounds of a row group do not exclude all of some record keys.
+
+        Args:
+            group: number of the row group.
+            keys: the record keys (binary).
+        """
+        bounds = self.bounds(group, RECORD_KEY)
+        if bounds is None or not all(isinstance(bound, bytes) for bound in bounds):
+            return True
+        lowest, highest = (pa.scalar(bound, pa.binary()) for bound in bounds)
+        inside = pc.and_(pc.greater_equal(keys, lowest), pc.less_equal(keys, highest))
+        return bool(pc.any(inside).as_py())
+
     def spans(self, groups: Sequence[int]) -> Iterator[list[int]]:
         """Return row groups in runs, in each of which they are read together."""
         return spans(self.parquet.metadata, groups)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
+from drawstring.filegroups.read.base_counts import base_counts
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.write.changes import ACTION, RowAction
 from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
@@ -64,12 +65,15 @@ class RepeatedRecords:
         keys = pc.unique(changed)
         if not len(keys):
             return
-        stored = np.zeros(len(keys), np.int64)
-        for batch in self.read(file_slice):
-            stored += _counts(keys, batch.column(RECORD_KEY).filter(pc.invert(batch.column(IS_DELETED))))
         # Rows with actions were tagged, which finds a repeated record as often as it is there.
         is_plain = is_delete and actions is None
         wanted = _counts(keys, changed) if is_plain else np.ones(len(keys), np.int64)
+        in_base = base_counts(self.read.task(file_slice), keys)
+        if in_base is not None and (in_base <= wanted).all():
+            return
+        stored = np.zeros(len(keys), np.int64)
+        for batch in self.read(file_slice):
+            stored += _counts(keys, batch.column(RECORD_KEY).filter(pc.invert(batch.column(IS_DELETED))))
         if (stored > wanted).any():
             key = keys[int(np.argmax(stored > wanted))].as_py()
             raise InvalidError(
