@@ -352,7 +352,7 @@ def test_indexes_are_created_shown_and_dropped(text: Any, complaint: Any, rides:
     text("index", "create", path, "record_index")
     created = json.loads(text("index", "create", path, "by_city", "--column", "city", "--json"))
     by_city = {"name": "secondary_index_by_city", "kind": "secondary_index", "columns": ["city"]}
-    assert created == [by_city | {"is_partitioned": False, "is_complete": True}]
+    assert created == [by_city | {"is_partitioned": False, "is_complete": True, "unused": None}]
     _, planned = text("index", "schedule", path, "bloom_filters").split()
     shown = [line.split() for line in text("index", "show", path).splitlines()[1:]]
     assert shown == [

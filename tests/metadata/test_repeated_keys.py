@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from drawstring.cli.app import run
 from drawstring.metadata.definitions import define, definitions
+from drawstring.metadata.maintained import record_index
 from drawstring.model.validation import Remedy, Severity
 from drawstring.services import indexing
 from drawstring.table import Table
@@ -24,7 +26,7 @@ def cities(table: Table, where: str = "id = 'k'") -> list[str]:
 
 
 def is_looked_up(table: Table, where: str = "id = 'k'") -> bool:
-    return "record_index" in str(table.scan(where=where).explain())
+    return any(each.by == "record_index" and each.skipped for each in table.scan(where=where).explain().steps)
 
 
 @table_types
@@ -207,6 +209,91 @@ def test_the_writer_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     table.upsert(rides(ROME), options=GLOBAL)
     table.upsert(rides(OSLO))
     table.upsert(rides(("k", "pisa", 1, 1.0)))
-    told = [each for each in caplog.messages if "several records with the same key" in each]
+    told = [each for each in caplog.messages if "several records of a key" in each]
     assert len(told) == 1
+
+
+def not_used(table: Table) -> list[str]:
+    return [each.name for each in table.indexes() if each.unused]
+
+
+def test_an_index_that_is_not_used_says_why_and_what_to_do_wherever_it_is_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table = create(path=tmp_path / "t")
+    table.upsert(rides(ROME), options=GLOBAL)
+    table.create_index("by_ts", "ts")
+    table.create_index("bloom_filters")
+    assert not_used(table) == []
+    table.upsert(rides(OSLO))
+    assert not_used(table) == ["record_index", "secondary_index_by_ts"]
+    explained = str(table.scan(where="id = 'k'").explain())
+    (found,) = table.validate().findings
+    (brief,) = table.validate(quick=True).findings
+    path = str(tmp_path / "t")
+    shown = []
+    for call in (
+        ["index", "show", path],
+        ["metadata", path],
+        ["head", path, "--where", "id='k'", "--explain"],
+    ):
+        assert run(call) == 0
+        shown.append(capsys.readouterr().out)
+    for text in (explained, found.what, brief.what, *shown):
+        assert "not use" in text
+        assert "knows one of them" in text
+        assert "drawstring repair" in text
+    assert "'k'" in found.what
+    assert {found.severity, brief.severity} == {Severity.WARNING}
+    assert "not used" not in str(table.scan(where="fare > 0").explain())
+
+
+@pytest.mark.parametrize("options", [GLOBAL, OF_PARTITIONS])
+def test_a_repair_has_an_index_used_again_once_no_key_is_repeated(options: dict[str, str]) -> None:
+    table = create()
+    table.insert(rides(ROME, ("a", "rome", 1, 1.0)), options=options)
+    table.create_index("by_ts", "ts")
+    table.insert(rides(("k", "rome", 2, 5.0)), options=NEW_FILE_GROUPS)
+    assert not table.repair(apply=True)
+    assert not_used(table) == ["record_index", "secondary_index_by_ts"]
+    table.delete(where="id = 'k' and fare = 5.0")
+    assert [each.remedy for each in table.validate().findings] == [Remedy.METADATA]
+    assert not_used(table)
+    assert [each.remedy for each in table.repair(apply=True)] == [Remedy.METADATA]
     assert not table.validate().findings
+    assert not_used(table) == []
+    assert is_looked_up(table)
+    assert "secondary_index_by_ts" in str(table.scan(where="ts = 7").explain())
+    assert cities(table) == ["rome"]
+
+
+def test_the_keys_of_a_write_by_the_record_index_are_not_looked_up_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_up = []
+    kept = record_index.repeats_keys
+    monkeypatch.setattr(record_index, "repeats_keys", lambda *given: looked_up.append(1) or kept(*given))
+    table = create(properties={"hoodie.index.type": "RECORD_INDEX"})
+    table.upsert(rides(ROME, ("a", "pisa", 1, 1.0)))
+    table.upsert(rides(("k", "oslo", 2, 2.0), ("b", "pisa", 1, 1.0)))
+    assert not looked_up
+    table.insert(rides(("c", "pisa", 1, 1.0)))
+    assert looked_up
+
+
+@table_types
+def test_a_write_by_a_record_index_with_damaged_definitions_reads_the_files(
+    table_type: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = create(properties={"hoodie.index.type": "RECORD_INDEX"}, table_type=table_type)
+    table.upsert(rides(ROME, ("a", "pisa", 1, 1.0)))
+    table._context.storage.put(".hoodie/.index_defs/index.json", b"{")
+    table.upsert(rides(("k", "rome", 2, 2.0), ("b", "pisa", 1, 1.0)))
+    assert any("files of the table are read instead" in each for each in caplog.messages)
+    assert any("index.json" in each and "drawstring repair" in each for each in caplog.messages)
+    table.insert(rides(("c", "pisa", 1, 1.0)))
+    table.upsert(rides(("d", "pisa", 1, 1.0)))
+    table.upsert(rides(("k", "rome", 3, 3.0)))
+    assert sorted(table.scan(["id"]).to_arrow().column("id").to_pylist()) == ["a", "b", "c", "d", "k"]
+    assert is_looked_up(table)
+    assert table.validate().is_sound

@@ -29,11 +29,14 @@ from drawstring.index.location import LOCATION
 from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
 from drawstring.index.simple import SimpleIndex
 from drawstring.index.tag_context import TagContext
-from drawstring.metadata.definitions import definitions, has_repeated_keys
+from drawstring.metadata.definitions import definitions, why_not_used
+from drawstring.metadata.metadata_table import about_metadata
+from drawstring.metadata.partitions import METADATA_FOLDER
 from drawstring.metadata.record_index import RecordIndex, Shard, open_record_index
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec
+from drawstring.storage.subfolder import Subfolder
 
 GLOBAL_KINDS: Final = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX")
 PARTITIONED_KIND: Final = "RECORD_LEVEL_INDEX"
@@ -208,8 +211,11 @@ def _opened(context: TagContext, *, is_partitioned: bool) -> RecordIndex | None:
     """Return the record index of the table; None, with a warning, if the files have to be read instead."""
     settings = context.settings
     config, timeline = settings.config, context.lookup.timeline
+    storage = open_spec(settings.storage)
     try:
-        index = open_record_index(open_spec(settings.storage), config, timeline, SystemClock())
+        index = open_record_index(storage, config, timeline, SystemClock())
+        with about_metadata(Subfolder(storage, METADATA_FOLDER)):
+            defined = definitions(storage)
     except MetadataTableError as error:
         _log.warning("The files of the table are read instead of its record index: %s", error)
         return None
@@ -217,11 +223,8 @@ def _opened(context: TagContext, *, is_partitioned: bool) -> RecordIndex | None:
         if timeline.writes():
             _log.warning("%s has no record index yet. Its files are read instead.", config.name)
         return None
-    if has_repeated_keys(definitions(open_spec(settings.storage))):
-        _log.warning(
-            "The record index of %s lacks places of keys. The files of the table are read instead.",
-            config.name,
-        )
+    if (why := why_not_used(defined)) is not None:
+        _log.warning("The files of %s are read instead of its record index. %s", config.name, why)
         return None
     if config.partition_fields:
         check_kind(index, is_partitioned=is_partitioned)

@@ -26,7 +26,6 @@ from drawstring.base.errors import ConflictError
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.properties import table_checksum
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
-from drawstring.metadata.definitions import note_repeated_keys
 from drawstring.metadata.encoding import encode_base_file, encode_log_file, write_base_file
 from drawstring.metadata.layouts.own_times import next_build
 from drawstring.metadata.maintained.files import FilesMaintainer
@@ -170,8 +169,7 @@ def add_partition(
     _write_partition(writer, partition, _new_build(writer), initial, check)
     check()
     maintainer.define(storage, config)
-    if initial.repeats_keys():
-        note_repeated_keys(storage, config)
+    initial.complete(facts, None)
     partitions = ",".join(sorted({*config.metadata_partitions, partition}))
     save_properties(
         storage,

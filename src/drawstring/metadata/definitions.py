@@ -17,8 +17,20 @@ from drawstring.metadata.column_ranges import COLUMN_STATS
 from drawstring.metadata.partitions import RECORD_INDEX
 from drawstring.storage.protocol import Storage
 
+IS_PARTITIONED: Final = "isPartitioned"
+"""Option of the definition of a record index: whether each partition has file groups of its own."""
+
 _REPEATED: Final = "hasRepeatedKeys"
 """Option of the definition of a record index, which Hudi passes over."""
+
+_NOT_USED: Final = (
+    "The table has several records of a key, and the index knows one of them. Delete the surplus records"
+    " (`drawstring validate` finds them) and run `drawstring repair --apply`, which builds the index again"
+)
+_OTHER_KIND: Final = (
+    ". If each partition may have a key once, drop the index instead and create a partitioned one"
+    " (hoodie.metadata.record.level.index.enable)"
+)
 
 _log = logging.getLogger("drawstring")
 
@@ -42,22 +54,44 @@ def define(storage: Storage, definition: Mapping[str, Any]) -> None:
     storage.put(INDEX_DEFINITIONS, encode_definitions({**known, definition["indexName"]: definition}))
 
 
-def note_repeated_keys(storage: Storage, config: TableConfig) -> None:
-    """Note that the record index lacks places of some keys; the caller, who defined it, holds the table lock.
+def define_record_index(storage: Storage, config: TableConfig, *, is_partitioned: bool) -> None:
+    """Define a record index that has all places; the caller holds the table lock.
 
     Args:
         storage: the table's files.
         config: its settings.
+        is_partitioned: whether each partition has an index of its own.
     """
-    defined = definitions(storage)[RECORD_INDEX]
-    define(storage, {**defined, "indexOptions": {**(defined.get("indexOptions") or {}), _REPEATED: "true"}})
-    _log.warning(
-        "The table %s has several records with the same key, of which its record index knows one. Queries do"
-        " not look keys up in it any more. Delete the surplus records, or use the partitioned record index if"
-        " each partition has a key once (hoodie.metadata.record.level.index.enable). In both cases drop this"
-        " index first and create it again.",
-        config.name,
-    )
+    version = {"version": "V1"} if config.rules.has_index_versions else {}
+    defined = {
+        "indexName": RECORD_INDEX,
+        "indexType": RECORD_INDEX,
+        "indexFunction": "",
+        "sourceFields": [],
+        "indexOptions": {IS_PARTITIONED: str(is_partitioned).lower()},
+        **version,
+    }
+    define(storage, defined)
+
+
+def note_repeated_keys(storage: Storage, config: TableConfig, *, is_partitioned: bool) -> None:
+    """Note that the record index lacks places of some keys; the caller holds the table lock.
+
+    The note goes with the definition: an index that is built again gets a new one.
+
+    Args:
+        storage: the table's files.
+        config: its settings.
+        is_partitioned: whether each partition has an index of its own, for one that is not defined.
+    """
+    if RECORD_INDEX not in definitions(storage):
+        define_record_index(storage, config, is_partitioned=is_partitioned)
+    known = definitions(storage)
+    defined = known[RECORD_INDEX]
+    noted = {**defined, "indexOptions": {**(defined.get("indexOptions") or {}), _REPEATED: "true"}}
+    define(storage, noted)
+    why = why_not_used({**known, RECORD_INDEX: noted})
+    _log.warning("Queries do not use the record index of %s any more. %s", config.name, why)
 
 
 def has_repeated_keys(defined: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -66,8 +100,32 @@ def has_repeated_keys(defined: Mapping[str, Mapping[str, Any]]) -> bool:
     Args:
         defined: the definitions of the indexes of the table.
     """
+    return _has_option(defined, _REPEATED)
+
+
+def is_partitioned_index(defined: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Return whether each partition has a record index of its own.
+
+    Args:
+        defined: the definitions of the indexes of the table.
+    """
+    return _has_option(defined, IS_PARTITIONED)
+
+
+def why_not_used(defined: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return why queries do without the record index and what to do, in sentences; None if they use it.
+
+    Args:
+        defined: the definitions of the indexes of the table.
+    """
+    if not has_repeated_keys(defined):
+        return None
+    return f"{_NOT_USED}{'' if is_partitioned_index(defined) else _OTHER_KIND}."
+
+
+def _has_option(defined: Mapping[str, Mapping[str, Any]], name: str) -> bool:
     options = defined.get(RECORD_INDEX, {}).get("indexOptions") or {}
-    return str(options.get(_REPEATED)).lower() == "true"
+    return str(options.get(name)).lower() == "true"
 
 
 def undefine(storage: Storage, partitions: Collection[str]) -> None:

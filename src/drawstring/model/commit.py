@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -26,7 +26,10 @@ class WriteOperation(StrEnum):
     COMPACT = "COMPACT"
     CLUSTER = "CLUSTER"
     LOG_COMPACT = "LOG_COMPACT"
+    INDEX = "INDEX"
     ALTER_SCHEMA = "ALTER_SCHEMA"
+    BUCKET_RESCALE = "BUCKET_RESCALE"
+    PARTITION_TTL = "PARTITION_TTL"
     UNKNOWN = "UNKNOWN"
 
 
@@ -35,7 +38,15 @@ WRITER: Final = "drawstring.writer"
 
 _WRITER_MAX: Final = 200
 _SERVICES: Final = frozenset(
-    {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "ALTER_SCHEMA", "BUCKET_RESCALE", "PARTITION_TTL"}
+    {
+        WriteOperation.COMPACT,
+        WriteOperation.LOG_COMPACT,
+        WriteOperation.CLUSTER,
+        WriteOperation.INDEX,
+        WriteOperation.ALTER_SCHEMA,
+        WriteOperation.BUCKET_RESCALE,
+        WriteOperation.PARTITION_TTL,
+    }
 )
 
 
@@ -47,10 +58,12 @@ class Held:
         statistics: bounds and counts of the columns of the file; None if they were not collected.
         changed_keys: the keys of records that the file has and the file group had not before, or the reverse,
             as columns `key` and `is_removed`; None if they were not collected, or are too many.
+        is_looked_up: whether the keys that come to the file were looked up in all partitions of the table.
     """
 
     statistics: tuple[ColumnSummary, ...] | None = None
     changed_keys: pa.Table | None = None
+    is_looked_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +117,11 @@ class WriteStat:
         return self.log_version is not None
 
     @property
+    def looked_up(self) -> WriteStat:
+        """These statistics, of a file whose keys were looked up in all partitions of the table."""
+        return replace(self, held=replace(self.held or Held(), is_looked_up=True))
+
+    @property
     def begins_log_group(self) -> bool:
         """Whether the file is the first one of a file group without a base file."""
         return self.is_log and not self.base_file and len(self.log_files or ()) == 1
@@ -130,7 +148,7 @@ class CommitMetadata:
     @property
     def changes_records(self) -> bool:
         """Whether the instant changed records, rather than only rewriting them."""
-        return not self.compacted and str(self.operation) not in _SERVICES
+        return not self.compacted and self.operation not in _SERVICES
 
     @property
     def touched(self) -> frozenset[tuple[str, str]]:

@@ -22,12 +22,14 @@ class Step:
             name of an index in the metadata table.
         skipped: number left out by this step.
         kept: number left.
+        note: why an index that could leave something out is not used, and what to do; empty if it is.
     """
 
     unit: str
     by: str
     skipped: int
     kept: int
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,15 @@ class Explanation:
     def rows(self) -> Iterator[tuple[str, str, int, int]]:
         """Yield the rows of the table: unit, step, number skipped, number kept."""
         for step in self.steps:
-            yield step.unit, step.by, step.skipped, step.kept
+            if not step.note:
+                yield step.unit, step.by, step.skipped, step.kept
         yield "files", "base files", 0, self.base_files
         yield "files", "log files", 0, self.log_files
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which indexes are not used, why, and what to do."""
+        return tuple(f"{step.by} is not used. {step.note}" for step in self.steps if step.note)
 
     @property
     def summary(self) -> str:
@@ -95,13 +103,15 @@ class Explanation:
 
     def __str__(self) -> str:
         """Return the table as text."""
-        return "\n".join([f"{self.table}: {self.summary}", *aligned(_HEAD, self.rows())])
+        return "\n".join([f"{self.table}: {self.summary}", *aligned(_HEAD, self.rows()), *self.notes])
 
     def _repr_html_(self) -> str:
         lines = ((escape(str(value)) for value in row) for row in self.rows())
         cells = "".join(f"<tr><td>{'</td><td>'.join(line)}</td></tr>" for line in lines)
         head = "".join(f"<th>{name}</th>" for name in _HEAD)
-        return f"<p>{escape(self.table)}: {escape(self.summary)}</p><table><tr>{head}</tr>{cells}</table>"
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        summary = f"<p>{escape(self.table)}: {escape(self.summary)}</p>"
+        return f"{summary}<table><tr>{head}</tr>{cells}</table>{notes}"
 
 
 _HEAD: Final = ("", "step", "skipped", "kept")

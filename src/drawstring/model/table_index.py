@@ -15,7 +15,8 @@ class TableIndex:
         kind: what it is: `record_index`, `secondary_index`, `bloom_filters`, `column_stats`, ...
         columns: the columns it is about; none for an index of record keys.
         is_partitioned: whether a record index has the keys of each partition by themselves.
-        is_complete: whether queries use it; if not, it is planned or being built.
+        is_complete: whether it is built; if not, it is planned or being built.
+        unused: why queries do without it although it is complete, and what to do; None if they use it.
     """
 
     name: str
@@ -23,3 +24,4 @@ class TableIndex:
     columns: tuple[str, ...] = ()
     is_partitioned: bool = False
     is_complete: bool = True
+    unused: str | None = None

@@ -10,7 +10,7 @@ The first two describe the latest rows, so only queries of those use them. A blo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from drawstring.formats.bloom.probe import may_have_any
 from drawstring.metadata.contents import contents, looked_up
-from drawstring.metadata.definitions import definitions, has_repeated_keys
+from drawstring.metadata.definitions import definitions, why_not_used
 from drawstring.metadata.keys import file_hash, partition_hash
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.metadata_table import MetadataTable, about_metadata
@@ -31,6 +31,19 @@ from drawstring.storage.protocol import Storage
 _SECONDARY: Final = "secondary_index_"
 _FILTERS_AT_ONCE: Final = 32
 """A filter has up to 430 KB."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyIndexes:
+    """The indexes that know the keys or values of a condition.
+
+    Attributes:
+        values: what to look up, by index.
+        unused: why indexes that know them are not used, in sentences, by index.
+    """
+
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unused: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +64,24 @@ class KeyLookups:
     where: pc.Expression
     keys: Sequence[str] | None
 
-    def indexes(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield the indexes that know the keys of the condition, with what to look up in each.
+    def indexes(self) -> KeyIndexes:
+        """Return the indexes that know the keys of the condition, with what to look up in each.
 
         Raises:
             MetadataTableError: the definitions of the indexes are damaged.
         """
         if RECORD_INDEX not in self.metadata.ready:
-            return
+            return KeyIndexes()
         names = [name for name in self.metadata.ready if name.startswith(_SECONDARY)]
         with about_metadata(self.metadata.storage):
             defined = definitions(self.storage) if names or self.keys is not None else {}
-        if has_repeated_keys(defined):
-            return
+        values = dict(self._values(names, defined))
+        why = why_not_used(defined)
+        return KeyIndexes(values) if why is None else KeyIndexes(unused=dict.fromkeys(values, why))
+
+    def _values(
+        self, names: Sequence[str], defined: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[tuple[str, Sequence[str]]]:
         if self.keys is not None:
             yield RECORD_INDEX, self.keys
         for name in names:

@@ -68,7 +68,8 @@ def without_skipped(
         kept = [task for task, is_match in zip(left, matches, strict=True) if is_match]
         steps.append(Step(SLICES, name, len(left) - len(kept), len(kept)))
         left = kept
-    return list(left), [step for step in steps if step.skipped]
+    steps += [Step(SLICES, name, 0, len(left), why) for name, why in skipping.unused.items()]
+    return list(left), [step for step in steps if step.skipped or step.note]
 
 
 def _in_partitions(skipping: DataSkipping, candidates: Sequence[Candidate]) -> Sequence[bool]:

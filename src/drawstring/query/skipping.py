@@ -49,7 +49,7 @@ from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import BLOOM_FILTERS
 from drawstring.query.candidates import Candidate, CandidateColumns
 from drawstring.query.expression_skipping import ExpressionCondition, expression_conditions
-from drawstring.query.key_lookups import KeyLookups, files_with_keys
+from drawstring.query.key_lookups import KeyIndexes, KeyLookups, files_with_keys
 from drawstring.query.pruning import Partition
 from drawstring.schema.fields import leaf_type
 from drawstring.storage.protocol import Storage
@@ -90,10 +90,8 @@ class DataSkipping:
     def rules(self) -> dict[str, Callable[[Sequence[Candidate]], Array]]:
         """Return what rules out file slices, by the name of the index, the cheapest first."""
         rules: dict[str, Callable[[Sequence[Candidate]], Array]] = {}
-        if self.is_current:
-            lookups = KeyLookups(self.metadata, self.storage, self.schema, self.where, self.keys)
-            found = self._read("indexes", lambda: dict(lookups.indexes())) or {}
-            rules = {name: partial(self._of_keys, lookups, name, values) for name, values in found.items()}
+        for name, values in self._indexes.values.items():
+            rules[name] = partial(self._of_keys, name, values)
         rules[COLUMN_STATS] = self.slices
         if self.keys is not None and BLOOM_FILTERS in self.metadata.ready:
             rules[BLOOM_FILTERS] = partial(self._by_filters, self.keys)
@@ -101,6 +99,20 @@ class DataSkipping:
             by = self._by_bounds if condition.index.kind == COLUMN_STATS else self._by_values
             rules[condition.index.name] = partial(by, condition)
         return rules
+
+    @property
+    def unused(self) -> Mapping[str, str]:
+        """Why indexes that know the keys or values of the condition are not used, in sentences, by index."""
+        return self._indexes.unused
+
+    @cached_property
+    def _indexes(self) -> KeyIndexes:
+        found = self._read("indexes", self._lookups.indexes) if self.is_current else None
+        return found or KeyIndexes()
+
+    @property
+    def _lookups(self) -> KeyLookups:
+        return KeyLookups(self.metadata, self.storage, self.schema, self.where, self.keys)
 
     def _expressions(self) -> list[ExpressionCondition]:
         table = self.storage, self.config
@@ -150,13 +162,11 @@ class DataSkipping:
             matches[alone] = True if found is None else found
         return matches
 
-    def _of_keys(
-        self, lookups: KeyLookups, index: str, values: Sequence[str], candidates: Sequence[Candidate]
-    ) -> Array:
+    def _of_keys(self, index: str, values: Sequence[str], candidates: Sequence[Candidate]) -> Array:
         """Return for each of some file slices whether it has rows with some keys or values."""
         columns = CandidateColumns.of(candidates)
         partitions = sorted(each.path for each in columns.own_partitions)
-        groups = self._read(index, lambda: lookups.groups(index, values, partitions))
+        groups = self._read(index, lambda: self._lookups.groups(index, values, partitions))
         if groups is None:
             return np.ones(len(candidates), np.bool_)
         ids = pa.array(sorted({file_id for _, file_id in groups}), pa.string())

@@ -314,6 +314,8 @@ def narrowed_slices(
         kept = those_that(rule(left), left)
         steps.append(_step(SLICES, name, left, kept))
         left = kept
+    if skipping is not None:
+        steps += [Step(SLICES, name, 0, len(left), why) for name, why in skipping.unused.items()]
     where = query.where if query.wording is None else query.wording.sql
     text = None if where is None else str(where)
     if isinstance(listed, LazyCandidates):
@@ -334,8 +336,8 @@ def _step(unit: str, by: str, before: Sequence[object], after: Sequence[object])
 
 
 def _that_skip(steps: Sequence[Step]) -> list[Step]:
-    """Return the first step and the others that left something out."""
-    return [step for number, step in enumerate(steps) if number == 0 or step.skipped]
+    """Return the first step and the others that left something out, or say why they did not."""
+    return [step for number, step in enumerate(steps) if number == 0 or step.skipped or step.note]
 
 
 def may_hold(query: Query, groups: Collection[tuple[str, str]]) -> bool:

@@ -24,7 +24,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.expressions.column_names import check_columns
 from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
-from drawstring.metadata.definitions import definitions
+from drawstring.metadata.definitions import definitions, why_not_used
 from drawstring.metadata.expressions.index import FUNCTION, IDENTITY, SETTINGS, ExpressionIndex
 from drawstring.metadata.expressions.index import KINDS as EXPRESSION_KINDS
 from drawstring.metadata.expressions.index import PREFIX as EXPRESSION_PREFIX
@@ -233,17 +233,31 @@ def table_indexes(context: TableContext) -> list[TableIndex]:
     store = TimelineStore(context.storage, config, context.clock)
     planned = {name for _, plan in pending_plans(store, store.load()) for name in plan.names}
     complete = {*config.metadata_partitions} - {FILES}
+    why = why_not_used(known)
     return [
-        _index(name, known.get(name, {}), is_complete=name in complete) for name in sorted(complete | planned)
+        _index(name, known.get(name, {}), is_complete=name in complete, why_not_used=why)
+        for name in sorted(complete | planned)
     ]
 
 
-def _index(name: str, defined: Mapping[str, Any], *, is_complete: bool) -> TableIndex:
-    """Return an index as its definition, if there is one, describes it."""
+def _index(
+    name: str, defined: Mapping[str, Any], *, is_complete: bool, why_not_used: str | None
+) -> TableIndex:
+    """Return an index as its definition, if there is one, describes it.
+
+    Args:
+        name: of the index.
+        defined: its definition.
+        is_complete: whether it is built.
+        why_not_used: why queries do not look up in the record index; None if they do.
+    """
     kind = next((kind for prefix, kind in _KINDS.items() if name.startswith(prefix)), name)
     options = defined.get("indexOptions") or {}
     is_partitioned = str(options.get("isPartitioned")).lower() == "true"
-    return TableIndex(name, kind, tuple(defined.get("sourceFields") or ()), is_partitioned, is_complete)
+    looks_up = name == RECORD_INDEX or name.startswith(PREFIX)
+    unused = why_not_used if is_complete and looks_up else None
+    fields = tuple(defined.get("sourceFields") or ())
+    return TableIndex(name, kind, fields, is_partitioned, is_complete, unused)
 
 
 def _new_partition(locked: LockedTable, request: IndexRequest) -> None:

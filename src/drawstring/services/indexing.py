@@ -24,14 +24,10 @@ from drawstring.base.errors import ConflictError, CorruptTableError, InvalidErro
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.indexing import encode_index_plan, encode_indexing
 from drawstring.metadata.building import BegunPartition, fill_partition
-from drawstring.metadata.definitions import note_repeated_keys
 from drawstring.metadata.maintained.indexing_plans import BUILD, has_files, pending_plans
 from drawstring.metadata.maintained.kinds import maintainers_of
 from drawstring.metadata.maintained.protocol import TableFacts
-from drawstring.metadata.maintained.repeated_keys import repeated_since_begin
 from drawstring.metadata.metadata_table import building_of, open_metadata_table
-from drawstring.metadata.partitions import RECORD_INDEX
-from drawstring.metadata.record_index import RecordIndex
 from drawstring.metadata.writer import is_of_drawstring
 from drawstring.model.index_plan import IndexedPartition, IndexPlan
 from drawstring.model.instant import Action, Instant, State
@@ -233,20 +229,13 @@ def _complete(locked: LockedTable, attempt: _Attempt, paths: Sequence[str]) -> N
         )
     _check_early_writes(locked, attempt, timeline)
     locked.lock.check()
-    if any(each.initial.repeats_keys() for each in attempt.begun) or _repeats_keys(locked, attempt, timeline):
-        note_repeated_keys(context.storage, locked.config)
+    facts = TableFacts(context.storage, load_config(context.storage), context.clock)
+    metadata = open_metadata_table(facts.storage, facts.config, timeline, facts.clock).with_building()
+    for each in attempt.begun:
+        each.initial.complete(facts, metadata)
     locked.store.complete(attempt.instant, encode_indexing(attempt.plan), attempt.fence)
     locked.keeper.finish(attempt.plan.names)
     _log.info("Built %s of %d files.", ", ".join(attempt.plan.names), len(paths))
-
-
-def _repeats_keys(locked: LockedTable, attempt: _Attempt, timeline: Timeline) -> bool:
-    """Return whether writes repeated keys while a record index was built."""
-    if RECORD_INDEX not in attempt.plan.names:
-        return False
-    facts = TableFacts(locked.context.storage, load_config(locked.context.storage), locked.context.clock)
-    metadata = open_metadata_table(facts.storage, facts.config, timeline, facts.clock).with_building()
-    return repeated_since_begin(facts, RecordIndex.of(metadata, facts.storage.spec))
 
 
 def _check_early_writes(locked: LockedTable, attempt: _Attempt, timeline: Timeline) -> None:

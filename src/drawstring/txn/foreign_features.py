@@ -39,6 +39,7 @@ from drawstring.config.table.kinds import META_FIELDS_MODE, has_some_meta_fields
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_mergers import check_mergeable, merger_of
+from drawstring.metadata.definitions import undefine
 from drawstring.metadata.encoded import EncodedCommit
 from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
@@ -286,6 +287,7 @@ class MetadataTableGuard:
             if not is_used and self._storage.list_folders(METADATA_FOLDER):
                 self._check()
                 self._storage.delete_tree(METADATA_FOLDER)
+                undefine(self._storage, ())  # a damaged file, which would be in the way of another one
             self._is_gone = True
         except (DrawstringError, OSError) as error:
             _log.warning(

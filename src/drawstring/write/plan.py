@@ -21,7 +21,7 @@ from drawstring.index.protocol import Index
 from drawstring.merge.record_mergers import takes_partial_blocks
 from drawstring.merge.versions import ordering_fields
 from drawstring.metadata.definitions import summarized_columns
-from drawstring.model.commit import WriteOperation
+from drawstring.model.commit import WriteOperation, WriteStat
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.comments import comments_in, comments_of, comments_of_new, with_comments
 from drawstring.schema.evolve import check_deletion_mark, evolve, missing_columns
@@ -67,6 +67,14 @@ class WritePlan:
     ids: Ids
     arrangement: Arrangement
     dual_write: DualWrite | None = None
+
+    def looked_up(self, stats: list[WriteStat]) -> list[WriteStat]:
+        """Return the statistics of files, which say so if their keys were looked up in all partitions."""
+        return [each.looked_up for each in stats] if self.index.is_global else stats
+
+    def once(self, stats: list[WriteStat]) -> list[WriteStat]:
+        """Return the statistics for the result, without copies in buckets that are being resized."""
+        return self.dual_write.once(stats) if self.dual_write else stats
 
 
 def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: WriteOptions) -> WritePlan:

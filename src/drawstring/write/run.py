@@ -229,16 +229,12 @@ class _Write:
             with completing(plan.index, change):
                 completed = transaction.commit(metadata, plan.settings.config.history)
         watch.lap("commit")
-        result = CommitResult.of(completed, self.requested.name, _once(plan, stats), watch.seconds())
+        result = CommitResult.of(completed, self.requested.name, plan.once(stats), watch.seconds())
         result = emit_commit(context, locked.config, result, watch.laps)
         after = timeline.with_completed(completed)
         return WriteOutcome(
             context, locked.config, options, result, after, stats, self.requested.merges_files
         )
-
-
-def _once(plan: WritePlan, stats: list[WriteStat]) -> list[WriteStat]:
-    return plan.dual_write.once(stats) if plan.dual_write else stats
 
 
 def placed(source: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> list[WriteStat]:
@@ -361,9 +357,9 @@ def _place_prepared(
         if plan.settings.partial:  # a rewritten base file needs whole records
             sizer = sizer.without_small_files()
         if verb.is_delete or (plan.settings.partial and ACTION not in located.schema.names):
-            return _run(located, task)
+            return plan.looked_up(_run(located, task))
         with sizer.sized(persisted, located) as (rows, filled):
-            return _run(rows, replace(task, filled=filled))
+            return plan.looked_up(_run(rows, replace(task, filled=filled)))
     finally:
         persisted.release()
 

@@ -71,6 +71,8 @@ def _explain(scan: Scan, *, as_json: bool) -> None:
     else:
         output.print_line(explanation.summary)
         output.print_grid(("", "step", "skipped", "kept"), explanation.rows())
+        for note in explanation.notes:
+            output.print_line(note)
 
 
 def _first_rows(scan: Scan, count: int) -> list[dict[str, object]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -88,9 +89,26 @@ def _print(indexes: list[TableIndex], *, as_json: bool) -> None:
         return
     rows = ((each.name, each.kind, ", ".join(each.columns), _state(each)) for each in indexes)
     output.print_grid(("index", "kind", "columns", "state"), rows)
+    print_unused(indexes)
+
+
+def print_unused(indexes: Sequence[TableIndex]) -> None:
+    """Print why some indexes are not used, and what to do; nothing if all are.
+
+    Args:
+        indexes: of a table.
+    """
+    reasons = dict[str, list[str]]()
+    for each in indexes:
+        if each.unused is not None:
+            reasons.setdefault(each.unused, []).append(each.name)
+    for why, names in reasons.items():
+        output.print_line(f"Queries do not use {' and '.join(names)}. {why}")
 
 
 def _state(index: TableIndex) -> str:
+    if index.unused is not None:
+        return "not used"
     return "complete" if index.is_complete else "planned"
 
 
@@ -102,4 +120,5 @@ def _fields(index: TableIndex) -> dict[str, Any]:
         "columns": list(index.columns),
         "is_partitioned": index.is_partitioned,
         "is_complete": index.is_complete,
+        "unused": index.unused,
     }

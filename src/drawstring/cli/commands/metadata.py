@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from drawstring.base.counted import counted
+from drawstring.base.errors import CorruptTableError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, StorageOptions, TablePath, open_table
+from drawstring.cli.commands.index import print_unused
 
 OnePartition = Annotated[
     str | None, Parameter(help="Partition of the metadata table; all are listed without.")
@@ -34,10 +37,13 @@ def metadata(
     storage_option: StorageOptions = (),
 ) -> None:
     """Show the partitions of the metadata table, or the records of one: files, statistics, keys."""
-    rows = open_table(path, storage_option).metadata(partition, keys=key or None)
+    table = open_table(path, storage_option)
+    rows = table.metadata(partition, keys=key or None)
     if as_json:
         output.print_json(rows.to_pylist())
         return
     titles = [name.replace("_", " ") for name in rows.column_names]
     output.print_grid(titles, (list(row.values()) for row in rows.to_pylist()))
     output.print_line(counted(rows.num_rows, "partition" if partition is None else "record"))
+    with suppress(CorruptTableError):  # `drawstring validate` tells
+        print_unused([each for each in table.indexes() if partition in (None, each.name)])

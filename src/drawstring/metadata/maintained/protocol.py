@@ -209,6 +209,10 @@ class _KnowsCommit:
         return self.store.read_requested(instant)
 
 
+def _nothing_more(facts: TableFacts, metadata: MetadataTable | None) -> None:
+    """Do nothing once a partition is built."""
+
+
 @dataclass(frozen=True, slots=True)
 class InitialPartition:
     """A partition of the metadata table to be built.
@@ -216,13 +220,13 @@ class InitialPartition:
     Attributes:
         file_ids: all of its file groups.
         changes: the records of its file groups, at most one change for each; nothing is removed.
-        repeats_keys: whether the table has several records of a key that has one place here; known once the
-            changes were read.
+        complete: called under the table lock before the partition is registered, once the changes were read
+            and the index is defined; with the metadata table if others added to the partition meanwhile.
     """
 
     file_ids: tuple[str, ...]
     changes: Iterator[GroupChange | SortedGroup]
-    repeats_keys: Callable[[], bool] = bool
+    complete: Callable[[TableFacts, MetadataTable | None], None] = _nothing_more
 
 
 class PartitionMaintainer(Protocol):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import methodcaller
 from typing import Final
 
@@ -28,7 +29,13 @@ from drawstring.filegroups.read.sorted_runs import SortedRun, fenced
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.merge.order import number_keys
 from drawstring.merge.versions import flat
-from drawstring.metadata.definitions import define, definitions, has_repeated_keys, note_repeated_keys
+from drawstring.metadata.definitions import (
+    define_record_index,
+    definitions,
+    has_repeated_keys,
+    is_partitioned_index,
+    note_repeated_keys,
+)
 from drawstring.metadata.encoding import VALUE, encoded_values
 from drawstring.metadata.locations import location_rows
 from drawstring.metadata.lookups import group_numbers
@@ -45,9 +52,15 @@ from drawstring.metadata.maintained.protocol import (
     TableChange,
     TableFacts,
 )
-from drawstring.metadata.maintained.repeated_keys import may_repeat_keys, place_columns, repeats_keys
+from drawstring.metadata.maintained.repeated_keys import (
+    may_repeat_keys,
+    place_columns,
+    repeated_since_begin,
+    repeats_keys,
+)
 from drawstring.metadata.maintained.sizing import GLOBAL_SIZING, PARTITIONED_SIZING, records_in
 from drawstring.metadata.maintained.slices import slice_at
+from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import IS_REMOVED, KEY, RECORD_INDEX
 from drawstring.metadata.record_index import (
     FILE_ID,
@@ -64,7 +77,6 @@ from drawstring.timeline.instants import epoch_ms_of
 from drawstring.timeline.table_schema import table_schema
 
 _SERVICES: Final = (WriteOperation.COMPACT, WriteOperation.LOG_COMPACT)
-_IS_PARTITIONED: Final = "isPartitioned"
 GroupIds = dict["str | None", list[str]]
 """Ids of the file groups of the index, by the partition of their keys; under None of a global index."""
 
@@ -106,33 +118,18 @@ class RecordIndexMaintainer:
         place = place_columns(change.config)
         for file_id, rows in self._by_group(groups, read, ids):
             if watches and repeats_keys(rows, index, file_id, place):
-                self._note_repeated(change, index)
+                note_repeated_keys(change.storage, change.config, is_partitioned=index.is_partitioned)
                 watches = False
             yield _group_change(file_id, rows)
 
     def define(self, storage: Storage, config: TableConfig) -> None:
         """Write whether each partition has an index of its own."""
-        version = {"version": "V1"} if config.rules.has_index_versions else {}
-        defined = {
-            "indexName": RECORD_INDEX,
-            "indexType": RECORD_INDEX,
-            "indexFunction": "",
-            "sourceFields": [],
-            "indexOptions": {_IS_PARTITIONED: str(self._is_partitioned(storage)).lower()},
-            **version,
-        }
-        define(storage, defined)
-
-    def _note_repeated(self, change: TableChange, index: RecordIndex) -> None:
-        if RECORD_INDEX not in definitions(change.storage):
-            replace(self, is_partitioned=index.is_partitioned).define(change.storage, change.config)
-        note_repeated_keys(change.storage, change.config)
+        define_record_index(storage, config, is_partitioned=self._is_partitioned(storage))
 
     def _is_partitioned(self, storage: Storage) -> bool:
         if self.is_partitioned is not None:
             return self.is_partitioned
-        options = definitions(storage).get(RECORD_INDEX, {}).get("indexOptions") or {}
-        return str(options.get(_IS_PARTITIONED)).lower() == "true"
+        return is_partitioned_index(definitions(storage))
 
     def initial(self, facts: TableFacts) -> InitialPartition:
         """Return the index of the records that a table has."""
@@ -144,7 +141,17 @@ class RecordIndexMaintainer:
         read = ReadKeyChanges(facts.storage.spec, facts.read_config, schema, InstantRange.of(facts.timeline))
         file_ids = tuple(sorted(each for some in ids.values() for each in some))
         arranged = _LastOfEachKey()
-        return InitialPartition(file_ids, self._sorted_groups(groups, read, ids, arranged), arranged.repeats)
+        rows = self._sorted_groups(groups, read, ids, arranged)
+        return InitialPartition(file_ids, rows, partial(self._complete, arranged))
+
+    def _complete(self, arranged: _LastOfEachKey, facts: TableFacts, metadata: MetadataTable | None) -> None:
+        """Note keys that the table repeated before the index was built, or while it was."""
+        repeats = arranged.repeats
+        if not repeats and metadata is not None:
+            repeats = repeated_since_begin(facts, RecordIndex.of(metadata, facts.storage.spec))
+        if repeats:
+            is_partitioned = self._is_partitioned(facts.storage)
+            note_repeated_keys(facts.storage, facts.config, is_partitioned=is_partitioned)
 
     def _by_group(
         self, groups: Sequence[GroupKeys], read: ReadKeyChanges, ids: GroupIds
@@ -188,14 +195,14 @@ class _ReadEncoded:
 
 
 class _LastOfEachKey:
-    """Sorts rows by key and keeps the last one of equal keys."""
+    """Sorts rows by key and keeps the last one of equal keys.
+
+    Attributes:
+        repeats: whether equal keys were at different places so far.
+    """
 
     def __init__(self) -> None:
-        self._repeats = False
-
-    def repeats(self) -> bool:
-        """Return whether equal keys were at different places."""
-        return self._repeats
+        self.repeats = False
 
     def __call__(self, batches: Sequence[pa.RecordBatch]) -> pa.Table:
         """Return the rows to keep."""
@@ -205,7 +212,7 @@ class _LastOfEachKey:
         differs = pc.not_equal(keys[:-1], keys[1:])
         places = flat(rows.column(VALUE).cast(pa.large_binary()))
         moves = pc.not_equal(places[:-1], places[1:])
-        self._repeats |= bool(pc.any(pc.and_not(moves, differs), min_count=0).as_py())
+        self.repeats |= bool(pc.any(pc.and_not(moves, differs), min_count=0).as_py())
         return rows.filter(pa.concat_arrays([differs, pa.array([True] * min(1, len(keys)))]))
 
 

@@ -23,11 +23,14 @@ from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.files import FileSlice
 
 _LOOKED_UP: Final = (WriteOperation.UPSERT, WriteOperation.DELETE)
-_MOVED: Final = (WriteOperation.CLUSTER, "BUCKET_RESCALE")
+_MOVED: Final = (WriteOperation.CLUSTER, WriteOperation.BUCKET_RESCALE)
 
 
 def may_repeat_keys(change: TableChange, commit: CommitMetadata, index: RecordIndex) -> bool:
     """Return whether a write may bring keys that the table has elsewhere.
+
+    One that looked its keys up in all partitions does not: it moved those that were in another one, and lost
+    to writes that brought the same keys meanwhile.
 
     Args:
         change: what it changes.
@@ -35,6 +38,8 @@ def may_repeat_keys(change: TableChange, commit: CommitMetadata, index: RecordIn
         index: the record index of the table.
     """
     if commit.operation in _MOVED:
+        return False
+    if all(each.held is not None and each.held.is_looked_up for each in commit.stats):
         return False
     looks_everywhere = index.is_partitioned or not change.config.partition_fields  # whatever its options name
     return commit.operation not in _LOOKED_UP or not looks_everywhere

@@ -23,13 +23,18 @@ from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.index.consistent.xxhash import xxhash32
 from drawstring.index.protocol import Index
 from drawstring.model.files import FileSlice
-from drawstring.model.validation import Finding, Severity
+from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.progress import Progress, in_rounds
+from drawstring.services.validation.metadata_checks import OnePlaceEach
 from drawstring.services.validation.shared_keys import Hashes, Shared, SharedKeys
 from drawstring.services.validation.sorted_files import unsorted_files, without_layout
 from drawstring.storage import open_spec
 
 _KEYS_REPORTED: Final = 5
+_UNUSED: Final = (
+    "Queries do not use the record index, since the table had several records of a key. It has none any more."
+    " Run `drawstring repair --apply`, which builds the index again."
+)
 _BITS_PER_SORT: Final = 1 << 18
 """Number of new hashes that are collected before they are sorted."""
 
@@ -113,7 +118,7 @@ def check_contents(
     progress: Progress | None,
     *,
     is_global: bool = False,
-    is_indexed: bool = False,
+    places: OnePlaceEach | None = None,
 ) -> tuple[list[Finding], int]:
     """Read all slices and compare their keys.
 
@@ -123,13 +128,13 @@ def check_contents(
         slices: the latest slices of all file groups, partition by partition.
         progress: called after each round.
         is_global: whether a key is unique in the whole table rather than in each partition.
-        is_indexed: whether queries trust a record index that has one place of each such key.
+        places: a record index, which has one place of each such key; None if there is none.
 
     Returns:
         The findings, and the number of records.
     """
     findings: list[Finding] = []
-    records = 0
+    records, is_repeated = 0, False
     contents = in_rounds(engine, task, slices, progress)
     scopes = groupby(enumerate(slices), lambda pair: "" if is_global else pair[1].partition)
     for _, scope in scopes:
@@ -141,9 +146,13 @@ def check_contents(
                 findings += _slice_findings(file_slice, content)
                 if content.hashes is not None:
                     seen.add(number, content.hashes)
-            findings += _shared_keys(task, slices, seen.shared(), is_indexed=is_indexed)
+            shared = [*_shared_keys(task, slices, seen.shared(), places)]
+            is_repeated = is_repeated or bool(shared)
+            findings += shared
         finally:
             seen.close()
+    if places is not None and places.unused is not None and not is_repeated:
+        findings.append(Finding(Severity.WARNING, "metadata", _UNUSED, ".", None, Remedy.METADATA))
     return findings, records
 
 
@@ -208,7 +217,7 @@ def _slice_findings(file_slice: FileSlice, content: SliceContent) -> Iterator[Fi
 
 
 def _shared_keys(
-    task: ReadContent, slices: Sequence[FileSlice], shared: Shared, *, is_indexed: bool
+    task: ReadContent, slices: Sequence[FileSlice], shared: Shared, places: OnePlaceEach | None
 ) -> Iterator[Finding]:
     """Find keys that several file groups have, by reading the slices with equal hashes again."""
     holders: dict[str, list[FileSlice]] = {}
@@ -228,14 +237,10 @@ def _shared_keys(
         if len({each.partition for each in group_slices}) > 1
     }
     key, group_slices = next(iter((moved or key_slices).items()))
-    if is_indexed:
+    if places is not None:
         ids = " and ".join(f"{each.partition}/{each.file_id}".lstrip("/") for each in group_slices[:2])
-        text = (
-            f"{count} keys are in several file groups, {key!r} in {ids} for instance, of which the record"
-            " index knows one: queries by key miss rows. Drop the index and create it again with `drawstring"
-            " index`: a new one notes that, and queries do without it."
-        )
-        yield Finding(Severity.ERROR, "metadata", text, ".")
+        what = f"{count} keys are in several file groups, {key!r} in {ids} for instance"
+        yield _indexed_once(what, places.unused)
     elif moved:
         where = " and ".join(dict.fromkeys(each.partition or "." for each in group_slices[:2]))
         text = (
@@ -251,6 +256,18 @@ def _shared_keys(
             " for instance. An insert or append allows that. An upsert of these keys changes all of them."
         )
         yield Finding(Severity.WARNING, "key", text, group_slices[0].partition or ".")
+
+
+def _indexed_once(what: str, unused: str | None) -> Finding:
+    """Return a finding for keys of which the record index has one place of several."""
+    if unused is not None:
+        text = f"{what}, so queries do not use the record index. {unused}"
+        return Finding(Severity.WARNING, "key", text, ".")
+    text = (
+        f"{what}, of which the record index knows one: queries by key miss rows. Drop the index and create it"
+        " again with `drawstring index`: a new one notes that, and queries do without it."
+    )
+    return Finding(Severity.ERROR, "metadata", text, ".")
 
 
 def _unreadable(severity: Severity, check: str, file_slice: FileSlice, error: Exception) -> Finding:

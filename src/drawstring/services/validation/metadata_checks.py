@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, UnsupportedError
-from drawstring.metadata.definitions import definitions, has_repeated_keys
+from drawstring.metadata.definitions import definitions, why_not_used
 from drawstring.metadata.listing import NamedFiles, named_files
 from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
 from drawstring.metadata.partitions import FILES, kind_of
-from drawstring.metadata.record_index import RecordIndex, open_record_index
+from drawstring.metadata.record_index import open_record_index
 from drawstring.metadata.stored.merged import merged_parts
 from drawstring.model.files import FileSlice, FileStatus
 from drawstring.model.instant import Action
@@ -77,8 +78,21 @@ def _read_indexes(inventory: Inventory, clock: Clock) -> None:
                     pass
 
 
-def trusted_record_index(inventory: Inventory, clock: Clock) -> RecordIndex | None:
-    """Return the record index that queries by key take places from; None if there is none, or it is damaged.
+@dataclass(frozen=True, slots=True)
+class OnePlaceEach:
+    """A record index, which has one place of each key.
+
+    Attributes:
+        is_global: whether each key has one in the table, not one in each partition.
+        unused: why queries do without it, and what to do; None if they take places from it.
+    """
+
+    is_global: bool
+    unused: str | None
+
+
+def indexed_places(inventory: Inventory, clock: Clock) -> OnePlaceEach | None:
+    """Return what the record index of a table has; None if there is none, it is empty or damaged.
 
     Args:
         inventory: the table as it is on storage.
@@ -86,11 +100,10 @@ def trusted_record_index(inventory: Inventory, clock: Clock) -> RecordIndex | No
     """
     try:
         index = open_record_index(inventory.storage, inventory.config, inventory.timeline, clock)
-        if index is None or has_repeated_keys(definitions(inventory.storage)):
-            return None
+        unused = why_not_used(definitions(inventory.storage))
     except DrawstringError:  # `metadata_findings` tells
         return None
-    return index if index.groups else None
+    return OnePlaceEach(not index.is_partitioned, unused) if index is not None and index.groups else None
 
 
 def _unnamed(inventory: Inventory, named: NamedFiles) -> Iterator[Finding]:

@@ -28,7 +28,11 @@ from drawstring.model.validation import Finding, Remedy
 from drawstring.services.validation import table_checks
 from drawstring.services.validation.inventory import Inventory, take_inventory
 from drawstring.services.validation.metadata_checks import metadata_findings
-from drawstring.services.validation.run import leftover_findings, properties_findings
+from drawstring.services.validation.run import (
+    leftover_findings,
+    properties_findings,
+    unused_index_findings,
+)
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.properties_store import load_config, renew_properties
 from drawstring.txn.foreign_features import switch_off_metadata_table
@@ -90,6 +94,8 @@ def _repairable(locked: LockedTable, remedies: Collection[Remedy], live: frozens
         findings += check(inventory)
     findings += leftover_findings(locked.context, inventory)
     findings += metadata_findings(inventory, locked.context.clock, findings)
+    if Remedy.METADATA in remedies and all(each.remedy is not Remedy.METADATA for each in findings):
+        findings += unused_index_findings(locked.context, inventory)
     return [each for each in findings if each.remedy in remedies]
 
 

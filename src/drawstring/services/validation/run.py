@@ -23,7 +23,7 @@ from drawstring.services.progress import Progress
 from drawstring.services.validation import table_checks
 from drawstring.services.validation.content_checks import ReadContent, check_contents
 from drawstring.services.validation.inventory import Inventory, take_inventory
-from drawstring.services.validation.metadata_checks import metadata_findings, trusted_record_index
+from drawstring.services.validation.metadata_checks import indexed_places, metadata_findings
 from drawstring.timeline.change_detection import ATTEMPTS_MAX, digest
 from drawstring.timeline.instants import instant_time, is_far_ahead
 from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config, problem_of_properties
@@ -100,15 +100,18 @@ def _validate(
     try:
         view = inventory.view()
         slices = [each for partition in view.partitions() for each in view.slices(partition)]
+        places = indexed_places(inventory, context.clock)
         if contents:
-            index = trusted_record_index(inventory, context.clock)
             is_global = global_keys or is_global_index(config.index_type, config)
-            is_global = is_global or (index is not None and not index.is_partitioned)
+            is_global = is_global or (places is not None and places.is_global)
             task = _task(context, inventory, config)
             content_findings, records = check_contents(
-                context.engine, task, slices, progress, is_global=is_global, is_indexed=index is not None
+                context.engine, task, slices, progress, is_global=is_global, places=places
             )
             findings += content_findings
+        elif places is not None and places.unused is not None:
+            text = f"Queries do not use the record index. {places.unused}"
+            findings.append(Finding(Severity.WARNING, "metadata", text, "."))
     except DrawstringError as error:
         findings.append(Finding(Severity.ERROR, "slices", error.message, error.path, error.instant))
     return Validation(
@@ -127,6 +130,21 @@ def _task(context: TableContext, inventory: Inventory, config: TableConfig) -> R
     instants = InstantRange.of(timeline)
     keys = ReadKeys(context.storage.spec, config, schema, instants, _KEYS_OF_SLICE)
     return ReadContent(keys, declared_index(config, context.storage, timeline))
+
+
+def unused_index_findings(context: TableContext, inventory: Inventory) -> list[Finding]:
+    """Return a finding for a record index that is not used although no key is repeated any more.
+
+    Reads the keys of all records if the index is not used, and nothing otherwise.
+    """
+    places = indexed_places(inventory, context.clock)
+    if places is None or places.unused is None:
+        return []
+    view = inventory.view()
+    slices = [each for partition in view.partitions() for each in view.slices(partition)]
+    task = _task(context, inventory, inventory.config)
+    found, _ = check_contents(context.engine, task, slices, None, is_global=places.is_global, places=places)
+    return [each for each in found if each.remedy is Remedy.METADATA]
 
 
 def properties_findings(context: TableContext) -> list[Finding]:

@@ -85,9 +85,10 @@ class Slices:
         """What is read, what was left out and why."""
         count = len(self.tasks)
         listed = count + sum(step.skipped for step in self.steps)
-        reasons = ", ".join(f"{step.skipped} by {step.by}" for step in self.steps)
+        reasons = ", ".join(f"{step.skipped} by {step.by}" for step in self.steps if step.skipped)
         text = f" of {listed} file slices (skipped {reasons})" if reasons else " file slices"
-        return f"{self.name}: {count}{text}{f', where {self.where}' if self.where else ''}"
+        notes = "".join(f"; {step.by} is not used: {step.note}" for step in self.steps if step.note)
+        return f"{self.name}: {count}{text}{f', where {self.where}' if self.where else ''}{notes}"
 
     def narrowed(self, names: Sequence[str], where: pc.Expression | None, sql: str | None) -> Slices:
         """Return these slices with fewer columns and conditions on their rows.
