@@ -41,6 +41,13 @@ class Registry(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.asked.append(self.path)
+        other = f"http://localhost:{self.server.server_address[1]}"
+        for start, server in (("/moved", other), ("/near", "")):
+            if self.path.startswith(start):
+                self.send_response(302)
+                self.send_header("Location", f"{server}/secret{self.path.removeprefix(start)}")
+                self.end_headers()
+                return
         path = self.path.removeprefix("/secret")
         token = base64.b64encode(b"me:p@ss").decode()
         if path != self.path and self.headers.get("Authorization") != f"Basic {token}":
@@ -126,6 +133,17 @@ def test_a_registry_may_ask_for_a_password(registry: str) -> None:
     assert json.loads(fetch_schema(f"{address}/subjects/rides-value/versions/latest")) == LATER
     with pytest.raises(InvalidError, match="401"):
         fetch_schema(f"{registry}/secret/schemas/ids/1")
+
+
+def test_a_password_follows_a_redirect_to_the_same_server_alone(registry: str) -> None:
+    address = registry.replace("http://", "http://me:p%40ss@")
+    assert json.loads(fetch_schema(f"{address}/near/schemas/ids/1")) == RIDE
+    other = registry.replace("127.0.0.1", "localhost")
+    with pytest.raises(InvalidError) as told:
+        fetch_schema(f"{address}/moved/schemas/ids/1")
+    assert f"refuses {registry}/moved/schemas/ids/1: 401" in str(told.value)
+    assert f"redirects to {other}/secret/schemas/ids/1, another server" in str(told.value)
+    assert "give its address" in str(told.value)
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,57 @@ def test_glue_knows_the_table_and_its_partitions(glue: Any, tmp_path: Path) -> N
     assert values(glue) == [["lima"], ["rome"]]
 
 
+@pytest.mark.parametrize(
+    ("theirs", "found"),
+    [
+        ({"Parameters": {"table_type": "ICEBERG", "metadata_location": "s3://lake/t/metadata"}}, "ICEBERG"),
+        ({"Parameters": {"spark.sql.sources.provider": "delta"}}, "delta"),
+        ({"StorageDescriptor": {"InputFormat": "a.b.ParquetInputFormat"}}, "a.b.ParquetInputFormat"),
+        ({"TableType": "VIRTUAL_VIEW", "ViewOriginalText": "select 1"}, "view"),
+    ],
+)
+def test_a_table_of_another_format_stays_in_glue_and_the_warning_says_what_to_do(
+    glue: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, theirs: dict[str, Any], found: str
+) -> None:
+    glue.create_database(DatabaseInput={"Name": "lake"})
+    glue.create_table(DatabaseName="lake", TableInput={"Name": "t", **theirs})
+    before = glue.get_table(DatabaseName="lake", Name="t")["Table"]
+    with caplog.at_level(logging.WARNING):
+        create(tmp_path).upsert(rides("oslo"), options=GLUE)
+    assert glue.get_table(DatabaseName="lake", Name="t")["Table"] == before
+    assert f"AWS Glue has lake.t as a table of another format, {found}. It was not changed." in caplog.text
+    assert "Give the Hudi table another name by hoodie.datasource.hive_sync.table" in caplog.text
+
+
+@pytest.mark.spark
+def test_a_table_of_another_format_stays_in_a_metastore(
+    metastore: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from pymetastore.hive_metastore.ttypes import SerDeInfo, StorageDescriptor
+    from pymetastore.hive_metastore.ttypes import Table as HiveTable
+
+    client = HiveMetastore.connect([metastore])._client
+    storage = StorageDescriptor(
+        cols=[],
+        location=f"file:{tmp_path}/theirs",
+        inputFormat="org.apache.hadoop.mapred.TextInputFormat",
+        serdeInfo=SerDeInfo(parameters={}),
+        bucketCols=[],
+        sortCols=[],
+        parameters={},
+    )
+    properties = {"table_type": "ICEBERG", "EXTERNAL": "TRUE"}
+    theirs = HiveTable("theirs", "default", sd=storage, partitionKeys=[], parameters=properties)
+    theirs.tableType = "EXTERNAL_TABLE"
+    client.create_table(theirs)
+    before = client.get_table("default", "theirs")
+    options = {f"{SYNC}enable": "true", f"{SYNC}metastore.uris": metastore, f"{SYNC}table": "theirs"}
+    with caplog.at_level(logging.WARNING):
+        create(tmp_path).upsert(rides("oslo"), options=options)
+    assert client.get_table("default", "theirs") == before
+    assert "The Hive metastore has default.theirs as a table of another format, ICEBERG" in caplog.text
+
+
 def test_a_sync_that_failed_is_made_up_for(
     glue: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

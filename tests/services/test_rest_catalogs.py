@@ -94,16 +94,34 @@ def test_polaris_gets_a_new_schema_and_what_others_set_stays(
     assert polaris.changes == ["POST", "DELETE", "POST"]
 
 
-@pytest.mark.parametrize(("key", "value"), [("base-location", "file:/elsewhere"), ("format", "delta")])
-def test_polaris_gets_another_location_or_format(
-    polaris: Polaris, address: str, tmp_path: Path, key: str, value: str
-) -> None:
+def test_polaris_gets_another_location(polaris: Polaris, address: str, tmp_path: Path) -> None:
     table = owned(polaris, address, tmp_path / "t")
     (found,) = polaris.tables["lake"].values()
-    found[key] = value
+    found["base-location"] = "file:/elsewhere"
     table.upsert(rides("rome"), options=in_polaris(address))
     (found,) = polaris.tables["lake"].values()
-    assert (found["base-location"], found["format"]) == (f"file:{tmp_path}/t", "hudi")
+    assert found["base-location"] == f"file:{tmp_path}/t"
+
+
+def test_a_table_of_another_format_stays_in_polaris_and_the_warning_says_what_to_do(
+    polaris: Polaris, address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    theirs = {"name": "t", "format": "delta", "base-location": "file:/elsewhere", "properties": {}}
+    polaris.tables["lake"] = {"t": dict(theirs)}
+    with caplog.at_level(logging.WARNING):
+        create(tmp_path / "t").upsert(rides("oslo"), options=in_polaris(address))
+    assert polaris.tables["lake"]["t"] == theirs
+    assert "Polaris has lake.t as a table of another format, delta. It was not changed." in caplog.text
+    assert "Give the Hudi table another name by hoodie.datasource.hive_sync.table" in caplog.text
+
+
+def test_a_table_of_iceberg_in_polaris_is_told(
+    polaris: Polaris, address: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    polaris.refusals = [409, 409]
+    with caplog.at_level(logging.WARNING):
+        create(tmp_path / "t").upsert(rides("oslo"), options=in_polaris(address))
+    assert "lake.t as a table of another format, ICEBERG" in caplog.text
 
 
 @pytest.mark.parametrize("code", [403, 503])

@@ -7,13 +7,30 @@ import json
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from drawstring.base.errors import InvalidError, UnavailableError
 
 _TIMEOUT_SECONDS: Final = 30
 _TYPE: Final = "application/vnd.schemaregistry.v1+json"
+_AUTHORIZATION: Final = "Authorization"
+
+
+class _KeepsCredentials(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, but sends no credentials to another server: urllib would send them along."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the next request."""
+        followed = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if followed is not None and _server(newurl) != _server(req.full_url):
+            followed.remove_header(_AUTHORIZATION)
+        return followed
+
+
+_OPENER: Final = urllib.request.build_opener(_KeepsCredentials)
 
 
 @dataclass(slots=True)
@@ -59,16 +76,38 @@ def fetch_schema(url: str) -> str:
         raise InvalidError(f"{plain} is no address of a schema registry. Give one with http:// or https://.")
     try:
         request = urllib.request.Request(plain, headers=headers)
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
+        with _OPENER.open(request, timeout=_TIMEOUT_SECONDS) as answer:
             found = json.loads(answer.read())
     except urllib.error.HTTPError as error:
         kind = UnavailableError if error.code >= 500 else InvalidError
-        raise kind(f"The schema registry refuses {plain}: {error.code} {error.reason}. Check it.") from error
+        told = f"{error.code} {error.reason}. {_what_to_check(plain, error.url)}"
+        raise kind(f"The schema registry refuses {plain}: {told}") from error
     except (OSError, ValueError) as error:
         raise UnavailableError(f"The schema registry does not answer at {plain}: {error}.") from error
     if not isinstance(found, dict) or "schema" not in found or found.get("schemaType", "AVRO") != "AVRO":
         raise InvalidError(f"The schema registry has no Avro schema at {plain}. Check the subject.")
     return str(found["schema"])
+
+
+def _what_to_check(asked: str, answered: str) -> str:
+    """Return what to do about an answer that is an error, from the address asked or one it leads to."""
+    if _server(asked) == _server(answered):
+        return "Check it."
+    return (
+        f"It redirects to {_plain(answered)}, another server, which does not get the credentials. If that is"
+        " the right one, give its address."
+    )
+
+
+def _server(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.rpartition("@")[2]
+
+
+def _plain(url: str) -> str:
+    """Return an address without what may be secret: user, password and query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _with_credentials(url: str) -> tuple[str, dict[str, str]]:
@@ -77,5 +116,5 @@ def _with_credentials(url: str) -> tuple[str, dict[str, str]]:
     headers = {"Accept": _TYPE}
     if parts.username:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
-        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        headers[_AUTHORIZATION] = f"Basic {base64.b64encode(pair).decode()}"
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])), headers

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from drawstring.base.errors import UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.pipelines.sync import CatalogSync
 from drawstring.config.table.config import TableConfig
 from drawstring.services.catalogs.types import hive_type, spark_json
@@ -32,6 +32,8 @@ CREATED_BY: Final = "created by a sync of a Hudi table"
 OUTPUT_FORMAT: Final = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
 SERDE: Final = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
 _SPARK: Final = "spark.sql.sources."
+_PROVIDER: Final = f"{_SPARK}provider"
+_HUDI_CLASSES: Final = ("org.apache.hudi.", "com.uber.hoodie.")
 _DAYS: Final = "SlashEncodedDayPartitionValueExtractor"
 _NONE: Final = "NonPartitionedExtractor"
 
@@ -80,8 +82,36 @@ def is_hudi(properties: Mapping[str, str], input_format: str | None) -> bool:
         properties: of the table in the catalog.
         input_format: class by which Hive reads it, None if it has none.
     """
-    provider = properties.get(f"{_SPARK}provider", "")
-    return provider.lower() == "hudi" or (input_format or "").startswith("org.apache.hudi.")
+    provider = properties.get(_PROVIDER, "")
+    return provider.lower() == "hudi" or (input_format or "").startswith(_HUDI_CLASSES)
+
+
+def format_of(properties: Mapping[str, str], input_format: str | None, table_type: str | None) -> str:
+    """Return what a table of a Hive metastore or of Glue is, which is no Hudi table.
+
+    Args:
+        properties: of the table in the catalog.
+        input_format: class by which Hive reads it, None if it has none.
+        table_type: `VIRTUAL_VIEW` of a view.
+    """
+    if "VIEW" in (table_type or "").upper():
+        return "view"
+    return properties.get("table_type") or properties.get(_PROVIDER) or input_format or "unknown"
+
+
+def other_format(catalog: str, name: str, found: str) -> InvalidError:
+    """Return the error for a table that is in a catalog under the name of a Hudi table, and is none.
+
+    Args:
+        catalog: name of the product.
+        name: of the table, with its database.
+        found: its format.
+    """
+    return InvalidError(
+        f"{catalog} has {name} as a table of another format, {found}. It was not changed. Give the Hudi table"
+        " another name by hoodie.datasource.hive_sync.table or hoodie.datasource.hive_sync.database, or drop"
+        f" {name} from the catalog first if nobody needs it."
+    )
 
 
 def tables_of(
@@ -155,7 +185,7 @@ def _spark_properties(schema: pa.Schema, keys: Sequence[str], part_length: int) 
     ordered = pa.schema([*(each for each in schema if each.name not in keys), *last])
     text = json.dumps(spark_json(ordered), separators=(",", ":"))
     parts = [text[start : start + part_length] for start in range(0, len(text), part_length)]
-    properties = {f"{_SPARK}provider": "hudi", f"{_SPARK}schema.numParts": str(len(parts))}
+    properties = {_PROVIDER: "hudi", f"{_SPARK}schema.numParts": str(len(parts))}
     properties |= {f"{_SPARK}schema.part.{number}": part for number, part in enumerate(parts)}
     if keys:
         properties[f"{_SPARK}schema.numPartCols"] = str(len(keys))

@@ -13,7 +13,9 @@ from drawstring.services.catalogs.description import (
     SERDE,
     CatalogPartition,
     CatalogTable,
+    format_of,
     is_hudi,
+    other_format,
 )
 
 _ADDED_MAX: Final = 100
@@ -135,7 +137,16 @@ class GlueCatalog:
             _check(table, answer, accepts=_MISSING)
 
     def _found(self, table: CatalogTable) -> dict[str, Any] | None:
-        return self._table(table.database, table.name)
+        """Return what Glue has of a table, None if it is not there.
+
+        Raises:
+            InvalidError: a table of another format has its name.
+        """
+        found = self._table(table.database, table.name)
+        if found is not None and not _is_hudi(found):
+            kind = format_of(found.get("Parameters") or {}, _input_format(found), found.get("TableType"))
+            raise other_format("AWS Glue", table.full_name, kind)
+        return found
 
     def _table(self, database: str, name: str) -> dict[str, Any] | None:
         answer: dict[str, Any] = {}
@@ -145,8 +156,11 @@ class GlueCatalog:
 
 
 def _is_hudi(table: Mapping[str, Any]) -> bool:
-    input_format = (table.get("StorageDescriptor") or {}).get("InputFormat")
-    return is_hudi(table.get("Parameters") or {}, input_format)
+    return is_hudi(table.get("Parameters") or {}, _input_format(table))
+
+
+def _input_format(table: Mapping[str, Any]) -> str | None:
+    return (table.get("StorageDescriptor") or {}).get("InputFormat")
 
 
 def _input(table: CatalogTable, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from drawstring.services.catalogs.description import (
     SERDE,
     CatalogPartition,
     CatalogTable,
+    format_of,
     is_hudi,
+    other_format,
 )
 
 _PARTITIONS_MAX: Final = 1000
@@ -106,8 +108,11 @@ class HiveMetastore:
 
     def properties(self, table: CatalogTable) -> dict[str, str] | None:
         """Return the properties that a table has in the metastore, None if it is not there."""
-        found = self._found(table)
-        return None if found is None else dict(found.parameters or {})
+        found = self._table(table.database, table.name)
+        if found is None:
+            return None
+        _check_hudi(found, table)
+        return dict(found.parameters or {})
 
     def create(self, table: CatalogTable, *, with_database: bool) -> None:
         """Create a table, and its database if that is missing and wanted."""
@@ -148,6 +153,7 @@ class HiveMetastore:
 
         with self._answers(table.full_name):
             found = self._client.get_table(table.database, table.name)
+            _check_hudi(found, table)
             has_new_columns = _pairs(found.sd.cols) != list(table.columns)
             found.sd.cols = _columns(table.columns)
             found.sd.location = table.location
@@ -198,9 +204,6 @@ class HiveMetastore:
             for each in values:
                 self._client.drop_partition(table.database, table.name, list(each), False)
 
-    def _found(self, table: CatalogTable) -> Any:
-        return self._table(table.database, table.name)
-
     def _table(self, database: str, name: str) -> Any:
         from pymetastore.hive_metastore.ttypes import NoSuchObjectException
 
@@ -242,6 +245,17 @@ class HiveMetastore:
 
 def _is_hudi(table: Any) -> bool:
     return is_hudi(table.parameters or {}, table.sd.inputFormat if table.sd else None)
+
+
+def _check_hudi(found: Any, table: CatalogTable) -> None:
+    """Refuse to change a table of another format, which has the name of a Hudi table.
+
+    Raises:
+        InvalidError: it is one.
+    """
+    if not _is_hudi(found):
+        kind = format_of(found.parameters or {}, found.sd.inputFormat if found.sd else None, found.tableType)
+        raise other_format("The Hive metastore", table.full_name, kind)
 
 
 def _columns(columns: Iterable[tuple[str, str]]) -> list[Any]:

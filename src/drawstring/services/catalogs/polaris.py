@@ -19,7 +19,13 @@ from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
-from drawstring.services.catalogs.description import CREATED_BY, SYNCED, CatalogPartition, CatalogTable
+from drawstring.services.catalogs.description import (
+    CREATED_BY,
+    SYNCED,
+    CatalogPartition,
+    CatalogTable,
+    other_format,
+)
 from drawstring.services.catalogs.rest import JsonService
 
 PREFIX: Final = "polaris+"
@@ -29,6 +35,7 @@ CREDENTIAL: Final = "POLARIS_CREDENTIAL"
 
 _NAME: Final = "Polaris"
 _FORMAT: Final = "hudi"
+_OF_ICEBERG: Final = "ICEBERG"
 _NAMESPACE_MARK: Final = "\x1f"
 _MISSING: Final = (404,)
 _THERE: Final = (409,)
@@ -94,7 +101,7 @@ class PolarisCatalog:
 
     def properties(self, table: CatalogTable) -> dict[str, str] | None:
         """Return the properties that a table has in Polaris, None if it is not there."""
-        found = self._table(table.database, table.name)
+        found = self._hudi(table)
         return None if found is None else dict(found.get("properties") or {})
 
     def create(self, table: CatalogTable, *, with_database: bool) -> None:
@@ -106,7 +113,7 @@ class PolarisCatalog:
 
     def alter(self, table: CatalogTable) -> None:
         """Make a table again if it differs; properties that others gave it stay."""
-        old = self._table(table.database, table.name)
+        old = self._hudi(table)
         new = _definition(table, old or {})
         if old is not None and _is_same(old, new):
             return
@@ -118,6 +125,8 @@ class PolarisCatalog:
             if old is None:
                 raise
             raise self._put_back(table, old, error) from error
+        if old is None and self._hudi(table) is None:  # Polaris said that it is there
+            raise other_format(_NAME, table.full_name, _OF_ICEBERG)
 
     def partitions(self, table: CatalogTable) -> set[tuple[str, ...]]:
         """Return nothing: Polaris knows no partitions of generic tables."""
@@ -156,6 +165,17 @@ class PolarisCatalog:
         answer = self._service.get(self._path(database, name), accepts=_MISSING)
         return None if answer is None else answer.get("table")
 
+    def _hudi(self, table: CatalogTable) -> dict[str, Any] | None:
+        """Return the definition of a generic table, None if it is not there.
+
+        Raises:
+            InvalidError: one of another format has its name.
+        """
+        found = self._table(table.database, table.name)
+        if found is not None and str(found.get("format", "")).lower() != _FORMAT:
+            raise other_format(_NAME, table.full_name, str(found.get("format") or "unknown"))
+        return found
+
     def _path(self, database: str, name: str) -> str:
         return f"{_tables(self._namespaces, database)}/{quote(name, safe='')}"
 
@@ -187,13 +207,10 @@ def _definition(table: CatalogTable, old: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_same(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Return whether format, location and all new properties are those that a table has."""
+    """Return whether location and all new properties are those that a table has."""
     known = old.get("properties") or {}
-    return (
-        str(old.get("format", "")).lower() == _FORMAT
-        and _place(old.get("base-location") or "") == _place(new["base-location"])
-        and all(known.get(key) == value for key, value in new["properties"].items())
-    )
+    is_there = _place(old.get("base-location") or "") == _place(new["base-location"])
+    return is_there and all(known.get(key) == value for key, value in new["properties"].items())
 
 
 def _place(location: str) -> str:

@@ -48,7 +48,11 @@ class Catalog(Protocol):
         ...
 
     def properties(self, table: CatalogTable) -> dict[str, str] | None:
-        """Return the properties that a table has in the catalog, None if it is not there."""
+        """Return the properties that a table has in the catalog, None if it is not there.
+
+        Raises:
+            InvalidError: a table of another format has its name.
+        """
         ...
 
     def create(self, table: CatalogTable, *, with_database: bool) -> None:
@@ -56,7 +60,11 @@ class Catalog(Protocol):
         ...
 
     def alter(self, table: CatalogTable) -> None:
-        """Give a table its columns and properties; others of its properties stay."""
+        """Give a table its columns and properties; others of its properties stay.
+
+        Raises:
+            InvalidError: a table of another format has its name.
+        """
         ...
 
     def partitions(self, table: CatalogTable) -> set[tuple[str, ...]]:
