@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError, errors_at
 from drawstring.config.keys.bootstrap import BASE_PATH, BootstrapMode, bootstrap_properties
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
@@ -129,7 +129,7 @@ def bootstrapped(
         options: write options by Hudi's keys, including the source.
     """
     root = place.uri.rstrip("/")
-    try:
+    with errors_at(root):
         parsed = WriteOptions.parse({**options, OPERATION_KEY: "bootstrap"})
         if not parsed.bootstrap.source:
             raise InvalidError(
@@ -147,8 +147,6 @@ def bootstrapped(
             if is_new:
                 storage.delete_tree("")
             raise
-    except DrawstringError as error:
-        raise error.at(table=root) from error.__cause__
 
 
 def _properties(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from drawstring.base.clock import SystemClock
-from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError, errors_at
 from drawstring.base.later import import_later
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
@@ -129,27 +129,24 @@ def create(
     given = with_keywords("create", properties, {**said, "hive_style": hive_style, "cdc": cdc})
     storage = open_storage(uri, storage_options)
     root = os.fspath(uri).rstrip("/")
-    try:
-        stored = described(
-            name or root.rpartition("/")[2],
-            _columns_of(schema),
-            TableDefinition(
-                table_type,
-                version,
-                _names("record_key", record_key),
-                _names("partition_by", partition_by),
-                _names("ordering", ordering),
-            ),
-            table_scope(given, strict=True),
-        )
-        make_table(storage, stored)
-        return Table(TableContext(storage, engine_of(engine)))
-    except DrawstringError as error:
-        raise error.at(table=root) from error.__cause__
-    except FileNotFoundError as error:
-        raise InvalidError(
-            "A folder cannot be created at this path. Use another path.", table=root
-        ) from error
+    with errors_at(root):
+        try:
+            stored = described(
+                name or root.rpartition("/")[2],
+                _columns_of(schema),
+                TableDefinition(
+                    table_type,
+                    version,
+                    _names("record_key", record_key),
+                    _names("partition_by", partition_by),
+                    _names("ordering", ordering),
+                ),
+                table_scope(given, strict=True),
+            )
+            make_table(storage, stored)
+            return Table(TableContext(storage, engine_of(engine)))
+        except FileNotFoundError as error:
+            raise InvalidError("A folder cannot be created at this path. Use another path.") from error
 
 
 def make_table(storage: Storage, properties: Mapping[str, str]) -> None:

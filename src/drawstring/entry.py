@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from drawstring.base.errors import DrawstringError, NoTableError
+from drawstring.base.errors import NoTableError, errors_at
 from drawstring.base.later import import_later
 from drawstring.engine.local import engine_of
 from drawstring.engine.protocol import Engine
@@ -67,7 +67,7 @@ def open(
     context = TableContext(open_storage(uri, storage_options), engine_of(engine))
     if chosen is not None:
         context = replace(context, uses_metadata=chosen.uses_metadata, skips_data=chosen.skips_data)
-    try:
+    with errors_at(os.fspath(uri)):
         try:
             return Table(context)
         except NoTableError:
@@ -75,5 +75,3 @@ def open(
             if place is None:
                 raise
             return Table(replace(context, storage=place.storage, scope=place.scope))
-    except DrawstringError as error:
-        raise error.at(table=os.fspath(uri)) from error.__cause__

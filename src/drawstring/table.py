@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import DrawstringError, no_text
 from drawstring.base.later import import_later
 from drawstring.model.hold import HOLD_HOURS
 from drawstring.model.table_version import DEFAULT_VERSION
@@ -2488,6 +2488,8 @@ class Table:
             yield
         except DrawstringError as error:
             raise error.at(table=self.uri) from error.__cause__
+        except UnicodeEncodeError as error:
+            raise no_text(error).at(table=self.uri) from error
 
     def _each(self, items: Iterator[_T]) -> Iterator[_T]:
         """Yield items and add the table to the errors of the iteration."""

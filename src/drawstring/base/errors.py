@@ -14,6 +14,8 @@ Every error carries its table, instant and path where they are known, and its te
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -39,6 +41,7 @@ class DrawstringError(Exception):
         instant: str | None = None,
         path: str | None = None,
     ) -> None:
+        message = printable(message)
         super().__init__(message)
         self.message = message
         self.table = table
@@ -51,7 +54,7 @@ class DrawstringError(Exception):
             for name, value in (("table", self.table), ("instant", self.instant), ("file", self.path))
             if value is not None
         ]
-        return f"{self.message} ({', '.join(details)})" if details else self.message
+        return printable(f"{self.message} ({', '.join(details)})") if details else self.message
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the keyword fields when an error travels from a worker process."""
@@ -70,6 +73,45 @@ class DrawstringError(Exception):
         if self.table and self.path:
             self.path = self.path.removeprefix(f"{self.table}/")
         return self
+
+
+def printable(text: str) -> str:
+    """Return a text with escapes for what UTF-8 cannot have."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+_AROUND: Final = 20
+"""Characters of a text to show before and after the one that is wrong."""
+
+
+def no_text(error: UnicodeEncodeError) -> InvalidError:
+    """Return the error for a text with half of a surrogate pair, which no UTF-8 and so no table can have.
+
+    Args:
+        error: the error of Python.
+    """
+    start, text = error.start, error.object
+    shown = printable(text[max(0, start - _AROUND) : start + _AROUND])
+    return InvalidError(
+        f"The text '{shown}' has the character {printable(text[start])} at position {start}. It is one half"
+        " of a surrogate pair, which cannot be stored or looked up as UTF-8. Correct the text where it comes"
+        " from, as by text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
+    )
+
+
+@contextmanager
+def errors_at(table: str | None) -> Iterator[None]:
+    """Add the table to every error of a block, and tell of texts that cannot be stored.
+
+    Args:
+        table: its root, None if it is not known.
+    """
+    try:
+        yield
+    except DrawstringError as error:
+        raise error.at(table=table) from error.__cause__
+    except UnicodeEncodeError as error:
+        raise no_text(error).at(table=table) from error
 
 
 def _rebuild(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from drawstring.base.clock import Clock, SystemClock
-from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.errors import InvalidError, errors_at
 from drawstring.config.options.registry import check_is_given
 from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions
 from drawstring.engine.protocol import Engine
@@ -138,9 +138,8 @@ def ingest(
     job.beginning = Beginning(checkpoint, ignore_checkpoint)
     job.report = on_progress
     try:
-        return job.run()
-    except DrawstringError as error:
-        raise error.at(table=root) from error.__cause__
+        with errors_at(root):
+            return job.run()
     finally:
         job.source.close()
 

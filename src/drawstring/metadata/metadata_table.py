@@ -212,6 +212,8 @@ def about_metadata(storage: Storage) -> Iterator[None]:
     except FileNotFoundError as error:
         reason = f"a file is missing there or a folder belongs in its place: {error.filename}"
         raise damaged(storage, reason) from error
+    except UnicodeEncodeError:  # of a text that a caller gave
+        raise
     except (ValueError, LookupError, pa.ArrowException) as error:
         raise damaged(storage, str(error)) from error
 

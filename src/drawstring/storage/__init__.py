@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError, printable
 from drawstring.base.later import import_later
 from drawstring.config.keys.storage import is_storage_key, is_synced
 from drawstring.storage.faults import SCHEME as FAULTY_SCHEME
@@ -69,6 +69,10 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
         raise InvalidError(f"{uri!r} is not the address of a table. Give a path or a URI.")
     if not text.strip():
         raise InvalidError("The address of the table is empty. Give a path or a URI.")
+    if not text.isascii() and printable(text) != text:
+        raise InvalidError(
+            f"The address {text!r} has a character that UTF-8 does not have. Rename the folder."
+        )
     given: Any = options
     if not (given is None or isinstance(given, Mapping)):
         kind = type(given).__name__

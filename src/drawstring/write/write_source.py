@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, no_text
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Rows
@@ -90,7 +90,8 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 
 def _unreadable(data: Any, error: Exception) -> InvalidError:
-    return InvalidError(f"Rows of this {type(data).__name__} cannot be read: {error}.")
+    reason = no_text(error).message if isinstance(error, UnicodeEncodeError) else f"{error}."
+    return InvalidError(f"Rows of this {type(data).__name__} cannot be read: {reason}")
 
 
 def _check_names(data: Any) -> None:
