@@ -279,10 +279,11 @@ def _merge_handle(
 def _looks_late(footer: BaseFooter, changes: Changes, config: TableConfig) -> bool:
     """Tell by the ends of ordering values whether it is likely that a file's rows win over all changes.
 
-    In that case it is cheaper to scan keys and ordering values first than to read whole rows.
+    In that case it is cheaper to scan keys and ordering values first than to read whole rows. The rows of a
+    small file are read at once: they are held before the successor is started.
     """
     name = next((each for each in ordering_fields(config) if each in changes.records.column_names), None)
-    if name is None:
+    if name is None or footer.metadata.num_rows < PATCHED_ROWS_MIN:
         return False
     kind = changes.records.schema.field(name).type
     if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_timestamp(kind)):
