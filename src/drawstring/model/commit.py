@@ -36,6 +36,12 @@ class WriteOperation(StrEnum):
 WRITER: Final = "drawstring.writer"
 """Key of the extra metadata under which drawstring notes the process that committed, for messages."""
 
+STREAM_POSITIONS: Final = "_hudi_streaming_sink_checkpoint"
+"""Key of the positions of streams, as Hudi's sink writes them."""
+
+STREAM_QUERY: Final = "_drawstring_streaming_query"
+"""Key of the id of a Structured Streaming query."""
+
 _WRITER_MAX: Final = 200
 _SERVICES: Final = frozenset(
     {

@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.model.commit import CommitMetadata
+from drawstring.model.commit import STREAM_POSITIONS, STREAM_QUERY, CommitMetadata
 from drawstring.model.instant import Instant, time_of
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
@@ -24,9 +24,6 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
-
-_POSITIONS: Final = "_hudi_streaming_sink_checkpoint"
-_QUERY: Final = "_drawstring_streaming_query"
 
 
 class PassedError(Exception):
@@ -60,8 +57,8 @@ class Stream:
 
     def entries(self, position: str) -> dict[str, str]:
         """Return the extra metadata of a commit that has a position."""
-        query = {_QUERY: self.query} if self.query else {}
-        return {_POSITIONS: json.dumps({self.name: position}), **query}
+        query = {STREAM_QUERY: self.query} if self.query else {}
+        return {STREAM_POSITIONS: json.dumps({self.name: position}), **query}
 
     def position_in(self, commit: CommitMetadata) -> str | None:
         """Return the position that a commit has, None without one of this stream.
@@ -69,8 +66,8 @@ class Stream:
         Raises:
             CorruptTableError: the entry is no JSON object.
         """
-        text = commit.extra.get(_POSITIONS)
-        if not text or (self.query and commit.extra.get(_QUERY, self.query) != self.query):
+        text = commit.extra.get(STREAM_POSITIONS)
+        if not text or (self.query and commit.extra.get(STREAM_QUERY, self.query) != self.query):
             return None
         try:
             positions = json.loads(text)
@@ -78,8 +75,8 @@ class Stream:
             positions = None
         if not isinstance(positions, dict):
             raise CorruptTableError(
-                f"The positions of streams in a commit ({_POSITIONS}) are damaged: {text[:80]!r}. Roll the"
-                " commit back, or start the stream under another name."
+                f"The positions of streams in a commit ({STREAM_POSITIONS}) are damaged: {text[:80]!r}. Roll"
+                " the commit back, or start the stream under another name."
             )
         position = positions.get(self.name)
         return None if position is None else str(position)

@@ -18,6 +18,7 @@ from drawstring.config.keys.unsupported import CHECKED_OPTIONS
 from drawstring.config.keys.write import COMMIT_METADATA_PREFIX, WRITE_OPTIONS
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of
 from drawstring.config.table.schema_versions import LATEST_SCHEMA
+from drawstring.model.commit import STREAM_POSITIONS, STREAM_QUERY
 
 _LOG: Final = logging.getLogger("drawstring.config")
 
@@ -28,8 +29,8 @@ _OURS: Final = ("hoodie.", "drawstring.")
 _OF_COMMITS: Final = (
     "schema",
     LATEST_SCHEMA,
-    "_hudi_streaming_sink_checkpoint",
-    "_drawstring_streaming_query",
+    STREAM_POSITIONS,
+    STREAM_QUERY,
 )
 """Entries of the metadata of commits that have a meaning of their own."""
 

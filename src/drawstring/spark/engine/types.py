@@ -7,14 +7,14 @@ day, which Spark lacks before 4.1, is a LONG with the stored value. A fixed-size
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import types as T
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.schema.comments import commented
+from drawstring.schema.comments import commented, fields_in
 
 _COMMENT: Final = "comment"
 _PLAIN: list[tuple[type[T.DataType], pa.DataType]] = [
@@ -47,33 +47,18 @@ def spark_schema(schema: pa.Schema) -> T.StructType:
     return T.StructType([_spark_field(field, field.name) for field in schema])
 
 
-def with_comments(schema: T.StructType, comments: Mapping[str, str], parent: str = "") -> T.StructType:
+def with_comments(schema: T.StructType, comments: Mapping[str, str]) -> T.StructType:
     """Return Spark columns with comments.
 
     Args:
-        schema: the columns, or the fields of one.
+        schema: the columns.
         comments: comments by the names of columns, with dots for what is inside of them.
-        parent: name of the column that has the fields, with a dot behind it.
     """
-    return T.StructType([_spark_commented(each, comments, f"{parent}{each.name}") for each in schema.fields])
-
-
-def _spark_commented(field: T.StructField, comments: Mapping[str, str], name: str) -> T.StructField:
-    kind = _spark_commented_type(field.dataType, comments, name)
-    metadata = {_COMMENT: comments[name]} if name in comments else field.metadata
-    return T.StructField(field.name, kind, field.nullable, metadata)
-
-
-def _spark_commented_type(kind: T.DataType, comments: Mapping[str, str], name: str) -> T.DataType:
-    if isinstance(kind, T.StructType):
-        return with_comments(kind, comments, f"{name}.")
-    if isinstance(kind, T.ArrayType):
-        item = _spark_commented_type(kind.elementType, comments, f"{name}.element")
-        return T.ArrayType(item, kind.containsNull)
-    if isinstance(kind, T.MapType):
-        value = _spark_commented_type(kind.valueType, comments, f"{name}.value")
-        return T.MapType(kind.keyType, value, kind.valueContainsNull)
-    return kind
+    told = schema.jsonValue()
+    for path, field in fields_in(told):
+        if (name := ".".join(path)) in comments:
+            field["metadata"] = {_COMMENT: comments[name]}
+    return T.StructType.fromJson(told)
 
 
 def commented_schema(schema: T.StructType) -> pa.Schema:
@@ -82,21 +67,8 @@ def commented_schema(schema: T.StructType) -> pa.Schema:
     Raises:
         UnsupportedError: tables cannot store the type of a column; the error names it.
     """
-    return commented(arrow_schema(schema), dict(_comments(schema, ())))
-
-
-def _comments(kind: T.DataType, parent: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the comments of fields by their paths; items of arrays and values of maps are on the way."""
-    if isinstance(kind, T.StructType):
-        for field in kind.fields:
-            path = (*parent, field.name)
-            if comment := (field.metadata or {}).get(_COMMENT):
-                yield path, comment
-            yield from _comments(field.dataType, path)
-    elif isinstance(kind, T.ArrayType):
-        yield from _comments(kind.elementType, (*parent, "element"))
-    elif isinstance(kind, T.MapType):
-        yield from _comments(kind.valueType, (*parent, "value"))
+    told = ((path, field["metadata"].get(_COMMENT)) for path, field in fields_in(schema.jsonValue()))
+    return commented(arrow_schema(schema), {path: comment for path, comment in told if comment})
 
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:
