@@ -156,8 +156,11 @@ def history(model: Model, chance: random.Random) -> None:
 
 @pytest.mark.parametrize("log_format", ["avro", "parquet"])
 @pytest.mark.parametrize("properties", [{}, BY_COMMIT, NO_META], ids=["by event", "by commit", "no meta"])
-def test_rows_are_those_of_a_dictionary(properties: dict[str, str], log_format: str) -> None:
+def test_rows_are_those_of_a_dictionary(
+    properties: dict[str, str], log_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for seed in range(3):
+        monkeypatch.setattr(staged_merge, "FEW_ROWS", seed % 2 * 1000)
         model = Model(made(**properties), by_commit=properties == BY_COMMIT, log_format=log_format)
         table = model.table
         history(model, random.Random(seed))
@@ -252,7 +255,10 @@ def test_keys_are_decoded_where_keys_of_the_logs_fall(decoded: list[tuple[str, i
     assert {group for name, group in decoded if name == "_hoodie_record_key"} == {max(groups)}
 
 
-def test_integer_keys_are_compared_without_their_texts(decoded: list[tuple[str, int]]) -> None:
+def test_integer_keys_are_compared_without_their_texts(
+    decoded: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staged_merge, "FEW_ROWS", 0)
     table = made()
     table.upsert(lineitem(base_rows()))
     table.upsert(

@@ -49,6 +49,9 @@ HELD_BYTES_MAX: Final = 256 << 20
 
 _PARQUET: Final = ".parquet"
 
+FEW_ROWS: Final = 16_384
+"""Rows of a base file up to which keys are compared as texts: taking those of the logs apart costs more."""
+
 _SELECTIVE: Final = 0.5
 """Share of matching rows below which keys are compared of these rows alone."""
 
@@ -181,7 +184,9 @@ class _Stages:
         judge = _Verdicts.of(task, log, file, bound)
         verdicts = [judge.of_group(group) for group in file.groups]
         keys: KeyTexts | KeyNumbers | None = None
-        if any(each.compares_keys for each in verdicts) and _are_integers(task):
+        rows = file.parquet.metadata.num_rows
+        has_few = task.config.populate_meta_fields and rows <= FEW_ROWS
+        if any(each.compares_keys for each in verdicts) and not has_few and _are_integers(task):
             present = {*file.schema.names}
             stored = pa.schema([each for each in task.schema if each.name in present])
             keys = key_numbers(log.versions.keys, task.config, stored, (*task.columns, *bound.names))
@@ -350,9 +355,11 @@ class _Lowest:
     @staticmethod
     def of(versions: Versions, task: ReadTask, stored: pa.Schema) -> _Lowest | None:
         """Return it; None if base rows win over no log record."""
-        may_lose = pa.array(~versions.is_commit_time_ordering_delete)
+        may_lose = ~versions.is_commit_time_ordering_delete
         names = [name for name in ordering_fields(task.config) if name in task.schema.names]
-        values = [column.filter(may_lose) for column in versions.ordering]
+        values = versions.ordering
+        if not may_lose.all():
+            values = tuple(column.filter(pa.array(may_lose)) for column in values)
         if not values or not len(values[0]):
             return None
         first, is_alone, kind = values[0], len(values) == 1, task.schema.field(names[0]).type

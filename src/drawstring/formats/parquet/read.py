@@ -270,7 +270,7 @@ def _batches(
         yield from _matching(file, query, query.where, metadata)
         return
     parquet = open_file(file, metadata, query.dictionaries)
-    names = _requested(query, columns_of(parquet))
+    names = _requested(query, parquet.schema_arrow)
     yield from group_rows(file, parquet, range(parquet.num_row_groups), names, query)
 
 

@@ -103,7 +103,10 @@ class StagedFile:
         bounds = self.bounds(group, RECORD_KEY)
         if bounds is None or not all(isinstance(bound, bytes) for bound in bounds):
             return True
-        lowest, highest = (pa.scalar(bound, pa.binary()) for bound in bounds)
+        lowest, highest = bounds
+        ends = pc.min_max(keys).values()
+        if any(end.is_valid and lowest <= end.as_py() <= highest for end in ends):
+            return True
         inside = pc.and_(pc.greater_equal(keys, lowest), pc.less_equal(keys, highest))
         return bool(pc.any(inside).as_py())
 
