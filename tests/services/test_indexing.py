@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.formats.metadata.indexing import decode_indexing
 from drawstring.metadata.contents import records
 from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
@@ -249,3 +249,14 @@ def test_a_write_of_another_engine_that_began_before_makes_the_index_wait() -> N
     own.remove_pending(begun)
     assert table.run_indexing(instant, options=lazy)
     assert records(metadata, "files").num_rows
+
+
+def test_a_table_of_version_6_says_why_it_plans_no_index_and_what_to_do() -> None:
+    table = made(MOR, version=6)
+    with pytest.raises(UnsupportedError) as told:
+        table.schedule_index("record_index")
+    assert "in tables of version 8 and later only, and the table has version 6" in str(told.value)
+    assert "Create the index at once (`create_index`" in str(told.value)
+    assert "drawstring upgrade" in str(told.value)
+    assert not table.indexes()
+    assert table.create_index("record_index").is_complete

@@ -358,8 +358,9 @@ def check_background(config: TableConfig) -> None:
     """
     if not config.rules.has_all_indexes:
         raise UnsupportedError(
-            f"A table of version {config.version} has no indexes that are built in the background. Create the"
-            " index in the foreground, or upgrade the table first: `drawstring upgrade`."
+            "Indexes are built while writers go on in tables of version 8 and later only, and the table has"
+            f" version {config.version}. Create the index at once (`create_index`, `drawstring index create`)"
+            "; writes wait meanwhile. Or upgrade the table first: `drawstring upgrade`."
         )
 
 

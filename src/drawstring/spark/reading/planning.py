@@ -23,9 +23,13 @@ from drawstring.spark.compiled import compiled
 PLANS: Final = "java.util.function.Function"
 """Interface of a scan that plans itself: returns the plan for the scan's relation, or null."""
 
+FILTERED: Final = "scala.Function2"
+"""Interface of such a scan that takes the condition of a filter on it, too; the filter stays."""
+
 _NAME: Final = "DrawstringSlices"
 _SOURCE: Final = f"""
 import {PLANS};
+import {FILTERED};
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -96,7 +100,13 @@ public class {_NAME} extends SparkStrategy {{
         if (!(plan instanceof Project || plan instanceof Filter)) {{
             return null;
         }}
-        LogicalPlan child = planned((LogicalPlan) plan.children().head());
+        LogicalPlan below = (LogicalPlan) plan.children().head();
+        boolean isScan = below instanceof DataSourceV2ScanRelation;
+        Object scan = isScan ? ((DataSourceV2ScanRelation) below).scan() : null;
+        boolean takesFilter = plan instanceof Filter && scan instanceof Function2;
+        LogicalPlan child = takesFilter
+            ? (LogicalPlan) ((Function2) scan).apply(below, ((Filter) plan).condition())
+            : planned(below);
         return child == null ? null : (LogicalPlan) plan.withNewChildren(listOf(child));
     }}
 

@@ -12,6 +12,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.IndexAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchIndexException;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
@@ -50,6 +51,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Function2;
 import scala.Option;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
@@ -290,7 +292,7 @@ public class HudiTable
     }
 
     /** A scan that a strategy of the planner replaces by the plan of its rows. */
-    public static class HudiScan implements SupportsReportStatistics, Function {
+    public static class HudiScan implements SupportsReportStatistics, Function, Function2 {
         final HudiTable table;
         final StructType columns;
         final Seq conditions;
@@ -314,9 +316,18 @@ public class HudiTable
         }
 
         public Object apply(Object relation) {
+            return Plans.narrowed(rows(), (DataSourceV2ScanRelation) relation, conditions);
+        }
+
+        /** Returns the plan of the rows for a filter on the relation, which stays; Spark 4.0 pushes no conditions. */
+        public Object apply(Object relation, Object filter) {
+            Seq all = Plans.withPlain(conditions, (Expression) filter);
+            return Plans.narrowed(rows(), (DataSourceV2ScanRelation) relation, all);
+        }
+
+        private LogicalPlan rows() {
             boolean identifies = columns.getFieldIndex(RECORD).isDefined();
-            LogicalPlan rows = (LogicalPlan) Calls.ask(table.peer, identifies ? "records" : "rows", null);
-            return Plans.narrowed(rows, (DataSourceV2ScanRelation) relation, conditions);
+            return (LogicalPlan) Calls.ask(table.peer, identifies ? "records" : "rows", null);
         }
 
         public Statistics estimateStatistics() {

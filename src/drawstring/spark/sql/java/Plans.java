@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -51,6 +52,25 @@ public class Plans {
         plan = new Project((Seq) relation.output(), plan);
         Dataset narrowed = (Dataset) Dataset$.MODULE$.ofRows(Calls.session(), plan);
         return renamed(narrowed.queryExecution().optimizedPlan(), (Seq) relation.output());
+    }
+
+    /** Returns conditions with the parts of a filter that can be evaluated in another plan, too. */
+    public static Seq withPlain(Seq conditions, Expression filter) {
+        ArrayList all = new ArrayList();
+        for (int n = 0; n < conditions.length(); n++) {
+            all.add(conditions.apply(n));
+        }
+        addPlain(filter, all);
+        return PythonUtils.toSeq(all);
+    }
+
+    private static void addPlain(Expression condition, ArrayList found) {
+        if (condition instanceof And) {
+            addPlain((Expression) condition.children().apply(0), found);
+            addPlain((Expression) condition.children().apply(1), found);
+        } else if (condition.deterministic() && !SubqueryExpression$.MODULE$.hasSubquery(condition)) {
+            found.add(condition);
+        }
     }
 
     /** Returns rows with other attributes, by position: the optimizer drops aliases that repeat a name. */
