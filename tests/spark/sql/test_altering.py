@@ -155,6 +155,12 @@ def test_indexes_are_created_shown_and_dropped(sql: Ask, session: SparkSession) 
     } <= rows
     with pytest.raises(AnalysisException, match="INDEX_ALREADY_EXISTS"):
         sql("CREATE INDEX by_hour ON rides (hour)")
+    assert {row.options for row in shown.collect()} == {""}
+    sql("INSERT INTO rides VALUES (1, 9.5, DATE'2024-01-05', 7)")
+    told = {row[0]: row[4] for row in sql("SHOW INDEXES FROM rides")}
+    assert told["secondary_index_by_hour"] == told["record_index"]
+    assert "Not used. The table has several records of a key" in told["record_index"]
+    assert "drawstring repair --apply" in told["record_index"]
     sql("CREATE INDEX other ON rides USING column_stats (day) OPTIONS (expr = 'year')")
     assert ("expr_index_other", "day") in [(row[0], row[1]) for row in sql("SHOW INDEXES FROM rides")]
     with pytest.raises(InvalidError, match="is of type column_stats or bloom_filters"):
