@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import InvalidError
 from drawstring.filegroups.read import staged_merge
 from drawstring.formats.parquet import ParquetSink, RowGroups
@@ -60,9 +61,11 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     seen: list[tuple[str, int]] = []
     rows = StagedFile.rows
 
-    def noted(file: StagedFile, groups: Sequence[int], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def noted(
+        file: StagedFile, groups: Sequence[int], names: Sequence[str], batch_rows: int = BATCH_ROWS
+    ) -> Iterator[pa.RecordBatch]:
         seen.extend((name, group) for name in names for group in groups)
-        yield from rows(file, groups, names)
+        yield from rows(file, groups, names, batch_rows)
 
     monkeypatch.setattr(StagedFile, "rows", noted)
     return seen

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.table.config import MergeMode, TableConfig
-from drawstring.filegroups.read.bootstrap_reader import base_rows_of
+from drawstring.filegroups.read.bootstrap_reader import base_rows_of, with_values
 from drawstring.filegroups.read.large_logs import stream_log_records, streams
 from drawstring.filegroups.read.log_blocks import delete_columns
 from drawstring.filegroups.read.log_records import LogRecords, read_log_records, record_keys
 from drawstring.filegroups.read.tasks import LogReading, ReadTask, nullable
 from drawstring.formats.base_files import Selection, read_base
-from drawstring.formats.conditions import where_columns
+from drawstring.formats.conditions import matching_rows, where_columns
 from drawstring.merge.order import Array
 from drawstring.merge.record_mergers import check_mergeable
 from drawstring.merge.versions import Versions, ordering_fields, ordering_of
@@ -177,6 +177,26 @@ def slice_records(task: ReadTask) -> LogRecords:
     if size_bytes > HELD_BYTES_MAX and streams(reading, task.file_slice):
         return stream_log_records(reading, task.file_slice)
     return read_log_records(reading, task.file_slice)
+
+
+def finished(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Yield rows as the task's result: with partition values, those that match, the requested columns.
+
+    Args:
+        batch: merged rows.
+        task: what to read.
+
+    Raises:
+        InvalidError: the task's condition fails on a row.
+    """
+    if task.partition_values:
+        batch = with_values(batch, task.partition_values, batch.schema)
+    condition = task.condition
+    if condition is None:
+        batches = [batch]
+    else:
+        batches = matching_rows(pa.Table.from_batches([batch]), condition).to_batches()
+    yield from (selected.select(list(task.columns)) for selected in batches if selected.num_rows)
 
 
 def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:

@@ -22,9 +22,9 @@ from drawstring.base.errors import DrawstringError
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of, with_values
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.read.log_records import LogRecords, read_log_records
-from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, log_reading, slice_records
+from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, finished, log_reading, slice_records
 from drawstring.filegroups.read.sorted_merge import has_sorted_runs, in_order, merged_parts, small_log_records
-from drawstring.filegroups.read.staged_merge import can_stage, finished, may_stage, staged_rows
+from drawstring.filegroups.read.staged_merge import can_stage, may_stage, staged_rows
 from drawstring.filegroups.read.tasks import ComposedTask, ReadTask
 from drawstring.formats.base_files import Selection
 from drawstring.formats.partition_match import typed

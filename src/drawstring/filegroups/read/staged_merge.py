@@ -29,13 +29,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import InvalidError
 from drawstring.filegroups.read.bootstrap_reader import side_by_side, with_values
 from drawstring.filegroups.read.log_records import LogRecords
 from drawstring.filegroups.read.logged_keys import KeyNumbers, key_numbers
-from drawstring.filegroups.read.slice_merge import KeyTexts
+from drawstring.filegroups.read.slice_merge import KeyTexts, finished
 from drawstring.filegroups.read.tasks import ReadTask, nullable
-from drawstring.formats.conditions import bound_columns, matching_numbers, matching_rows
+from drawstring.formats.conditions import bound_columns, matching_numbers
 from drawstring.formats.parquet.staged import StagedFile, staged
 from drawstring.formats.partition_match import typed
 from drawstring.merge.order import Array
@@ -97,31 +98,13 @@ def staged_rows(task: ReadTask, log: LogRecords) -> Iterator[pa.RecordBatch]:
     is_left = np.ones(len(log.versions.keys), dtype=bool)
     constants = None if task.where is None else typed(task.partition_values, task.schema)
     with staged(open_spec(task.storage), base.status.path, constants) as file:
-        yield from _Stages.of(task, log, file, bound, is_left).batches()
+        # Without the keys that are asked for, the file has no row that matches, nor one to merge.
+        if task.base_keys is None or file.may_hold_any(task.base_keys):
+            yield from _Stages.of(task, log, file, bound, is_left).batches()
     known = {*task.schema.names}
     names = [name for name in dict.fromkeys((*task.columns, *bound.names)) if name in known]
     for batch in log.rows(is_left & ~log.versions.is_delete, names):
         yield from finished(batch, task)
-
-
-def finished(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """Yield rows as the task's result: with partition values, those that match, the requested columns.
-
-    Args:
-        batch: merged rows.
-        task: what to read.
-
-    Raises:
-        InvalidError: the task's condition fails on a row.
-    """
-    if task.partition_values:
-        batch = with_values(batch, task.partition_values, batch.schema)
-    condition = task.condition
-    if condition is None:
-        batches = [batch]
-    else:
-        batches = matching_rows(pa.Table.from_batches([batch]), condition).to_batches()
-    yield from (selected.select(list(task.columns)) for selected in batches if selected.num_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +138,11 @@ class _Matches:
 
     facts: Sequence[pa.RecordBatch]
     mask: Array
+
+    @property
+    def end(self) -> int:
+        """The number of rows up to the last one that matches."""
+        return int(np.flatnonzero(self.mask)[-1]) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +198,8 @@ class _Stages:
             *(self._ordering if verdict.may_win else ()),
             *(self._result(matches) if is_read else ()),
         ] or self.task.schema.names[:1]
-        for rows, mask in self._pieces(groups, list(dict.fromkeys(names)), matches if is_read else None):
+        found = matches if is_read else None
+        for rows, mask in self._pieces(groups, list(dict.fromkeys(names)), found, to_end=verdict.may_win):
             kept = self._kept(rows, mask, verdict) if verdict.may_be_logged else mask
             if is_read:
                 yield from self._finished(rows, kept, matches)
@@ -245,27 +234,35 @@ class _Stages:
         mask[matching_numbers(batch, where, self.bound, self.file.constants).to_numpy()] = True
         return mask
 
-    def _read(self, groups: Sequence[int], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def _read(
+        self, groups: Sequence[int], names: Sequence[str], batch_rows: int = BATCH_ROWS
+    ) -> Iterator[pa.RecordBatch]:
         """Yield columns of the table, null where the file lacks them."""
         schema = nullable(self.task.schema, tuple(names))
         some = names if any(name in self.file.schema.names for name in names) else self.file.schema.names[:1]
-        for batch in self.file.rows(groups, some):
+        for batch in self.file.rows(groups, some, batch_rows):
             yield conform(batch, schema)
 
     def _pieces(
-        self, groups: Sequence[int], names: list[str], matches: _Matches | None
+        self, groups: Sequence[int], names: list[str], matches: _Matches | None, *, to_end: bool
     ) -> Iterator[tuple[pa.RecordBatch, Array | None]]:
-        """Yield columns of rows, and which of the rows match; None for all, or if it is not known yet."""
+        """Yield columns of rows, and which of the rows match; None for all, or if it is not known yet.
+
+        Unless rows are wanted to the end, those after the last one that matches are left out.
+        """
         if matches is None:
             yield from ((batch, None) for batch in self._read(groups, names))
             return
         held = matches.facts[0].schema.names
         rest = [name for name in names if name not in held]
-        done = 0
-        for facts, others in _beside(matches.facts, self._read(groups, rest) if rest else None):
+        done, end = 0, len(matches.mask) if to_end else matches.end
+        others_of = self._read(groups, rest, min(BATCH_ROWS, end)) if rest else None
+        for facts, others in _beside(matches.facts, others_of):
             columns = [(facts if name in held else others).column(name) for name in names]
             yield pa.RecordBatch.from_arrays(columns, names=names), matches.mask[done : done + len(facts)]
             done += len(facts)
+            if done >= end:
+                return
 
     def _kept(self, rows: pa.RecordBatch, mask: Array | None, verdict: _Verdict) -> Array:
         """Return which rows match and won; mark the log records that lost."""
@@ -323,11 +320,7 @@ class _Verdicts:
 
     @staticmethod
     def of(task: ReadTask, log: LogRecords, file: StagedFile, bound: pa.Schema) -> _Verdicts:
-        candidates = list(file.groups)
-        if task.base_keys is not None and not file.may_hold_any(task.base_keys):
-            candidates = []
-        elif task.where is not None:
-            candidates = file.may_match(task.where, bound)
+        candidates = list(file.groups) if task.where is None else file.may_match(task.where, bound)
         keys = log.versions.keys.cast(pa.binary()) if task.config.populate_meta_fields else None
         return _Verdicts(file, frozenset(candidates), keys, _Lowest.of(log.versions, task, file.schema))
 

@@ -11,7 +11,8 @@ otherwise go unnoticed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -21,9 +22,10 @@ import pyarrow.parquet as pq
 
 from drawstring.base.bounds import BATCH_BYTES, BATCH_ROWS
 from drawstring.formats.bloom.key_summary import may_hold_any
-from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
+from drawstring.formats.conditions import bound_columns, matching_numbers, with_table_types
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.parquet.folded import check_row_count, folded_columns, unfolded
+from drawstring.formats.parquet.matching import ROWS_MIN, matching_in_steps
 from drawstring.formats.parquet.row_groups import groups_that_may_match
 from drawstring.formats.partition_match import guarantee
 from drawstring.storage.protocol import Storage
@@ -115,56 +117,6 @@ def read_parquet_rows(
     """
     with about_file(path), storage.open(path) as file:
         yield from _batches(file, ParquetQuery(columns, dictionaries=dictionaries), metadata)
-
-
-@dataclass(frozen=True, slots=True)
-class ParquetParts:
-    """The parts of a footer that are needed to divide the rows of a file among tasks.
-
-    Attributes:
-        columns: the schema.
-        entries: the key-value entries.
-        sizes_bytes: uncompressed size of each row group.
-    """
-
-    columns: pa.Schema
-    entries: Mapping[str, str]
-    sizes_bytes: tuple[int, ...]
-
-
-def parquet_parts(storage: Storage, path: str) -> ParquetParts:
-    """Return the schema, key-value entries and row group sizes of a file.
-
-    Raises:
-        CorruptTableError: the file is missing or damaged.
-    """
-    with about_file(path), storage.open(path) as file:
-        parquet = open_file(file)
-        metadata = parquet.metadata
-        stored: Mapping[bytes, bytes] = metadata.metadata or {}
-        entries = {
-            key.decode(errors="replace"): text.decode(errors="replace") for key, text in stored.items()
-        }
-        sizes = (metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-        return ParquetParts(columns_of(parquet), entries, tuple(sizes))
-
-
-def read_parquet_groups(
-    storage: Storage, path: str, columns: Sequence[str], groups: Sequence[int]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of some row groups of a file.
-
-    Args:
-        storage: storage of the file.
-        path: path of the file, relative to the storage's root.
-        columns: top-level columns to yield.
-        groups: numbers of the row groups.
-
-    Raises:
-        CorruptTableError: the file is missing or damaged.
-    """
-    with about_file(path), storage.open(path) as file:
-        yield from group_rows(file, open_file(file), groups, columns, _EVERYTHING)
 
 
 def read_parquet_bytes(
@@ -289,10 +241,38 @@ def _matching(
     in_predicate = (name for name in bound.names if name in stored)
     needed = list(dict.fromkeys([*requested, *in_predicate]))
     groups = groups_that_may_match(fragment, where, bound, with_table_types(present, known))
-    for batch in group_rows(file, parquet, groups, needed, query):
-        matching = keep_rows(batch, where, bound, query.constants)
-        if matching.num_rows:
-            yield matching.select(requested)
+    match = partial(matching_numbers, where=where, bound=bound, constants=query.constants)
+    looked_at = [name for name in needed if name in bound.names]
+    # Where a request takes long, all columns are fetched by one.
+    in_steps = 0 < len(looked_at) < len(needed) and isinstance(file, pa.OSFile)
+    for span in spans(parquet.metadata, groups, query.ahead_bytes) if in_steps else [groups]:
+        if in_steps and _is_worth_steps(parquet, span):
+            decode = partial(_columns, file, parquet, span, query)
+            yield from matching_in_steps(decode, looked_at, requested, match)
+            continue
+        for batch in group_rows(file, parquet, span, needed, query):
+            numbers = match(batch)
+            if len(numbers):
+                kept = batch if len(numbers) == batch.num_rows else batch.take(numbers)
+                yield kept.select(requested)
+
+
+def _is_worth_steps(parquet: pq.ParquetFile, groups: Sequence[int]) -> bool:
+    metadata = [parquet.metadata.row_group(group) for group in groups]
+    is_held = sum(group.total_byte_size for group in metadata) <= WHOLE_BYTES_MAX
+    return is_held and bool(sum(group.num_rows for group in metadata) > ROWS_MIN)
+
+
+def _columns(
+    file: pa.NativeFile,
+    parquet: pq.ParquetFile,
+    groups: Sequence[int],
+    query: ParquetQuery,
+    names: Sequence[str],
+    batch_rows: int,
+) -> Iterator[pa.RecordBatch]:
+    rows = min(batch_rows, query.batch_rows)
+    return group_rows(file, parquet, groups, names, replace(query, batch_rows=rows))
 
 
 def _excludes(query: ParquetQuery, metadata: pq.FileMetaData) -> bool:

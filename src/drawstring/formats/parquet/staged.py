@@ -15,10 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from drawstring.base.bounds import BATCH_ROWS
 from drawstring.formats.bloom.key_summary import may_hold_any
 from drawstring.formats.conditions import with_table_types
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.parquet.read import (
+    ParquetQuery,
     columns_of,
     fetched_if_small,
     fragment_of,
@@ -119,8 +121,15 @@ class StagedFile:
         metadata = self.parquet.metadata
         return max((metadata.row_group(group).total_byte_size for group in self.groups), default=0)
 
-    def rows(self, groups: Sequence[int], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, groups: Sequence[int], names: Sequence[str], batch_rows: int = BATCH_ROWS
+    ) -> Iterator[pa.RecordBatch]:
         """Yield some columns of the rows of row groups; those that the file lacks are omitted.
+
+        Args:
+            groups: numbers of the row groups.
+            names: top-level columns.
+            batch_rows: largest number of rows in a batch.
 
         Raises:
             CorruptTableError: the file is damaged.
@@ -128,7 +137,8 @@ class StagedFile:
         stored = {*self.schema.names}
         present = [name for name in names if name in stored]
         with about_file(self.path):
-            yield from group_rows(self.file, self.parquet, groups, present)
+            query = ParquetQuery(batch_rows=batch_rows)
+            yield from group_rows(self.file, self.parquet, groups, present, query)
 
     def _path(self, place: int) -> str:
         return str(self.parquet.metadata.schema.column(place).path)

@@ -23,9 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.filegroups.read.log_records import open_logs
-from drawstring.filegroups.read.slice_merge import base_schema, log_reading
+from drawstring.filegroups.read.slice_merge import base_schema, finished, log_reading
 from drawstring.filegroups.read.sorted_merge import has_sorted_runs, in_order, merged_parts
-from drawstring.filegroups.read.staged_merge import finished
 from drawstring.filegroups.read.tasks import LogReading, ReadTask, nullable
 from drawstring.filegroups.write.key_order import KeyOrder
 from drawstring.filegroups.write.patch import SuccessorWriter
@@ -35,8 +34,8 @@ from drawstring.formats.base_footer import base_footer
 from drawstring.formats.bloom.key_summary import KeySummary
 from drawstring.formats.parquet import RowGroups, physical
 from drawstring.formats.parquet.column_chunks import ChunkSource
+from drawstring.formats.parquet.parts import read_parquet_groups
 from drawstring.formats.parquet.patched import PatchedFile, patch_source, patched_file
-from drawstring.formats.parquet.read import read_parquet_groups
 from drawstring.formats.parquet.write import entries_of, table_of
 from drawstring.merge.order import Array
 from drawstring.merge.versions import flat

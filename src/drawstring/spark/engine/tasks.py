@@ -18,7 +18,7 @@ from drawstring.engine.grouping import coalesced
 from drawstring.engine.key_sets import KeySets, gather, matching
 from drawstring.engine.protocol import TaskFunction
 from drawstring.filegroups.read.slice_reader import read_task
-from drawstring.formats.parquet.read import read_parquet_groups
+from drawstring.formats.parquet.parts import read_parquet_groups
 from drawstring.model.files import TaskContext
 from drawstring.spark.engine.batches import with_types
 from drawstring.spark.engine.packing import LOOKED_UP, MAIN, Chain, JoinBuckets, Splitter, binary, packed

@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 from drawstring.base.errors import DrawstringError
-from drawstring.formats.parquet.read import ParquetParts, parquet_parts
+from drawstring.formats.parquet.parts import ParquetParts, parquet_parts
 from drawstring.spark.engine.tasks import RowGroups
 from drawstring.storage import open_storage
 
