@@ -2054,7 +2054,7 @@ class Table:
         """
         with self._errors():
             parsed = self._options("archive", options, min_commits=min_commits, max_commits=max_commits)
-            return archive.planned_instants(self._context, parsed)
+            return list(archive.planned_instants(self._context, parsed))
 
     # -------------------- services as they fall due
 

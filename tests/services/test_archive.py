@@ -214,11 +214,11 @@ def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
     storage = table._context.storage
     files = files_of(storage)
     short = counted(Prepared(files, [], []).copy())
-    history = LsmTimelineWriter(storage, table.config.history_folder, SIZES, lambda: None)
+    history = LsmTimelineWriter(storage, table.config.history_folder, SIZES)
     for start in range(0, 10_000, 1000):
         times = [f"2020{number:013d}" for number in range(start, start + 1000)]
-        history.write([HistoryRow(time, time, "commit", b"", None) for time in times])
-    history.tidy()
+        history.write([HistoryRow(time, time, "commit", b"", None) for time in times], lambda: None)
+    history.tidy(lambda: None)
     long = counted(storage)
     assert len(everything(table)) > 10_000
     assert short[0] < 80

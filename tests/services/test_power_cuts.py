@@ -134,7 +134,7 @@ def test_a_power_cut_leaves_no_manifest_without_its_files(tmp_path: Path) -> Non
     recorder = Recorder(str(tmp_path / "table"))
     storage = LocalStorage(tmp_path / "table", files=recorder)
     row = HistoryRow("20240101000000000", "20240101000000001", "commit", b"", None)
-    LsmTimelineWriter(storage, "history", options_of("upsert", {}).archiving, lambda: None).write([row])
+    LsmTimelineWriter(storage, "history", options_of("upsert", {}).archiving).write([row], lambda: None)
     disk, copy, read = Disk(recorder.root), tmp_path / "copy", []
     for number, event in enumerate(recorder.events):
         disk.play(event)

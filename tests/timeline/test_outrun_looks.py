@@ -9,7 +9,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.archive.manifests import current_version, save_manifest
+from drawstring.timeline.archive.manifests import current_version, encode_manifest
 from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH, load_config
 from drawstring.timeline.store import TimelineStore
 from tests.support.rows import rides
@@ -81,7 +81,7 @@ def test_a_plan_that_was_taken_off_during_a_look_is_no_damage() -> None:
 
 def test_a_version_of_the_archive_that_is_being_written_does_not_count() -> None:
     storage = create()._context.storage
-    save_manifest(storage, "folder", 3, [], None, lambda: None)
+    storage.put("folder/manifest_3", encode_manifest([]))
     assert current_version(storage, "folder") == 3
     storage.put("folder/_version_", b"")
     assert current_version(storage, "folder") == 3

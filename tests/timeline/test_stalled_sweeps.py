@@ -40,9 +40,9 @@ def test_a_stalled_archiver_spares_the_file_that_another_one_is_about_to_list() 
         if storage.has_lost_lock:
             raise ConflictError("the lock is lost")
 
-    writer = LsmTimelineWriter(storage, FOLDER, options_of("upsert", {}).archiving, check)
-    writer.write([row("20260101000000001")])
+    writer = LsmTimelineWriter(storage, FOLDER, options_of("upsert", {}).archiving)
+    writer.write([row("20260101000000001")], check)
     storage.stalls = True
     with pytest.raises(ConflictError):
-        writer.tidy()
+        writer.tidy(check)
     assert storage.exists(OTHERS)

@@ -20,7 +20,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.model.clean import CleanPolicy
 from drawstring.model.instant import PLANNED_ACTIONS, Action
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
-from drawstring.services.archiving.run import archive
+from drawstring.services.archiving.run import archive, archive_recovered
 from drawstring.services.catalogs.sync import sync
 from drawstring.services.cleaning.run import clean, clean_after_commit, cutoff_of
 from drawstring.services.clustering import run as clustering
@@ -339,7 +339,7 @@ def _expire_after_commit(written: WriteOutcome) -> None:
 
 
 def _archive_after_commit(written: WriteOutcome) -> None:
-    archive(written.context, written.options)
+    archive_recovered(written.context, written.options)
 
 
 def _sync_after_commit(written: WriteOutcome) -> None:

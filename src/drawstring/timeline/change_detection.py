@@ -107,7 +107,7 @@ def since(spec: StorageSpec, timeline_digest: str | None) -> Iterator[None]:
 def lost_to_archiving(store: TimelineStore, folder: str) -> Iterator[None]:
     """Tell timeline files that an archiver is taking away without the table lock from files that are lost.
 
-    An archiver that stalled and lost the lock deletes what it has archived when it goes on.
+    An archiver deletes what it has archived without the lock, and perhaps much later if it stood still.
 
     Args:
         store: of the timeline; the caller holds the table lock.
@@ -123,8 +123,7 @@ def lost_to_archiving(store: TimelineStore, folder: str) -> Iterator[None]:
         if not is_instant or any(each.requested == error.instant for each in store.load().instants):
             raise
         raise LostRaceError(
-            f"Another process, which had lost the table lock, archived {error.instant} while it was read."
-            " Nothing was committed. Try again.",
+            f"Another process archived {error.instant} while it was read. Nothing was committed. Try again.",
             instant=error.instant,
         ) from error
 

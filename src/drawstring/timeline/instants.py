@@ -293,3 +293,10 @@ def old_notes(storage: Storage, config: TableConfig, before: str) -> list[tuple[
     notes = (status for status in storage.list_files(config.timeline_folder) if status.name.endswith(_SUFFIX))
     parsed = ((status.name.removesuffix(_SUFFIX).partition("_"), status.path) for status in notes)
     return sorted((requested, path) for (requested, _, at), path in parsed if at < before)
+
+
+def pending_names(instant: Instant) -> list[Action]:
+    """List the actions that an instant may have been requested as, the likeliest first."""
+    if not instant.is_completed:
+        return [instant.action]
+    return [action for action in Action if action.completed_action is instant.action]

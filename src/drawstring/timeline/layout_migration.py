@@ -171,13 +171,13 @@ def _to_history(
     check: Callable[[], None],
 ) -> int:
     records = LogArchive(storage, old.history_folder).records()
-    writer = LsmTimelineWriter(storage, new.history_folder, archiving, check)
+    writer = LsmTimelineWriter(storage, new.history_folder, archiving)
     count = 0
     for rows in _chunks(row for records_of_file in records for row in history_rows(records_of_file)):
-        writer.write(sorted(rows, key=lambda row: row.requested))
+        writer.write(sorted(rows, key=lambda row: row.requested), check)
         count += len(rows)
     if count:
-        writer.tidy()
+        writer.tidy(check)
     return count
 
 

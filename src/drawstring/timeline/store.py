@@ -24,6 +24,7 @@ from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.completion_times import ArchivedCompletionTimes
+from drawstring.timeline.archive.reader import archived_commit
 from drawstring.timeline.bootstrapped import BootstrapSources
 from drawstring.timeline.claims import Claims, Fence
 from drawstring.timeline.completion import Completion, Defer, TransitionHooks, do_now
@@ -35,6 +36,7 @@ from drawstring.timeline.instants import (
     note_rolled_back,
     old_notes,
     parse_instant,
+    pending_names,
 )
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.timeline import Timeline, timeline_of
@@ -171,7 +173,7 @@ class TimelineStore:
         Raises:
             CorruptTableError: the requested file is gone.
         """
-        for action in _pending_names(instant):
+        for action in pending_names(instant):
             try:
                 return self._storage.read(self.path(_at(instant, action, State.REQUESTED)))
             except FileNotFoundError:
@@ -179,7 +181,7 @@ class TimelineStore:
         raise MissingFileError(
             f"The requested file of this {instant.action} is missing. Restore it from a backup.",
             instant=instant.requested,
-            path=self.path(_at(instant, _pending_names(instant)[-1], State.REQUESTED)),
+            path=self.path(_at(instant, pending_names(instant)[-1], State.REQUESTED)),
         )
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
@@ -195,7 +197,13 @@ class TimelineStore:
         return self._commits.get(instant) or self._heads.get(instant) or self._decoded(instant, whole=False)
 
     def _decoded(self, instant: Instant, *, whole: bool = True) -> CommitMetadata:
-        data = self.read(instant)
+        try:
+            data = self.read(instant)
+        except MissingFileError:
+            # An archiver takes it away: the archive had it before.
+            if (archived := archived_commit(self._storage, self._config, instant)) is None:
+                raise
+            return archived
         try:
             if not data:
                 raise CorruptTableError("This completed file is empty. Restore it from a backup.")
@@ -390,10 +398,3 @@ class TimelineStore:
 
 def _at(instant: Instant, action: Action, state: State) -> Instant:
     return Instant(instant.requested, action, state)
-
-
-def _pending_names(instant: Instant) -> list[Action]:
-    """List the actions that an instant may have been requested as, the likeliest first."""
-    if not instant.is_completed:
-        return [instant.action]
-    return [action for action in Action if action.completed_action is instant.action]

@@ -9,57 +9,51 @@ So whoever reads log files of the metadata table finds their instants on one of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 
 from drawstring.base.errors import DrawstringError
 from drawstring.config.keys.archive import Archiving
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.instant import Action, Instant, is_build, time_of
-from drawstring.timeline.archive.writer import Leaving, add_to_archive
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.transaction import LockedTable
 
 
-def archive_metadata_table(
-    locked: LockedTable, archiving: Archiving, timeline: Timeline, chosen: Sequence[Instant]
-) -> tuple[list[Instant], list[Leaving]]:
-    """Add instants of the metadata table to its archive.
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is to be archived of a table and of its metadata table.
+
+    Attributes:
+        instants: of the table, oldest first.
+        own: of the metadata table, oldest first.
+    """
+
+    instants: Sequence[Instant]
+    own: Sequence[Instant] = ()
+
+    def has(self, other: Choice) -> bool:
+        """Return whether all that was chosen before is still to be archived."""
+        return {*self.instants} >= {*other.instants} and {*self.own} >= {*other.own}
+
+
+def choice_with_metadata(
+    context: TableContext, archiving: Archiving, timeline: Timeline, chosen: Sequence[Instant]
+) -> Choice:
+    """Return what is to be archived of a table that has a metadata table.
 
     Args:
-        locked: the table, which has a metadata table.
+        context: the table.
         archiving: how many instants stay.
         timeline: of the table.
         chosen: instants of the table that could be archived without a metadata table, oldest first.
-
-    Returns:
-        The instants of the table that may be archived, and those of the metadata table that leave its.
-    """
-    try:
-        context = locked.context
-        writer = MetadataWriter.of(context.storage, context.clock, context.ids)
-        own = writer.store.load()
-    except DrawstringError:
-        return list(chosen), []  # it is damaged: the next write switches it off
-    last, leaving = _last_compaction(own), []
-    if old := _old_instants(own, timeline, archiving, last):
-        locked.lock.check()
-        leaving = [add_to_archive(writer.storage, writer.config, archiving, old, locked.lock.check)]
-    return _before(last, chosen), leaving
-
-
-def archivable(context: TableContext, chosen: Sequence[Instant]) -> list[Instant]:
-    """Return the instants among some that the metadata table of their table lets go, oldest first.
-
-    Args:
-        context: the table, which has a metadata table.
-        chosen: instants that could be archived without a metadata table, oldest first.
     """
     try:
         own = MetadataWriter.of(context.storage, context.clock, context.ids).store.load()
     except DrawstringError:
-        return list(chosen)
-    return _before(_last_compaction(own), chosen)
+        return Choice(chosen)  # it is damaged: the next write switches it off
+    last = _last_compaction(own)
+    return Choice(_before(last, chosen), _old_instants(own, timeline, archiving, last))
 
 
 def _last_compaction(own: Timeline) -> str:

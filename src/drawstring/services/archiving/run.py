@@ -1,22 +1,27 @@
 """Archiving: moves old instants out of the active timeline, to keep it short.
 
-plan   see `archiving.plan`
-run    write the archive, then shorten the active timeline (`timeline.archive.writer`), then delete markers
+no lock    plan (`archiving.plan`), read the instants, make the files of the archive, stage them
+lock       plan again: if that is still to be archived, publish the archive
+no lock    shorten the active timeline (`timeline.archive.writer`), delete markers
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from drawstring.base.clock import Stopwatch
+from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
-from drawstring.metadata.partitions import FILES
+from drawstring.metadata.partitions import FILES, METADATA_FOLDER
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.result import ArchiveResult
-from drawstring.services.archiving.metadata_table import archivable, archive_metadata_table
+from drawstring.services.archiving.metadata_table import Choice, choice_with_metadata
 from drawstring.services.archiving.plan import (
     ArchiveFacts,
     cleans_and_rollbacks_before,
@@ -27,8 +32,10 @@ from drawstring.services.cleaning.plan import earliest_retained
 from drawstring.services.cleaning.reader_needs import reader_needs
 from drawstring.services.cleaning.run import cutoff_of, last_clean
 from drawstring.storage.protocol import Storage
+from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.archive.reader import open_archive
-from drawstring.timeline.archive.writer import Leaving, add_to_archive, archive_instants, shorten
+from drawstring.timeline.archive.writer import Prepared, archive_instants, prepare, publish, shorten
+from drawstring.timeline.change_detection import retry_on_archiving
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -51,44 +58,37 @@ def archive(context: TableContext, options: WriteOptions) -> ArchiveResult | Non
     Raises:
         ConflictError: another writer holds the table.
     """
-    with lock_table(context, options.locking) as locked:
-        locked, timeline = recover_and_load(locked, options.failed_writes)
-        return archive_table(locked, options, timeline)
+    with lock_table(context, options.locking) as locked:  # failed writes hold archiving up
+        recover_and_load(locked, options.failed_writes)
+    return archive_recovered(context, options)
 
 
-def planned_instants(context: TableContext, options: WriteOptions) -> list[Instant]:
-    """Return the instants that `archive` would move now, oldest first; the table is not changed."""
-    config = load_config(context.storage)
-    store = TimelineStore(context.storage, config, context.clock)
-    chosen = _chosen(_Table(context, config, store), options, store.load())
-    return archivable(context, chosen) if FILES in config.metadata_partitions else chosen
+def archive_recovered(context: TableContext, options: WriteOptions) -> ArchiveResult | None:
+    """Archive instants of a table whose failed writes were dealt with; see `archive`.
 
-
-def archive_table(locked: LockedTable, options: WriteOptions, timeline: Timeline) -> ArchiveResult | None:
-    """Archive instants of a locked table; see `archive`.
-
-    Args:
-        locked: the locked table.
-        options: of writes.
-        timeline: of the table, possibly slightly older than the current one.
+    The table lock is held while the archive is published, and not taken where there is nothing to archive.
     """
     watch = Stopwatch()
-    storage, config = locked.context.storage, locked.config
-    chosen = _chosen(_Table(locked.context, config, locked.store), options, timeline)
-    leaving: list[Leaving] = []
-    if FILES in config.metadata_partitions:
-        chosen, leaving = archive_metadata_table(locked, options.archiving, timeline, chosen)
-    if chosen:
-        locked.lock.check()
-        leaving.append(add_to_archive(storage, config, options.archiving, chosen, locked.lock.check))
-    shorten(*leaving)
-    if not chosen:
+    with ExitStack() as staged:
+        ready = _ready_beside_others(context, options)
+        if ready is not None and not ready.timelines:
+            return None
+        _drop_at_the_end(staged, ready)
+        with lock_table(context, options.locking) as locked:
+            ready = _published(locked, options, ready, staged)
+        shorten(*ready.timelines)
+    if not (chosen := ready.choice.instants):
         return None
-    _sweep_markers(storage, chosen)
-    forget_old_rollbacks(locked.rollback_context())
+    _sweep_markers(context.storage, chosen)
     seconds = round(watch.seconds(), 3)
     result = ArchiveResult(len(chosen), chosen[0].requested, chosen[-1].requested, seconds)
-    return emit_archive(locked.context, config, result)
+    return emit_archive(context, ready.config, result)
+
+
+def planned_instants(context: TableContext, options: WriteOptions) -> Sequence[Instant]:
+    """Return the instants that `archive` would move now, oldest first; the table is not changed."""
+    table = _Table.of(context)
+    return _choice(table, options, table.store.load()).instants
 
 
 def archive_stragglers(locked: LockedTable, options: WriteOptions) -> None:
@@ -117,6 +117,78 @@ class _Table:
     context: TableContext
     config: TableConfig
     store: TimelineStore
+
+    @staticmethod
+    def of(context: TableContext) -> _Table:
+        config = load_config(context.storage)
+        return _Table(context, config, TimelineStore(context.storage, config, context.clock))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What is about to be archived, read and encoded.
+
+    Attributes:
+        config: the table's settings.
+        choice: the instants.
+        timelines: their files, of the metadata table first; none if there is nothing to archive.
+    """
+
+    config: TableConfig
+    choice: Choice
+    timelines: tuple[Prepared, ...]
+
+
+def _ready_beside_others(context: TableContext, options: WriteOptions) -> _Ready | None:
+    """Prepare without the table lock what is to be archived; None if others archive at this moment."""
+    table = _Table.of(context)
+    try:
+        choice = retry_on_archiving(table.store, partial(_choice, table, options))
+        return _ready(table, options, choice)
+    except (ConflictError, UnavailableError):
+        return None
+
+
+def _ready(table: _Table, options: WriteOptions, choice: Choice) -> _Ready:
+    storage, config, timelines = table.context.storage, table.config, []
+    if choice.own:
+        own = Subfolder(storage, METADATA_FOLDER)
+        timelines.append(prepare(own, load_config(own), options.archiving, choice.own))
+    if choice.instants:
+        timelines.append(prepare(storage, config, options.archiving, choice.instants))
+    return _Ready(config, choice, tuple(timelines))
+
+
+def _drop_at_the_end(staged: ExitStack, ready: _Ready | None) -> None:
+    for each in ready.timelines if ready else ():
+        staged.callback(each.drop)
+
+
+def _published(locked: LockedTable, options: WriteOptions, ready: _Ready | None, staged: ExitStack) -> _Ready:
+    """Publish under the table lock what was prepared, and prepare it again if others made it out of date."""
+    table = _Table(locked.context, locked.config, locked.store)
+    choice = _choice(table, options, locked.store.load())
+    if ready is None or not _holds(ready, table, choice):
+        ready = _ready(table, options, choice)
+        _drop_at_the_end(staged, ready)
+    publish(locked.lock.check, *ready.timelines)
+    if choice.instants:
+        forget_old_rollbacks(locked.rollback_context())
+    return ready
+
+
+def _holds(ready: _Ready, table: _Table, choice: Choice) -> bool:
+    """Return whether what was prepared is still to be archived, and nobody else has archived since."""
+    is_same = ready.config == table.config and choice.has(ready.choice)
+    return is_same and all(each.is_current() for each in ready.timelines)
+
+
+def _choice(table: _Table, options: WriteOptions, timeline: Timeline) -> Choice:
+    """Return what may be archived now."""
+    chosen = _chosen(table, options, timeline)
+    if FILES not in table.config.metadata_partitions:
+        return Choice(chosen)
+    return choice_with_metadata(table.context, options.archiving, timeline, chosen)
 
 
 def _chosen(table: _Table, options: WriteOptions, timeline: Timeline) -> list[Instant]:
@@ -151,7 +223,7 @@ def _first_overlapping(table: _Table, timeline: Timeline) -> str | None:
     return None
 
 
-def _sweep_markers(storage: Storage, archived: list[Instant]) -> None:
+def _sweep_markers(storage: Storage, archived: Sequence[Instant]) -> None:
     """Delete the markers that crashed writers left of instants that are archived now."""
     times = {each.requested for each in archived}
     for folder in storage.list_folders(MARKER_ROOT):

@@ -13,6 +13,7 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant, State, time_of
 from drawstring.model.savepoint import Savepoint
 from drawstring.services.cleaning.run import finish_cleans
+from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import alive_elsewhere
@@ -47,6 +48,7 @@ def savepoint(context: TableContext, options: WriteOptions, instant: str | None,
             _refuse_late_writers(locked, timeline, target, options)
         if any(each.requested == target.requested for each in timeline.completed_of(Action.SAVEPOINT)):
             return target.requested
+        _refuse_archived(locked, timeline, target)
         check_retained(locked.store, timeline, target)
         metadata = Savepoint(_BY, context.clock.now_ms(), comments, _files(locked, timeline, target))
         begun = Instant(target.requested, Action.SAVEPOINT, State.INFLIGHT)
@@ -59,6 +61,15 @@ def savepoint(context: TableContext, options: WriteOptions, instant: str | None,
         locked.lock.check()
         locked.store.complete(begun, encode_savepoint(metadata), fence)
         return target.requested
+
+
+def _refuse_archived(locked: LockedTable, timeline: Timeline, target: Instant) -> None:
+    """Refuse a write that is in the archive, and which an archiver still has to take off the timeline."""
+    archive = open_archive(locked.context.storage, locked.config)
+    archived = {each.requested for each in archive.completed(target.requested[:-1])}
+    if target.requested in archived:
+        left = [each.requested for each in timeline.writes() if each.requested not in archived]
+        raise _unknown("write", target.requested, left)
 
 
 def _refuse_late_writers(

@@ -1,17 +1,18 @@
 """The writer of the archived timeline in layout 2.
 
-    write    a new file of level 0 -> a manifest with it -> the version file
-    compact  the oldest files of a level with many files -> one file of the next level
+    add      a file of level 0; the oldest files of a level with many files -> one file of the next level
+    publish  the new files -> a manifest with them -> the version file
     sweep    delete all but the newest few manifests, and the files that none of those list
 
-A process may die between any two steps: files in no manifest do not count. A process that stalled while
-another one archived fails at the version file, which it replaces only in the version that it read. It deletes
-nothing that was listed after it had lost the table lock.
+What is added is in memory until it is published, so that it can be made without the table lock. A process
+may die between any two steps: files in no manifest do not count. A process that stalled while another one
+archived fails at the version file, which it replaces only in the version that it read. It deletes nothing
+that was listed after it had lost the table lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from drawstring.config.keys.archive import Archiving
 from drawstring.formats.metadata.history_rows import HistoryRow, encode_history, merge_history
@@ -22,57 +23,129 @@ from drawstring.timeline.archive.manifests import (
     MANIFEST,
     VERSION,
     HistoryFile,
+    archived_meanwhile,
     current_version,
+    encode_manifest,
     load_manifest,
     replace_file,
-    save_manifest,
+    replace_version,
 )
 
 _LEVELS_MAX = 9
+_MANIFESTS_MIN = 2
+"""The manifest before stays: the version file that names the new one may not be on the disk yet."""
 
 
 class LsmTimelineWriter:
-    """Adds instants to the archive; the caller holds the table lock.
+    """Adds instants to the archive; the caller holds the table lock while it publishes and sweeps.
 
     Args:
         storage: the table's files.
         folder: the folder of the archive.
         archiving: file sizes and numbers.
-        check: makes sure that the table lock is still held.
+
+    `check` of its methods makes sure that the table lock is still held.
     """
 
-    def __init__(
-        self, storage: Storage, folder: str, archiving: Archiving, check: Callable[[], None]
-    ) -> None:
+    def __init__(self, storage: Storage, folder: str, archiving: Archiving) -> None:
         self._storage = storage
         self._folder = folder
         self._archiving = archiving
-        self._check = check
         self._stored = storage.read_versioned(join_path(folder, VERSION))
         version = current_version(storage, folder)
         self._version = version or 0
         self._files = () if version is None else load_manifest(storage, folder, version)
+        self._new: dict[str, bytes] = {}
 
     def may_have(self, first: str) -> bool:
         """Return whether instants from a requested time on may be in the archive already."""
         return any(file.span[1] >= first for file in self._files)
 
-    def write(self, rows: Sequence[HistoryRow]) -> None:
-        """Add instants, sorted by requested time."""
+    def write(self, rows: Sequence[HistoryRow], check: Callable[[], None]) -> None:
+        """Add instants, sorted by requested time, and publish them."""
+        self._add(rows)
+        self._publish(check)
+
+    def tidy(self, check: Callable[[], None]) -> None:
+        """Merge the files of levels with many of them, and delete what is no longer needed."""
+        self._merge_levels()
+        self._publish(check)
+        self.sweep(check)
+
+    def prepare(self, rows: Sequence[HistoryRow]) -> Callable[[], None]:
+        """Make the files with instants more, sorted by requested time, without the table lock.
+
+        Returns:
+            Drops what the storage has staged of them, if they are not published.
+        """
+        self._add(rows)
+        self._merge_levels()
+        new = (*self._new.values(), encode_manifest(self._files), str(self._version + 1).encode())
+        return self._storage.stage([(self._folder, data) for data in new])
+
+    def is_current(self) -> bool:
+        """Return whether nobody else has archived since this writer was made."""
+        return self._storage.read_versioned(join_path(self._folder, VERSION)) == self._stored
+
+    def put_files(self, check: Callable[[], None]) -> None:
+        """Store the new files; the caller flushes the folder then."""
+        for name, data in self._new.items():
+            replace_file(self._storage, join_path(self._folder, name), data, check)
+
+    def put_manifest(self, check: Callable[[], None]) -> None:
+        """Store the manifest with the new files, which are on the disk; the caller flushes the folder."""
+        path = join_path(self._folder, f"manifest_{self._version + 1}")
+        replace_file(self._storage, path, encode_manifest(self._files), check)
+
+    def put_version(self) -> None:
+        """Make the new manifest, which is on the disk, the current one.
+
+        Raises:
+            ConflictError: another process archived meanwhile.
+        """
+        path = join_path(self._folder, VERSION)
+        if not replace_version(self._storage, path, self._version + 1, self._stored):
+            raise archived_meanwhile(path)
+        self._version += 1
+        self._new.clear()
+
+    def sweep(self, check: Callable[[], None]) -> None:
+        """Delete old manifests, and the files that no manifest lists which is left."""
+        names = [status.name for status in self._storage.list_files(self._folder)]
+        versions = sorted(int(match[1]) for name in names if (match := MANIFEST.fullmatch(name)))
+        if versions and versions[-1] > self._version:
+            return  # another process archived meanwhile, and sweeps itself
+        newest = versions[-max(self._archiving.manifests_kept, _MANIFESTS_MIN) :]
+        listed = {
+            file.name for version in newest for file in load_manifest(self._storage, self._folder, version)
+        }
+        old = [f"manifest_{version}" for version in versions if version not in newest]
+        unlisted = [name for name in names if HISTORY_FILE.fullmatch(name) and name not in listed]
+        if old or unlisted:
+            check()  # otherwise an unlisted file may be one that another process is about to list
+            self._storage.delete([join_path(self._folder, name) for name in (*old, *unlisted)])
+
+    def _publish(self, check: Callable[[], None]) -> None:
+        if not self._new:
+            return
+        self.put_files(check)
+        self._storage.sync([self._folder])
+        self.put_manifest(check)
+        self._storage.sync([self._folder])
+        self.put_version()
+        self._storage.sync([self._folder])
+        self._stored = self._storage.read_versioned(join_path(self._folder, VERSION))
+
+    def _add(self, rows: Sequence[HistoryRow]) -> None:
         name = f"{rows[0].requested}_{rows[-1].requested}_0.parquet"
-        others = [file for file in self._files if file.name != name]
-        self._save([*others, self._put(name, encode_history(rows))])
+        self._replace((file for file in self._files if file.name == name), name, encode_history(rows))
 
-    def tidy(self) -> None:
-        """Compact levels with many files, and delete what is no longer needed."""
-        levels = 0
+    def _merge_levels(self) -> None:
         for level in range(_LEVELS_MAX):
-            if not self._compact(level):
+            if not self._merge(level):
                 break
-            levels += 1
-        self._sweep(self._archiving.manifests_kept + levels)
 
-    def _compact(self, level: int) -> bool:
+    def _merge(self, level: int) -> bool:
         files = sorted(file for file in self._files if file.span[2] == level)
         if len(files) < self._archiving.batch_files:
             return False
@@ -83,34 +156,19 @@ class LsmTimelineWriter:
             chosen.append(file)
         if len(chosen) < 2:
             return False
-        merged = merge_history(self._storage.read(join_path(self._folder, each.name)) for each in chosen)
+        merged = merge_history(self._content(each.name) for each in chosen)
         first, last = min(each.span[0] for each in chosen), max(each.span[1] for each in chosen)
-        new = self._put(f"{first}_{last}_{level + 1}.parquet", merged)
-        self._save([*(file for file in self._files if file not in chosen), new])
+        self._replace(chosen, f"{first}_{last}_{level + 1}.parquet", merged)
         return True
 
-    def _put(self, name: str, data: bytes) -> HistoryFile:
-        replace_file(self._storage, join_path(self._folder, name), data, self._check)
-        return HistoryFile(name, len(data))
+    def _content(self, name: str) -> bytes:
+        new = self._new.get(name)
+        return self._storage.read(join_path(self._folder, name)) if new is None else new
 
-    def _save(self, files: Sequence[HistoryFile]) -> None:
-        self._stored = save_manifest(
-            self._storage, self._folder, self._version + 1, files, self._stored, self._check
-        )
-        self._version += 1
-        self._files = tuple(files)
-
-    def _sweep(self, manifests_kept: int) -> None:
-        names = [status.name for status in self._storage.list_files(self._folder)]
-        versions = sorted(int(match[1]) for name in names if (match := MANIFEST.fullmatch(name)))
-        if versions and versions[-1] > self._version:
-            return  # another process archived meanwhile, and sweeps itself
-        newest = versions[-manifests_kept:]
-        listed = {
-            file.name for version in newest for file in load_manifest(self._storage, self._folder, version)
-        }
-        old = [f"manifest_{version}" for version in versions if version not in newest]
-        unlisted = [name for name in names if HISTORY_FILE.fullmatch(name) and name not in listed]
-        if old or unlisted:
-            self._check()  # otherwise an unlisted file may be one that another process is about to list
-            self._storage.delete([join_path(self._folder, name) for name in (*old, *unlisted)])
+    def _replace(self, files: Iterable[HistoryFile], name: str, data: bytes) -> None:
+        """Put a new file in the place of some that count."""
+        gone = set(files)
+        for each in gone:
+            self._new.pop(each.name, None)
+        self._new[name] = data
+        self._files = (*(file for file in self._files if file not in gone), HistoryFile(name, len(data)))

@@ -85,44 +85,25 @@ def load_manifest(storage: Storage, folder: str, version: int) -> tuple[HistoryF
         ) from error
 
 
-def save_manifest(
-    storage: Storage,
-    folder: str,
-    version: int,
-    files: Iterable[HistoryFile],
-    before: StoredVersion,
-    check: Callable[[], None],
-) -> StoredVersion:
-    """Make a list of files the current one, unless another process has changed it.
+def encode_manifest(files: Iterable[HistoryFile]) -> bytes:
+    """Return the content of a manifest with some files."""
+    content = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in files]}
+    return json.dumps(content, indent=2, separators=(",", " : ")).encode()
+
+
+def replace_version(storage: Storage, path: str, version: int, before: StoredVersion) -> bool:
+    """Make a manifest the current one; False if another process has made another one that.
 
     Args:
         storage: the table's files.
-        folder: the folder of the archive.
-        version: number of the new manifest.
-        files: the files that count from now on.
+        path: of the version file.
+        version: number of the manifest.
         before: the version file as read before.
-        check: makes sure that the table lock is still held.
-
-    Returns:
-        The version file afterwards.
-
-    Raises:
-        ConflictError: another process archived meanwhile.
     """
-    content = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in files]}
-    text = json.dumps(content, indent=2, separators=(",", " : "))
-    storage.sync([folder])  # the files before the manifest: without a version file it counts by itself
-    replace_file(storage, join_path(folder, f"manifest_{version}"), text.encode(), check)
-    storage.sync([folder])  # the manifest before the version file refers to it
-    path, number = join_path(folder, VERSION), str(version).encode()
+    number = str(version).encode()
     if before is None:
-        is_put = storage.put_if_absent(path, number)
-    else:
-        is_put = storage.put_if_match(path, number, before[1])
-    if not is_put:
-        raise archived_meanwhile(path)
-    storage.sync([folder])
-    return storage.read_versioned(path)
+        return storage.put_if_absent(path, number)
+    return storage.put_if_match(path, number, before[1])
 
 
 def replace_file(storage: Storage, path: str, data: bytes, check: Callable[[], None]) -> None:

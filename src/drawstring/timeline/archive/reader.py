@@ -63,6 +63,14 @@ def open_archive(storage: Storage, config: TableConfig) -> Archive:
     return _ARCHIVES[config.layout.archive_format](storage, config.history_folder)
 
 
+def archived_commit(storage: Storage, config: TableConfig, instant: Instant) -> CommitMetadata | None:
+    """Return the commit metadata of a write that the archive of a table has; None if it does not."""
+    try:
+        return open_archive(storage, config).commit_metadata(instant)
+    except DrawstringError:  # the caller says that the instant is missing
+        return None
+
+
 class LogArchive:
     """The archived instants of a table in layout 1; file names contain no times, so all files are read once.
 

@@ -1,0 +1,176 @@
+"""Archiving beside others: what needs no table lock is done without it, and what they do meanwhile counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from drawstring.base.errors import InvalidError
+from drawstring.storage.faults import FaultyStorage, InjectedFault
+from drawstring.storage.file_system import FileSystem
+from drawstring.storage.local import LocalStorage
+from drawstring.storage.protocol import Storage
+from drawstring.table import Table
+from drawstring.timeline.archive.reader import open_archive
+from drawstring.txn.locks.file_lock import FileLock
+from drawstring.txn.locks.table_lock import FILE_LOCK_PATH
+from drawstring.txn.table_context import TableContext
+from tests.support.rows import held, rides
+from tests.support.tables import MOR, WITHOUT_SERVICES, create, listing, store_of
+
+SHORT = {
+    "hoodie.keep.min.commits": "3",
+    "hoodie.keep.max.commits": "4",
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.compact.inline.max.delta.commits": "1",
+}
+COMPACTED = {"hoodie.metadata.compact.max.delta.commits": "2"}
+
+
+class Watching(FileSystem):
+    """Notes the flushes and deletions that happen while somebody holds the table lock."""
+
+    lock: FileLock | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flushed: list[str] = []
+        self.deleted: list[str] = []
+
+    def _is_locked(self) -> bool:
+        return self.lock is not None and self.lock.is_held()
+
+    def flush_file(self, descriptor: int, path: str) -> None:
+        if self._is_locked():
+            self.flushed.append(path)
+        super().flush_file(descriptor, path)
+
+    def flush_folder(self, path: str) -> None:
+        if self._is_locked():
+            self.flushed.append(path)
+        super().flush_folder(path)
+
+    def unlink(self, path: str) -> None:
+        super().unlink(path)
+        if self._is_locked():
+            self.deleted.append(path)
+
+
+def upserted(table: Table, count: int, options: dict[str, str] = WITHOUT_SERVICES) -> list[str]:
+    return [table.upsert(rides(("a", "rome", n, float(n))), options=options).instant for n in range(count)]
+
+
+def archived(storage: Storage, table: Table) -> list[str]:
+    return [each.requested for each in open_archive(storage, table.config).completed("") if each.is_write]
+
+
+def test_only_the_publication_of_the_archive_needs_the_table_lock(tmp_path: Path) -> None:
+    address = str(tmp_path / "table")
+    times = upserted(create(path=address, table_type=MOR), 12, {**WITHOUT_SERVICES, **COMPACTED})
+    files = Watching()
+    storage = LocalStorage(address, files=files)
+    table = Table(TableContext(storage))
+    files.lock = FileLock(f"{address}/{FILE_LOCK_PATH}")
+    result = table.archive(options=SHORT)
+    assert result and result.instants >= 6
+    assert archived(storage, table) == times[: -len(table.timeline.writes())]
+    folders = [each for each in files.flushed if each.endswith("history")]
+    assert files.flushed == folders, "nothing but the names in the archives"
+    assert 0 < len(folders) <= 4
+    assert [each for each in files.deleted if "commit" in each] == []
+    assert held(table) == [("a", "rome", 11, 11.0)]
+
+
+class Beside(FaultyStorage):
+    """Lets others act once, after the files of the archive were made and before they are published.
+
+    Args:
+        inner: the storage that does the work.
+        act: what they do.
+    """
+
+    def __init__(self, inner: Storage, act: Callable[[], object]) -> None:
+        super().__init__(inner, 1 << 60)
+        self._act: Callable[[], object] | None = act
+
+    def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
+        act, self._act = self._act, None
+        if act is not None:
+            act()
+        return super().stage(files)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_savepoint_that_others_make_meanwhile_is_kept(version: int) -> None:
+    table = listing(create(version=version))
+    times = upserted(table, 8)
+    storage = table._context.storage
+    beside = listing(Table(TableContext(Beside(storage, lambda: table.savepoint(times[2])))))
+    result = beside.archive(options=SHORT)
+    assert result and result.last == times[1]
+    assert [each.requested for each in table.timeline.writes()] == times[2:]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_two_that_archive_at_the_same_time_archive_each_instant_once(version: int) -> None:
+    table = listing(create(version=version))
+    times = upserted(table, 8)
+    storage = table._context.storage
+
+    def others() -> None:
+        table.archive(options=SHORT)
+        upserted(table, 3)
+
+    listing(Table(TableContext(Beside(storage, others)))).archive(options=SHORT)
+    there = [each.requested for each in table.timeline.writes()]
+    assert len(there) == 3
+    assert archived(storage, table) + there == [*times, *there]
+
+
+class Dying(FaultyStorage):
+    """Dies when the completed file of a write is to leave the timeline.
+
+    Args:
+        inner: the storage that does the work.
+        requested: of the write.
+    """
+
+    def __init__(self, inner: Storage, requested: str) -> None:
+        super().__init__(inner, 1 << 60)
+        self._requested = requested
+
+    def delete(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            if self._requested in path and path.endswith("commit"):
+                raise InjectedFault("killed")
+            super().delete([path])
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_write_in_the_archive_that_is_still_on_the_timeline_gets_no_savepoint(
+    version: int,
+) -> None:
+    table = listing(create(version=version))
+    times = upserted(table, 8)
+    with pytest.raises(InjectedFault):
+        listing(Table(TableContext(Dying(table._context.storage, times[2])))).archive(options=SHORT)
+    assert [each.requested for each in table.timeline.writes()] == times[2:]
+    with pytest.raises(InvalidError, match=times[6]):
+        table.savepoint(times[3])
+    table.savepoint(times[6])
+    table.archive(options=SHORT)
+    assert archived(table._context.storage, table) == times[:5]
+    assert [each.requested for each in table.timeline.writes()] == times[5:]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_write_that_was_archived_since_the_timeline_was_read_can_still_be_read(version: int) -> None:
+    table = listing(create(version=version))
+    upserted(table, 8)
+    store = store_of(table)
+    first = store.load().writes()[0]
+    expected = store_of(table).commit_metadata(first)
+    assert table.archive(options=SHORT)
+    assert store.commit_metadata(first) == expected
