@@ -6,6 +6,7 @@ zero. A comparison with null is null.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -50,6 +51,27 @@ PLAIN_COMPARISONS: Final[dict[str, Comparison]] = {
     "<": pc.less,
     "<=": pc.less_equal,
 }
+
+
+def with_number(operator: str, left: pc.Expression, number: float) -> pc.Expression:
+    """Compare floats with a number in the form whose bounds Arrow can use, as of `FLOAT_COMPARISONS`.
+
+    Arrow's comparisons with NaN are false, so `x > 1` is what `x <= 1` is not.
+
+    Args:
+        operator: the operator in SQL.
+        left: floats.
+        number: the number.
+    """
+    right = pc.scalar(pa.scalar(number))
+    if math.isnan(number):
+        return FLOAT_COMPARISONS[operator](left, right)
+    if operator in _INVERTED:
+        return ~PLAIN_COMPARISONS[_INVERTED[operator]](left, right)
+    return PLAIN_COMPARISONS[operator](left, right)
+
+
+_INVERTED: Final = {">": "<=", ">=": "<"}
 
 
 def quotient(left: pc.Expression, right: pc.Expression) -> pc.Expression:

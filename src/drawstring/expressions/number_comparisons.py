@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS
+from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS, with_number
 from drawstring.expressions.numbers import EXACT, Number, comparable
 from drawstring.expressions.terms import Term, as_float
 
@@ -33,8 +33,7 @@ def compared(operator: str, left: Term, right: Term) -> pc.Expression:
     kinds = (left.kind, right.kind)
     if left.literal is None and right.literal is not None:
         if pa.types.is_floating(left.kind):
-            value = pc.scalar(pa.scalar(as_float(right.literal)))
-            return FLOAT_COMPARISONS[operator](left.expression, value)
+            return with_number(operator, left.expression, as_float(right.literal))
         if _is_exact(left.kind, right):
             return _with_literal(operator, left, right.literal)
     if all(pa.types.is_integer(kind) for kind in kinds):
