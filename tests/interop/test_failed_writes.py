@@ -19,7 +19,17 @@ from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee
 from tests.support.tables import WITHOUT_SERVICES, store_of
 
-LAZY = {"hoodie.clean.failed.writes.policy": "LAZY", **WITHOUT_SERVICES}
+LAZY = {
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.write.concurrency.mode": "SINGLE_WRITER",  # beside others the next write rolls dead ones back
+    "hoodie.metadata.index.column.stats.enable": "false",
+    **WITHOUT_SERVICES,
+}
+"""Beside a pending write Hudi 1.2.0 cannot add column statistics, and does not keep the metadata table."""
+
+WITHOUT_NEW_BASE_FILES = {"hoodie.parquet.small.file.limit": "0"}
+"""Hudi 1.2.0 passes over log files of a file group that has a later base file of a pending write."""
+
 CASES = [Case(6, "MERGE_ON_READ", "avro"), Case(9, "COPY_ON_WRITE"), Case(9, "MERGE_ON_READ")]
 pytestmark = [pytest.mark.long, pytest.mark.parametrize("case", CASES, ids=str)]
 
@@ -55,8 +65,9 @@ def test_hudi_cleans_up_after_a_dead_writer_of_drawstring(
     history = create(str(tmp_path / "rides"), case)
     upsert(history, 1)
     dying = Table(TableContext(DiesAtTheEnd(history.path)))
+    options = {**case.write_options, **LAZY, **WITHOUT_NEW_BASE_FILES}
     with pytest.raises(InjectedFault):
-        dying.upsert(table_of([row(key, 900) for key in range(20)]), options={**case.write_options, **LAZY})
+        dying.upsert(table_of([row(key, 900) for key in range(20)]), options=options)
     (dead,) = history.table.timeline.pending_writes()
     hudi_writes(referee, history, "upsert", [row(key, 200) for key in range(4)], **LAZY)
     assert_both_read(referee, history)

@@ -114,6 +114,7 @@ def test_both_write_at_the_same_time(
         **server.options(f"/{uuid.uuid4()}/rides"),
         "hoodie.write.concurrency.mode": mode,
         "hoodie.write.lock.wait_time_ms": "60000",
+        "hoodie.metadata.enable": "false",
     }
     first = [row(key, 500) for key in range(KEYS)]
     history.table.upsert(table_of(first), options={**options, **case.write_options})

@@ -107,7 +107,9 @@ def test_hudi_restores_a_savepoint_of_drawstring(referee: Referee, tmp_path: Pat
     kept = {key: dict(value) for key, value in history.model.rows.items()}
     upsert(history, 3, **WITHOUT_SERVICES)
     upsert(history, 4, **WITHOUT_SERVICES)
-    referee.service(history.path, "restore", hudi_options(case), instant=saved)
+    # In version 6 a restore by Hudi 1.2.0 fails to add column statistics to a metadata table that has none.
+    options = {**hudi_options(case), "hoodie.metadata.index.column.stats.enable": "false"}
+    referee.service(history.path, "restore", options, instant=saved)
     history.model.rows = kept
     assert_both_read(referee, history)
     history.table = drawstring.open(history.path)

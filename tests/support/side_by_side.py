@@ -90,6 +90,7 @@ def begun(path: str, case: Case, server: ZookeeperServer) -> tuple[History, dict
         **server.options(f"/{uuid.uuid4()}/rides"),
         "hoodie.write.concurrency.mode": OPTIMISTIC,
         "hoodie.write.lock.wait_time_ms": "60000",
+        "hoodie.metadata.enable": "false",
     }
     first = [row(key, 500) for key in range(KEYS)]
     history.table.upsert(table_of(first), options={**options, **case.write_options, **WITHOUT_SERVICES})
