@@ -6,7 +6,6 @@ import gc
 import glob
 import os
 import tempfile
-import threading
 import time
 import weakref
 from collections.abc import Iterator
@@ -166,15 +165,12 @@ def test_a_failure_arrives_at_its_place_in_the_order() -> None:
         next(results)
 
 
-def test_tasks_without_an_exchange_share_one_stream() -> None:
-    together = threading.Barrier(3)
-
-    def count(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[int]:
-        together.wait(timeout=60)
-        yield sum(batch.num_rows for batch in batches)
+def test_a_task_without_an_exchange_has_the_whole_stream_and_all_threads() -> None:
+    def count(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[tuple[int, int]]:
+        yield sum(batch.num_rows for batch in batches), context.threads
 
     rows = LocalEngine(threads=3).rows(SCHEMA, batches_of([[("rome", n)] for n in range(100)]))
-    assert sum(rows.run(count)) == 100
+    assert rows.run(count) == [(100, 3)]
 
 
 @given(pairs)

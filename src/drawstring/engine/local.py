@@ -7,7 +7,6 @@ that threads scale with the cores.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -244,14 +243,9 @@ class LocalRows:
         return LocalSorted(self._engine, self._schema, self._source, by)
 
     def run(self, task: TaskFunction[R]) -> list[R]:
-        """Run a task on each of the engine's threads, which share the one stream."""
-        batches, is_single = _is_single(self._source())
-        if is_single:
-            return list(task(batches, TaskContext(0, 0, 0)))
-        shared = _SharedStream(batches)
-        parts = [TaskContext(number, 0, 0) for number in range(self._engine.threads)]
-        results_by_part = self._engine.map(lambda context: list(task(shared, context)), parts)
-        return [result for results in results_by_part for result in results]
+        """Run a task on the one stream; it may use all of the engine's threads."""
+        engine = self._engine
+        return list(task(self._source(), TaskContext(0, 0, 0, engine.threads, engine.memory_bytes)))
 
     def release(self) -> None:
         """Free the stored rows."""
@@ -333,21 +327,6 @@ class LocalSorted(LocalRows):
             return [result for results in results_by_range for result in results]
         finally:
             ranges.close()
-
-
-class _SharedStream:
-    """A stream that several threads consume, a batch at a time."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self._lock = threading.Lock()
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return self
-
-    def __next__(self) -> pa.RecordBatch:
-        with self._lock:
-            return next(self._batches)
 
 
 def ordered_map(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:

@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from drawstring.base.bounds import EXCHANGE_BYTES_MAX
+
 _OF_PARTITION = "record-index-[^_/]*"
 """Id of a file group that has the record index of one partition of the table: its path is part of the id."""
 
@@ -77,11 +79,19 @@ def prefix_of(file_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """The task, stage and attempt that run, which make the write token `<task>-<stage>-<attempt>`."""
+    """What runs, and what it may use.
+
+    Attributes:
+        task, stage, attempt: numbers of which the write token is made, `<task>-<stage>-<attempt>`.
+        threads: how many threads the task may work on.
+        memory_bytes: bytes of rows that it may hold.
+    """
 
     task: int
     stage: int
     attempt: int
+    threads: int = 1
+    memory_bytes: int = EXCHANGE_BYTES_MAX
 
     @property
     def write_token(self) -> str:

@@ -52,7 +52,8 @@ from drawstring.write.facts import WriteFacts
 from drawstring.write.merge.batches import FOUND_LOCATION, KeepLocation
 from drawstring.write.merge.partial import PartialRows
 from drawstring.write.placement.arrangement import Arrangement
-from drawstring.write.placement.place import PlaceGroups, PlaceNew
+from drawstring.write.placement.new_files import PlaceNew
+from drawstring.write.placement.place import PlaceGroups
 from drawstring.write.placement.sizing import Sizer
 from drawstring.write.plan import WritePlan, plan_write, setting_only
 from drawstring.write.replaced import replaced_by

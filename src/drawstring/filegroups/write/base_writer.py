@@ -111,6 +111,10 @@ class BaseFileWriter:
         if not is_known and self._new_keys is not None:
             self._note(batch.column(RECORD_KEY).cast(pa.string()))
 
+    def flush(self) -> None:
+        """Store the rows so far, which take no memory then."""
+        cast("ParquetSink", self._sink).flush()
+
     def _note(self, keys: pa.Array) -> None:
         """Note the keys of new records, if these are few."""
         if self._new_keys is not None:
@@ -219,6 +223,11 @@ class NewGroups:
         writer.write(self._meta_columns.apply(batch, writer.name))
         if file_id is None and writer.bytes_written >= self._settings.base_file_bytes_max:
             self._finish()
+
+    def flush(self) -> None:
+        """Store the rows so far as row groups of their own."""
+        if self._open is not None:
+            self._open.flush()
 
     def close(self) -> Iterator[WriteStat]:
         """Finish the last file and yield the statistics of all."""

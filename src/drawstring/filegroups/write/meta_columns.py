@@ -9,6 +9,7 @@ the last four digits                                          3456
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -103,7 +104,7 @@ def with_generated_keys(
 
 
 class MetaColumnWriter:
-    """Adds the meta columns to the rows of one task.
+    """Adds the meta columns to the rows of one task, on one thread or several.
 
     The sequence number is `<instant>_<task>_<counter>`; the counter spans the whole task.
 
@@ -120,7 +121,8 @@ class MetaColumnWriter:
         self._prefix = f"{instant}_{task}_"
         self._names = schema.names[len(META_COLUMNS) :]
         self._schema = schema
-        self._counter = itertools.count()
+        self._next = 0
+        self._counting = threading.Lock()
 
     def apply(self, batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
         """Return the rows as they are stored in a file.
@@ -145,8 +147,8 @@ class MetaColumnWriter:
         return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
 
     def _sequence(self, rows: int) -> pa.Array:
-        start = next(self._counter)
-        self._counter = itertools.count(start + rows)
+        with self._counting:
+            start, self._next = self._next, self._next + rows
         return counted_texts(self._prefix, start, rows)
 
 

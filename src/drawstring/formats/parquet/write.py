@@ -132,6 +132,11 @@ class ParquetSink:
             with disk_errors(TABLE_DISK, self._path):
                 self._flush(everything=False)
 
+    def flush(self) -> None:
+        """Write the rows so far as row groups of their own."""
+        with disk_errors(TABLE_DISK, self._path):
+            self._flush(everything=True)
+
     def close(self) -> int:
         """Write the remaining rows and the footer.
 

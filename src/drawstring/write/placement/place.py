@@ -28,14 +28,13 @@ import pyarrow.compute as pc
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Ids
 from drawstring.config.table.config import TableConfig, TableType
-from drawstring.engine.grouping import coalesced, contiguous_groups, split_by
+from drawstring.engine.grouping import coalesced, contiguous_groups
 from drawstring.engine.ranges import sorted_order
 from drawstring.engine.spill import SpillingGroups
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.base_writer import NewGroups, ensure_partition
 from drawstring.filegroups.write.changes import Changes, acted, deletes, joined, split_deletes, upserts
-from drawstring.filegroups.write.key_order import whole_keys
 from drawstring.filegroups.write.log_content import LogTarget, log_content
 from drawstring.filegroups.write.log_writers import LOG_WRITERS
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter, with_generated_keys
@@ -186,8 +185,8 @@ class PlaceGroups:
         storage = open_spec(self.settings.storage)
         meta_columns = self.settings.meta_column_writer(context.task)
         work = _GroupWork(self, storage, meta_columns, context)
-        keyed = _keyed(coalesced(batches), self.settings, context.task)
-        for (partition, *texts), rows in contiguous_groups(keyed, self.grouping):
+        rows_with_keys = keyed(coalesced(batches), self.settings, context.task)
+        for (partition, *texts), rows in contiguous_groups(rows_with_keys, self.grouping):
             location = Location.decode(texts[0], is_hashed=self.index.is_hashed) if texts else UNKNOWN
             yield from work.place(partition, location, rows)
 
@@ -334,62 +333,7 @@ class _GroupWork:
             yield from acted(piece, self._task.settings).records.to_batches()
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceNew:
-    """Task that writes rows in any order to new file groups (bulk insert without hashing index).
-
-    Attributes:
-        settings: of the write.
-        ids: names file groups.
-        is_sorted: whether the rows of a partition path are contiguous, so that its files can be closed.
-    """
-
-    settings: FileSettings
-    ids: Ids
-    is_sorted: bool = False
-
-    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
-        """Write the rows of one task; keeps one open file per partition, or only one for sorted rows."""
-        storage = open_spec(self.settings.storage)
-        meta_columns = self.settings.meta_column_writer(context.task)
-        open_groups: dict[str, NewGroups] = {}
-        try:
-            for batch in self._unique(_keyed(batches, self.settings, context.task)):
-                for (partition,), rows in split_by(batch, (PARTITION_PATH,)):
-                    if partition not in open_groups:
-                        if self.is_sorted:
-                            for groups in open_groups.values():
-                                yield from groups.close()
-                            open_groups.clear()
-                        open_groups[partition] = NewGroups(
-                            self.settings, storage, partition, context, meta_columns, self.ids
-                        )
-                    open_groups[partition].write(_live(rows, self.settings))
-            for groups in open_groups.values():
-                yield from groups.close()
-        except BaseException:
-            for groups in open_groups.values():
-                groups.abort()
-            raise
-
-    def _unique(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows; for sorted files, rows that are sorted by partition and key with each key once."""
-        if not self.settings.config.has_sorted_files:
-            yield from batches
-            return
-        for (_,), rows in contiguous_groups(whole_keys(batches), (PARTITION_PATH,)):
-            for batch in rows:
-                merged = upserts(pa.Table.from_batches([batch]), self.settings).records
-                yield from merged.sort_by(RECORD_KEY).combine_chunks().to_batches()
-
-
-def _live(rows: pa.RecordBatch, settings: FileSettings) -> pa.RecordBatch:
-    """Drop rows that are marked as deletes: a new file group has no records to delete."""
-    live_rows = split_deletes(pa.Table.from_batches([rows]), settings.config).records
-    return rows if live_rows.num_rows == rows.num_rows else live_rows.combine_chunks().to_batches()[0]
-
-
-def _keyed(batches: Iterator[pa.RecordBatch], settings: FileSettings, task: int) -> Iterator[pa.RecordBatch]:
+def keyed(batches: Iterator[pa.RecordBatch], settings: FileSettings, task: int) -> Iterator[pa.RecordBatch]:
     """Yield prepared rows with record keys, generated if the table has no key columns."""
     if settings.config.record_key_fields:
         return batches

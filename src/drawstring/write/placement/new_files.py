@@ -1,0 +1,189 @@
+"""The task that writes rows in any order to new file groups: bulk inserts and first inserts.
+
+A task with several threads gathers the rows of a partition path before it writes them (`engine.gathering`),
+so that a small partition gets one file, and a large one a file for each thread at most. A task with one
+thread, as Spark's are, writes its rows as they come.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import pyarrow as pa
+
+from drawstring.base.clock import Ids
+from drawstring.base.threads import at_once
+from drawstring.engine.gathering import Gathering, Portion
+from drawstring.engine.grouping import COALESCED_BYTES_MAX, coalesced, contiguous_groups, split_by
+from drawstring.filegroups.write.base_writer import NewGroups
+from drawstring.filegroups.write.changes import split_deletes, upserts
+from drawstring.filegroups.write.key_order import whole_keys
+from drawstring.filegroups.write.settings import FileSettings
+from drawstring.model.commit import WriteStat
+from drawstring.model.files import TaskContext
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
+from drawstring.storage import open_spec
+from drawstring.write.placement.place import keyed
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceNew:
+    """Task that writes rows in any order to new file groups (bulk insert without hashing index).
+
+    Attributes:
+        settings: of the write.
+        ids: names file groups.
+        is_sorted: whether the rows of a partition path are contiguous, so that its files can be closed.
+    """
+
+    settings: FileSettings
+    ids: Ids
+    is_sorted: bool = False
+
+    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
+        """Write the rows of one task."""
+        files = _Files(self.settings, self.ids, context)
+        rows = keyed(batches, self.settings, context.task)
+        try:
+            if self.is_sorted:
+                yield from self._in_order(rows, files)
+            elif context.threads == 1:
+                for batch in self._unique(rows):
+                    for (partition,), part in split_by(batch, (PARTITION_PATH,)):
+                        files.add(partition, part)
+                yield from chain.from_iterable(map(_closed, files.idle()))
+            else:
+                yield from _Gatherer(rows, files, context).run()
+        except BaseException:
+            files.abort()
+            raise
+
+    def _in_order(self, batches: Iterator[pa.RecordBatch], files: _Files) -> Iterator[WriteStat]:
+        for (partition,), rows in contiguous_groups(self._unique(batches), (PARTITION_PATH,)):
+            yield from files.finish(partition, rows)
+
+    def _unique(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows; for sorted files, rows that are sorted by partition and key with each key once."""
+        if not self.settings.config.has_sorted_files:
+            yield from batches
+            return
+        for (_,), rows in contiguous_groups(whole_keys(batches), (PARTITION_PATH,)):
+            for batch in rows:
+                merged = upserts(pa.Table.from_batches([batch]), self.settings).records
+                yield from merged.sort_by(RECORD_KEY).combine_chunks().to_batches()
+
+
+class _Gatherer:
+    """Gathers the rows of a task by partition and writes them, with all threads that the task may use."""
+
+    def __init__(self, rows: Iterator[pa.RecordBatch], files: _Files, context: TaskContext) -> None:
+        first = list(islice(rows, 2))
+        self._rows = chain(first, rows)
+        self._reading = threading.Lock()
+        self._threads = context.threads
+        self._readers = context.threads if len(first) > 1 else 1
+        self._files = files
+        self._gathering = Gathering(context.memory_bytes, context.threads)
+
+    def run(self) -> Iterator[WriteStat]:
+        try:
+            at_once(self._read, range(self._readers), self._readers)
+            done = at_once(self._finish, self._gathering.rest(), self._threads)
+        finally:
+            self._gathering.close()
+        done += at_once(_closed, self._files.idle(), self._threads)
+        yield from chain.from_iterable(done)
+
+    def _read(self, _: int) -> None:
+        """Read rows, and write what is to make room, until there are no more rows."""
+        try:
+            while not self._gathering.is_stopped:
+                portion = self._gathering.next_ready()
+                if portion is not None:
+                    self._files.write(portion)
+                    self._gathering.written(portion)
+                elif (batch := self._next()) is not None:
+                    self._gathering.add(split_by(batch, (PARTITION_PATH,)))
+                else:
+                    return
+        except BaseException:
+            self._gathering.stop()
+            raise
+
+    def _next(self) -> pa.RecordBatch | None:
+        with self._reading:
+            return next(self._rows, None)
+
+    def _finish(self, portion: Portion) -> list[WriteStat]:
+        return self._files.finish(portion.group, portion.batches)
+
+
+class _Files:
+    """The files of a task. Several threads may write, each to a file of its own."""
+
+    def __init__(self, settings: FileSettings, ids: Ids, context: TaskContext) -> None:
+        self._settings = settings
+        self._ids = ids
+        self._context = context
+        self._storage = open_spec(settings.storage)
+        self._meta_columns = settings.meta_column_writer(context.task)
+        self._lock = threading.Lock()
+        self._idle: dict[str, list[NewGroups]] = defaultdict(list)
+        self._all: set[NewGroups] = set()
+
+    def write(self, portion: Portion) -> None:
+        """Write rows as row groups of an open file, or of a new one."""
+        groups = self._written(portion.group, portion.batches)
+        groups.flush()
+        with self._lock:
+            self._idle[portion.group].append(groups)
+
+    def add(self, partition: str, rows: pa.RecordBatch) -> None:
+        """Write rows to the open file of a partition, or to a new one; for one thread."""
+        self._idle[partition].append(self._written(partition, iter((rows,))))
+
+    def finish(self, partition: str, rows: Iterator[pa.RecordBatch]) -> list[WriteStat]:
+        """Write rows to an open file, or to a new one, and close it."""
+        return list(self._written(partition, rows).close())
+
+    def idle(self) -> list[NewGroups]:
+        """Return the open files."""
+        return list(chain.from_iterable(self._idle.values()))
+
+    def abort(self) -> None:
+        """Give up the files that are open."""
+        for groups in self._all:
+            groups.abort()
+
+    def _written(self, partition: str, rows: Iterator[pa.RecordBatch]) -> NewGroups:
+        with self._lock:
+            groups = self._idle[partition].pop() if self._idle[partition] else self._new(partition)
+        # A file ends between batches.
+        for batch in coalesced(rows, bytes_max=min(COALESCED_BYTES_MAX, self._settings.base_file_bytes_max)):
+            live_rows = _live(batch, self._settings)
+            if live_rows.num_rows:
+                groups.write(live_rows)
+        return groups
+
+    def _new(self, partition: str) -> NewGroups:
+        groups = NewGroups(
+            self._settings, self._storage, partition, self._context, self._meta_columns, self._ids
+        )
+        self._all.add(groups)
+        return groups
+
+
+def _closed(groups: NewGroups) -> list[WriteStat]:
+    return list(groups.close())
+
+
+def _live(rows: pa.RecordBatch, settings: FileSettings) -> pa.RecordBatch:
+    """Drop rows that are marked as deletes: a new file group has no records to delete."""
+    live_rows = split_deletes(pa.Table.from_batches([rows]), settings.config).records
+    if live_rows.num_rows == rows.num_rows:
+        return rows
+    return pa.concat_batches(live_rows.to_batches()) if live_rows.num_rows else rows.slice(0, 0)
