@@ -63,7 +63,7 @@ def test_other_versions_are_not_written(version: int) -> None:
         (metadata._ENCODERS, CommitEncoding),
         (commit_layouts._CONVERTERS, CommitEncoding),
         (archived._ARCHIVES, ArchiveFormat),
-        (archive_writer._ARCHIVERS, ArchiveFormat),
+        (archive_writer._PREPARING, ArchiveFormat),
         (relayout._ARCHIVERS, ArchiveFormat),
     ],
 )

@@ -25,7 +25,7 @@ COMPLETION = 3
         (Table.compact, 4 + COMPLETION),
         (Table.cluster, 4 + COMPLETION),
         (Table.clean, 1),
-        (Table.archive, 1),
+        (Table.archive, 2),  # to prepare the archive, and again under the lock
         (Table.savepoint, 2),
     ],
 )

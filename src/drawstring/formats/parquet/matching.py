@@ -20,6 +20,9 @@ from drawstring.base.bounds import BATCH_ROWS
 ROWS_MIN: Final = 8_192
 """Rows up to which all columns are decoded at once: decoding in two steps costs more than it saves."""
 
+KNOWN_BYTES_MAX: Final = 32 << 20
+"""Bytes of columns of the condition that are kept for the rows that match; of more they are decoded again."""
+
 Decode: TypeAlias = Callable[[Sequence[str], int], Iterator[pa.RecordBatch]]
 """Yields some columns of all rows, so many rows at a time."""
 
@@ -43,24 +46,31 @@ def matching_in_steps(
     """
     known: list[pa.RecordBatch] = []
     places: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
-    rows = 0
+    rows = known_bytes = 0
     for batch in decode(looked_at, BATCH_ROWS):
         numbers = match(batch)
         if len(numbers):
-            known.append(batch if len(numbers) == batch.num_rows else batch.take(numbers))
             places.append(numbers.to_numpy().astype(np.int64) + rows)
+            if known_bytes <= KNOWN_BYTES_MAX:
+                known.append(batch if len(numbers) == batch.num_rows else batch.take(numbers))
+                known_bytes += known[-1].nbytes
         rows += batch.num_rows
-    if not known:
+    if not places:
         return
-    others = [name for name in requested if name not in looked_at]
-    found, wanted = pa.Table.from_batches(known), np.concatenate(places)
+    is_known = known_bytes <= KNOWN_BYTES_MAX
+    others = [name for name in requested if name not in looked_at] if is_known else requested
+    found, wanted = pa.Table.from_batches(known) if is_known else None, np.concatenate(places)
+    known.clear()
     start = done = 0
     for batch in decode(others, min(BATCH_ROWS, int(wanted[-1]) + 1)):
         end = start + batch.num_rows
         stop = int(np.searchsorted(wanted, end))
         if stop - done < batch.num_rows:
             batch = batch.take(pa.array(wanted[done:stop] - start))
-        yield from _joined(found.slice(done, stop - done), batch, requested)
+        if found is not None:
+            yield from _joined(found.slice(done, stop - done), batch, requested)
+        elif batch.num_rows:
+            yield batch.select(list(requested))
         start, done = end, stop
         if done == len(wanted):
             return
