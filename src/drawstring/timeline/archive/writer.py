@@ -253,19 +253,22 @@ class _LogAddition:
     Args:
         storage: the table's files.
         folder: of the archive.
+        last: the newest file, as it was before the instants in it were read.
         block: of the instants.
     """
 
-    def __init__(self, storage: Storage, folder: str, block: bytes) -> None:
+    def __init__(
+        self, storage: Storage, folder: str, last: tuple[int, FileStatus | None], block: bytes
+    ) -> None:
         self._storage = storage
         self._folder = folder
-        self._number, self._newest = self._last()
+        self._number, self._newest = last
         newest = self._newest
         self._extended = newest.path if newest is not None and newest.size_bytes < _SMALL_BYTES else None
         self._content = (storage.read(self._extended) if self._extended else b"") + block
 
     def is_current(self) -> bool:
-        return self._last() == (self._number, self._newest)
+        return _last_file(self._storage, self._folder) == (self._number, self._newest)
 
     def put_files(self, check: Callable[[], None]) -> None:
         check()
@@ -284,22 +287,24 @@ class _LogAddition:
         """Stage the new file; return what drops it if it is not put."""
         return self._storage.stage([(self._folder, self._content)])
 
-    def _last(self) -> tuple[int, FileStatus | None]:
-        """Return the number of the newest file, and the file; 0 and None without one."""
-        listed = self._storage.list_files(self._folder)
-        numbered = [(int(match[1]), each) for each in listed if (match := _ARCHIVE.fullmatch(each.name))]
-        return max(numbered, key=lambda each: each[0], default=(0, None))
+
+def _last_file(storage: Storage, folder: str) -> tuple[int, FileStatus | None]:
+    """Return the number of the newest file of an archive, and the file; 0 and None without one."""
+    listed = storage.list_files(folder)
+    numbered = [(int(match[1]), each) for each in listed if (match := _ARCHIVE.fullmatch(each.name))]
+    return max(numbered, key=lambda each: each[0], default=(0, None))
 
 
 def _log_file(
     storage: Storage, config: TableConfig, _archiving: Archiving, files: Sequence[StateFile]
 ) -> Prepared:
+    last = _last_file(storage, config.history_folder)
     archived = _keys(LogArchive(storage, config.history_folder).newest())
     new = [file for file in files if file.key not in archived]
     folders = folders_above([f"{config.history_folder}/"])
     if not new:
         return Prepared(storage, config, files, folders)
-    addition = _LogAddition(storage, config.history_folder, _block(storage, config, new))
+    addition = _LogAddition(storage, config.history_folder, last, _block(storage, config, new))
     return Prepared(storage, config, files, folders, addition, addition.stage())
 
 
