@@ -36,6 +36,9 @@ def run(script, folder):
     except Exception:
         answers.append([FAILED, [[traceback.format_exc()[:6000]]]])
     spark.sql("USE default")
+    for table in spark.catalog.listTables():
+        if table.isTemporary:  # its name would hide a table of the next script
+            spark.catalog.dropTempView(table.name)
     return answers
 
 
