@@ -119,7 +119,7 @@ def _check_no_marks(locked: LockedTable, timeline: Timeline) -> None:
     if not locked.config.is_merge_on_read:
         return
     view = table_view(locked.context.storage, locked.config, timeline, locked.store)
-    if any(each.logs for path in view.partitions() for each in view.slices(path)):
+    if any(each.logs for each in view.all_slices()):
         raise InvalidError(
             f"{IS_DELETED_COLUMN} marks rows in log files as deleted, which would be there again without it."
             " Compact the table first (compact)."

@@ -5,7 +5,7 @@ listing ── by file id ──> file groups ── timeline ──> slices ─
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from drawstring.config.table.config import TableConfig
@@ -135,6 +135,11 @@ class FileGroupView:
             as_of: the latest requested time that counts; None for all.
         """
         return [group.slices[-1] for group in self.groups(partition, as_of)]
+
+    def all_slices(self) -> Iterator[FileSlice]:
+        """Yield the latest slice of each file group of the table, one partition after the other."""
+        for partition in self.partitions():
+            yield from self.slices(partition)
 
     def latest(self, partitions: Sequence[str], as_of: str | None = None) -> Sequence[FileSlice]:
         """Return the latest slices of some partitions; `LatestSlices` if these are known in columns.

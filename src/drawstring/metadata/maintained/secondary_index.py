@@ -100,7 +100,7 @@ class SecondaryIndexMaintainer:
 
     def initial(self, facts: TableFacts) -> InitialPartition:
         """Return the index of the records that a table has."""
-        slices = [each for path in facts.view.partitions() for each in facts.view.slices(path)]
+        slices = list(facts.view.all_slices())
         records = sum(records_in(facts.storage, each) for each in slices)
         name = self.partition.replace("_", "-")
         ids = [f"{name}-{number:04}-0" for number in range(GLOBAL_SIZING.groups(records))]

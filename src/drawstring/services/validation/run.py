@@ -98,8 +98,7 @@ def _validate(
     slices: Sequence[FileSlice] = ()
     records = None
     try:
-        view = inventory.view()
-        slices = [each for partition in view.partitions() for each in view.slices(partition)]
+        slices = list(inventory.view().all_slices())
         places = indexed_places(inventory, context.clock)
         if contents:
             is_global = global_keys or is_global_index(config.index_type, config)
@@ -140,8 +139,7 @@ def unused_index_findings(context: TableContext, inventory: Inventory) -> list[F
     places = indexed_places(inventory, context.clock)
     if places is None or places.unused is None:
         return []
-    view = inventory.view()
-    slices = [each for partition in view.partitions() for each in view.slices(partition)]
+    slices = list(inventory.view().all_slices())
     task = _task(context, inventory, inventory.config)
     found, _ = check_contents(context.engine, task, slices, None, is_global=places.is_global, places=places)
     return [each for each in found if each.remedy is Remedy.METADATA]

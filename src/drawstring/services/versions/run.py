@@ -249,7 +249,7 @@ def _has_no_logs(locked: LockedTable, timeline: Timeline) -> bool:
             instant=pending.requested,
         )
     view = locked.context.lookup(locked.config, timeline).view()
-    slices_with_logs = [each for path in view.partitions() for each in view.slices(path) if each.logs]
+    slices_with_logs = [each for each in view.all_slices() if each.logs]
     clusterings = view.pending_clusterings() if slices_with_logs else {}
     if clusterings:
         raise InvalidError(
@@ -275,7 +275,7 @@ def _check_keys_have_names(locked: LockedTable) -> None:
     if not may_lack_names or not config.populate_meta_fields:
         return
     view = locked.context.lookup(config, locked.store.load()).view()
-    bases = (each.base for path in view.partitions() for each in view.slices(path) if each.base)
+    bases = (each.base for each in view.all_slices() if each.base)
     for base in bases:
         query = ParquetQuery((RECORD_KEY,), types=pa.schema([(RECORD_KEY, pa.string())]))
         for batch in read_parquet(storage, base.status.path, query):
