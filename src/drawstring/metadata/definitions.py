@@ -17,7 +17,7 @@ from drawstring.metadata.column_ranges import COLUMN_STATS
 from drawstring.metadata.partitions import RECORD_INDEX
 from drawstring.storage.protocol import Storage
 
-IS_PARTITIONED: Final = "isPartitioned"
+_PARTITIONED: Final = "isPartitioned"
 """Option of the definition of a record index: whether each partition has file groups of its own."""
 
 _REPEATED: Final = "hasRepeatedKeys"
@@ -62,16 +62,19 @@ def define_record_index(storage: Storage, config: TableConfig, *, is_partitioned
         config: its settings.
         is_partitioned: whether each partition has an index of its own.
     """
+    define(storage, _record_index(config, is_partitioned=is_partitioned))
+
+
+def _record_index(config: TableConfig, *, is_partitioned: bool) -> dict[str, Any]:
     version = {"version": "V1"} if config.rules.has_index_versions else {}
-    defined = {
+    return {
         "indexName": RECORD_INDEX,
         "indexType": RECORD_INDEX,
         "indexFunction": "",
         "sourceFields": [],
-        "indexOptions": {IS_PARTITIONED: str(is_partitioned).lower()},
+        "indexOptions": {_PARTITIONED: str(is_partitioned).lower()},
         **version,
     }
-    define(storage, defined)
 
 
 def note_repeated_keys(storage: Storage, config: TableConfig, *, is_partitioned: bool) -> None:
@@ -84,13 +87,11 @@ def note_repeated_keys(storage: Storage, config: TableConfig, *, is_partitioned:
         config: its settings.
         is_partitioned: whether each partition has an index of its own, for one that is not defined.
     """
-    if RECORD_INDEX not in definitions(storage):
-        define_record_index(storage, config, is_partitioned=is_partitioned)
-    known = definitions(storage)
-    defined = known[RECORD_INDEX]
+    new = _record_index(config, is_partitioned=is_partitioned)
+    defined = definitions(storage).get(RECORD_INDEX, new)
     noted = {**defined, "indexOptions": {**(defined.get("indexOptions") or {}), _REPEATED: "true"}}
     define(storage, noted)
-    why = why_not_used({**known, RECORD_INDEX: noted})
+    why = why_not_used({RECORD_INDEX: noted})
     _log.warning("Queries do not use the record index of %s any more. %s", config.name, why)
 
 
@@ -100,16 +101,16 @@ def has_repeated_keys(defined: Mapping[str, Mapping[str, Any]]) -> bool:
     Args:
         defined: the definitions of the indexes of the table.
     """
-    return _has_option(defined, _REPEATED)
+    return _has_option(defined.get(RECORD_INDEX, {}), _REPEATED)
 
 
-def is_partitioned_index(defined: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return whether each partition has a record index of its own.
+def is_partitioned_index(definition: Mapping[str, Any]) -> bool:
+    """Return whether an index has the keys of each partition by themselves.
 
     Args:
-        defined: the definitions of the indexes of the table.
+        definition: of the index; empty if it is not defined.
     """
-    return _has_option(defined, IS_PARTITIONED)
+    return _has_option(definition, _PARTITIONED)
 
 
 def why_not_used(defined: Mapping[str, Mapping[str, Any]]) -> str | None:
@@ -120,11 +121,11 @@ def why_not_used(defined: Mapping[str, Mapping[str, Any]]) -> str | None:
     """
     if not has_repeated_keys(defined):
         return None
-    return f"{_NOT_USED}{'' if is_partitioned_index(defined) else _OTHER_KIND}."
+    return f"{_NOT_USED}{'' if is_partitioned_index(defined[RECORD_INDEX]) else _OTHER_KIND}."
 
 
-def _has_option(defined: Mapping[str, Mapping[str, Any]], name: str) -> bool:
-    options = defined.get(RECORD_INDEX, {}).get("indexOptions") or {}
+def _has_option(definition: Mapping[str, Any], name: str) -> bool:
+    options = definition.get("indexOptions") or {}
     return str(options.get(name)).lower() == "true"
 
 

@@ -24,7 +24,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.expressions.column_names import check_columns
 from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
-from drawstring.metadata.definitions import definitions, why_not_used
+from drawstring.metadata.definitions import definitions, is_partitioned_index, why_not_used
 from drawstring.metadata.expressions.index import FUNCTION, IDENTITY, SETTINGS, ExpressionIndex
 from drawstring.metadata.expressions.index import KINDS as EXPRESSION_KINDS
 from drawstring.metadata.expressions.index import PREFIX as EXPRESSION_PREFIX
@@ -252,12 +252,10 @@ def _index(
         why_not_used: why queries do not look up in the record index; None if they do.
     """
     kind = next((kind for prefix, kind in _KINDS.items() if name.startswith(prefix)), name)
-    options = defined.get("indexOptions") or {}
-    is_partitioned = str(options.get("isPartitioned")).lower() == "true"
     looks_up = name == RECORD_INDEX or name.startswith(PREFIX)
     unused = why_not_used if is_complete and looks_up else None
     fields = tuple(defined.get("sourceFields") or ())
-    return TableIndex(name, kind, fields, is_partitioned, is_complete, unused)
+    return TableIndex(name, kind, fields, is_partitioned_index(defined), is_complete, unused)
 
 
 def _new_partition(locked: LockedTable, request: IndexRequest) -> None:

@@ -129,11 +129,11 @@ class RecordIndexMaintainer:
     def _is_partitioned(self, storage: Storage) -> bool:
         if self.is_partitioned is not None:
             return self.is_partitioned
-        return is_partitioned_index(definitions(storage))
+        return is_partitioned_index(definitions(storage).get(RECORD_INDEX, {}))
 
     def initial(self, facts: TableFacts) -> InitialPartition:
         """Return the index of the records that a table has."""
-        slices = [each for path in facts.view.partitions() for each in facts.view.slices(path)]
+        slices = list(facts.view.all_slices())
         timezone = facts.config.timezone
         groups = [GroupKeys(None, each, epoch_ms_of(each.base_instant, timezone) or 0) for each in slices]
         ids = _new_ids(facts, slices, is_partitioned=self._is_partitioned(facts.storage))
