@@ -52,9 +52,9 @@ class PlaceNew:
             if self.is_sorted:
                 yield from self._in_order(rows, files)
             elif context.threads == 1:
-                for batch in self._unique(rows):
+                for batch in rows:
                     for (partition,), part in split_by(batch, (PARTITION_PATH,)):
-                        files.add(partition, part)
+                        files.write(partition, iter((part,)))
                 yield from chain.from_iterable(map(_closed, files.idle()))
             else:
                 yield from _Gatherer(rows, files, context).run()
@@ -104,7 +104,7 @@ class _Gatherer:
             while not self._gathering.is_stopped:
                 portion = self._gathering.next_ready()
                 if portion is not None:
-                    self._files.write(portion)
+                    self._files.write(portion.group, portion.batches, as_row_groups=True)
                     self._gathering.written(portion)
                 elif (batch := self._next()) is not None:
                     self._gathering.add(split_by(batch, (PARTITION_PATH,)))
@@ -135,16 +135,19 @@ class _Files:
         self._idle: dict[str, list[NewGroups]] = defaultdict(list)
         self._all: set[NewGroups] = set()
 
-    def write(self, portion: Portion) -> None:
-        """Write rows as row groups of an open file, or of a new one."""
-        groups = self._written(portion.group, portion.batches)
-        groups.flush()
-        with self._lock:
-            self._idle[portion.group].append(groups)
+    def write(self, partition: str, rows: Iterator[pa.RecordBatch], *, as_row_groups: bool = False) -> None:
+        """Write rows to an open file, or to a new one, which stays open.
 
-    def add(self, partition: str, rows: pa.RecordBatch) -> None:
-        """Write rows to the open file of a partition, or to a new one; for one thread."""
-        self._idle[partition].append(self._written(partition, iter((rows,))))
+        Args:
+            partition: path of the partition.
+            rows: the rows.
+            as_row_groups: whether they are stored at once, so that they take no more memory.
+        """
+        groups = self._written(partition, rows)
+        if as_row_groups:
+            groups.flush()
+        with self._lock:
+            self._idle[partition].append(groups)
 
     def finish(self, partition: str, rows: Iterator[pa.RecordBatch]) -> list[WriteStat]:
         """Write rows to an open file, or to a new one, and close it."""
