@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.formats.parquet import ParquetQuery, read, read_parquet
+from drawstring.formats.parquet import ParquetQuery, matching, read, read_parquet
 from drawstring.storage import open_storage
 
 ROWS = 150_000
+FEW_ROWS = 20_000
 NUMBER, KIND, NOTE = "number", "kind", "note"
 COLUMNS = [NOTE, KIND, NUMBER]
 
@@ -89,3 +90,22 @@ def test_columns_are_decoded_up_to_the_last_row_that_matches(folder: Path, decod
 def test_columns_of_row_groups_without_a_match_are_not_decoded(folder: Path, decoded: dict[str, int]) -> None:
     assert found(folder, pc.field(KIND) == "k33", [NOTE], "one.parquet").num_rows == 0
     assert decoded == {KIND: ROWS}
+
+
+@pytest.mark.parametrize("kept_bytes", [32 << 20, 10_000, 0], ids=["all", "some", "none"])
+@pytest.mark.parametrize("requested", [("id", "note"), ("note",), ("note", "city", "id")], ids=str)
+@pytest.mark.parametrize("least", [-1, FEW_ROWS // 3, FEW_ROWS - 1, FEW_ROWS])
+def test_rows_of_a_condition_are_those_that_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int, requested: tuple[str, ...], kept_bytes: int
+) -> None:
+    monkeypatch.setattr(matching, "KNOWN_BYTES_MAX", kept_bytes)
+    monkeypatch.setattr(read, "_COPIED_BYTES", 0)  # the file is read as a large one is
+    schema = pa.schema([("id", pa.int64()), ("city", pa.string()), ("note", pa.string())])
+    cities = [None if each % 7 == 0 else f"city {each % 3}" for each in range(FEW_ROWS)]
+    rows = pa.table([[*range(FEW_ROWS)], cities, [f"note {each}" for each in range(FEW_ROWS)]], schema=schema)
+    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=9_000)
+    where = (pc.field("id") > least) & (pc.field("city") == "city 1")
+
+    batches = [*read_parquet(open_storage(tmp_path), "rows.parquet", ParquetQuery(requested, where=where))]
+    expected = rows.filter(where).select(list(requested))
+    assert pa.Table.from_batches(batches, expected.schema).equals(expected)

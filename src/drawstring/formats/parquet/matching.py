@@ -34,7 +34,7 @@ def matching_in_steps(
     decode: Decode,
     looked_at: Sequence[str],
     requested: Sequence[str],
-    match: Callable[[pa.RecordBatch], pa.Array],
+    match: Match,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the requested columns of the rows that match.
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from drawstring.base.bounds import BATCH_BYTES, BATCH_ROWS
 from drawstring.formats.bloom.key_summary import may_hold_any
-from drawstring.formats.conditions import bound_columns, matching_numbers, with_table_types
+from drawstring.formats.conditions import bound_columns, keep_rows, matching_numbers, with_table_types
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.parquet.folded import check_row_count, folded_columns, unfolded
 from drawstring.formats.parquet.matching import ROWS_MIN, matching_in_steps
@@ -251,9 +251,8 @@ def _matching(
             yield from matching_in_steps(decode, looked_at, requested, match)
             continue
         for batch in group_rows(file, parquet, span, needed, query):
-            numbers = match(batch)
-            if len(numbers):
-                kept = batch if len(numbers) == batch.num_rows else batch.take(numbers)
+            kept = keep_rows(batch, where, bound, query.constants)
+            if kept.num_rows:
                 yield kept.select(requested)
 
 
