@@ -7,18 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from drawstring.base.errors import InvalidError
+import drawstring
+from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.model.instant import Action
+from drawstring.services.archiving import run
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.file_system import FileSystem
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.archive.reader import open_archive
+from drawstring.timeline.archive.writer import Prepared, shorten
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides
 from tests.support.tables import MOR, WITHOUT_SERVICES, create, listing, store_of
+from tests.support.validation import errors
 
 SHORT = {
     "hoodie.keep.min.commits": "3",
@@ -174,3 +179,110 @@ def test_a_write_that_was_archived_since_the_timeline_was_read_can_still_be_read
     expected = store_of(table).commit_metadata(first)
     assert table.archive(options=SHORT)
     assert store.commit_metadata(first) == expected
+
+
+Shorten = Callable[[], None]
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch) -> Callable[[Table], Shorten]:
+    """Let others archive, and stand still before anything leaves the timeline; a call lets them go on."""
+
+    def publish(table: Table) -> Shorten:
+        waiting: list[Prepared] = []
+        with monkeypatch.context() as patched:
+            patched.setattr(run, "shorten", lambda *prepared: waiting.extend(prepared))
+            assert table.archive(options=SHORT)
+        return lambda: shorten(*waiting)
+
+    return publish
+
+
+class BeforeReading(FaultyStorage):
+    """Lets others act once, before a file is read for a number of times.
+
+    Args:
+        inner: the storage that does the work.
+        path: part of the path of the file.
+        times: the number.
+        act: what they do.
+    """
+
+    def __init__(self, inner: Storage, path: str, times: int, act: Callable[[], object]) -> None:
+        super().__init__(inner, 1 << 60)
+        self._path = path
+        self._left = times
+        self._act = act
+
+    def read(self, path: str) -> bytes:
+        if self._path in path:
+            self._left -= 1
+            if self._left == 0:
+                self._act()
+        return super().read(path)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("times", [1, 2], ids=["without the lock", "under the lock"])
+def test_instants_that_others_take_away_while_it_is_planned_do_no_harm(
+    version: int, times: int, published: Callable[[Table], Shorten]
+) -> None:
+    table = listing(create(version=version))
+    first = upserted(table, 4)
+    table.clean(options=SHORT)
+    (clean,) = [each for each in table.timeline.instants if each.action is Action.CLEAN]
+    more = upserted(table, 8)
+    act = published(table)
+    latest = [table.upsert(rides(("a", "rome", 50 + n, 1.0)), options=WITHOUT_SERVICES) for n in range(2)]
+    storage = table._context.storage
+    beside = BeforeReading(storage, f"{clean.requested}", times, act)
+    listing(Table(TableContext(beside))).archive(options=SHORT)
+    there = [each.requested for each in table.timeline.writes()]
+    assert archived(storage, table) + there == [*first, *more, *(each.instant for each in latest)]
+    assert len(there) == 3
+    assert errors(table) == []
+
+
+class Unlisted(FaultyStorage):
+    """Does not list the timeline of the metadata table."""
+
+    def list_names(self, folder: str) -> list[str]:
+        if folder.startswith(".hoodie/metadata/"):
+            raise UnavailableError("The storage failed.", path=folder)
+        return super().list_names(folder)
+
+
+def test_nothing_is_archived_while_the_metadata_table_cannot_be_read() -> None:
+    table = create()
+    times = upserted(table, 8)
+    assert table.plan_archive(options=SHORT) == [], "the metadata table was not compacted yet"
+    with pytest.raises(UnavailableError):
+        Table(TableContext(Unlisted(table._context.storage, 1 << 60))).archive(options=SHORT)
+    assert [each.requested for each in table.timeline.writes()] == times
+
+
+@pytest.mark.parametrize(("old", "new"), [(6, 9), (9, 6)])
+@pytest.mark.parametrize("reads", [1, 5, 9, None], ids=str)
+def test_a_version_changes_while_others_take_archived_instants_away(
+    old: int, new: int, reads: int | None, tmp_path: Path, published: Callable[[Table], Shorten]
+) -> None:
+    table = listing(create(path=tmp_path / "t", version=old))
+    times = upserted(table, 8)
+    act = published(table)
+    storage = table._context.storage
+    beside = BeforeReading(storage, "commit", reads or 0, act)
+    listing(Table(TableContext(beside))).upgrade(new) if new > old else listing(
+        Table(TableContext(beside))
+    ).downgrade(new)
+    if reads is None:
+        act()
+    changed = listing(drawstring.open(tmp_path / "t"))
+    there = [each.requested for each in changed.timeline.writes()]
+    assert sorted({*archived(storage, changed), *there}) == times
+    assert held(changed) == [("a", "rome", 7, 7.0)]
+    assert errors(changed) == []
+    more = upserted(changed, 3)
+    changed.archive(options=SHORT)
+    there = [each.requested for each in changed.timeline.writes()]
+    assert archived(storage, changed) + there == [*times, *more]
+    assert len(there) == 3

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from drawstring.base.errors import DrawstringError
+from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.keys.archive import Archiving
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.instant import Action, Instant, is_build, time_of
@@ -50,7 +50,7 @@ def choice_with_metadata(
     """
     try:
         own = MetadataWriter.of(context.storage, context.clock, context.ids).store.load()
-    except DrawstringError:
+    except (CorruptTableError, InvalidError, UnsupportedError):
         return Choice(chosen)  # it is damaged: the next write switches it off
     last = _last_compaction(own)
     return Choice(_before(last, chosen), _old_instants(own, timeline, archiving, last))

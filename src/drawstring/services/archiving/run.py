@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import ConflictError, UnavailableError
+from drawstring.base.errors import DrawstringError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
@@ -88,7 +88,7 @@ def archive_recovered(context: TableContext, options: WriteOptions) -> ArchiveRe
 def planned_instants(context: TableContext, options: WriteOptions) -> Sequence[Instant]:
     """Return the instants that `archive` would move now, oldest first; the table is not changed."""
     table = _Table.of(context)
-    return _choice(table, options, table.store.load()).instants
+    return retry_on_archiving(table.store, partial(_choice, table, options)).instants
 
 
 def archive_stragglers(locked: LockedTable, options: WriteOptions) -> None:
@@ -140,12 +140,16 @@ class _Ready:
 
 
 def _ready_beside_others(context: TableContext, options: WriteOptions) -> _Ready | None:
-    """Prepare without the table lock what is to be archived; None if others archive at this moment."""
-    table = _Table.of(context)
+    """Prepare without the table lock what is to be archived; None if what others do stands in the way.
+
+    Others may archive, change the version, or switch the metadata table off meanwhile. What else is wrong is
+    found again under the lock.
+    """
     try:
+        table = _Table.of(context)
         choice = retry_on_archiving(table.store, partial(_choice, table, options))
         return _ready(table, options, choice)
-    except (ConflictError, UnavailableError):
+    except DrawstringError:
         return None
 
 
@@ -165,9 +169,12 @@ def _drop_at_the_end(staged: ExitStack, ready: _Ready | None) -> None:
 
 
 def _published(locked: LockedTable, options: WriteOptions, ready: _Ready | None, staged: ExitStack) -> _Ready:
-    """Publish under the table lock what was prepared, and prepare it again if others made it out of date."""
+    """Publish under the table lock what was prepared, and prepare it again if others made it out of date.
+
+    Those who archived before may still take instants off the timeline, for which they need no lock.
+    """
     table = _Table(locked.context, locked.config, locked.store)
-    choice = _choice(table, options, locked.store.load())
+    choice = retry_on_archiving(locked.store, partial(_choice, table, options))
     if ready is None or not _holds(ready, table, choice):
         ready = _ready(table, options, choice)
         _drop_at_the_end(staged, ready)

@@ -55,6 +55,7 @@ from drawstring.services.progress import Progress
 from drawstring.storage.data_files import data_files
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
+from drawstring.timeline.change_detection import ATTEMPTS_MAX
 from drawstring.timeline.layout_migration import MigratedInstants, copy_timeline, remove_timeline
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
@@ -291,14 +292,29 @@ def _check_keys_have_names(locked: LockedTable) -> None:
 
 
 def _copy(locked: LockedTable, new: TableConfig, options: WriteOptions) -> MigratedInstants:
-    """Write the timeline in its other layout; delete the copy if that fails."""
+    """Write the timeline in its other layout; delete the copy if that fails.
+
+    Who archived before may still take instants off the timeline, for which the table lock is not needed.
+
+    Raises:
+        ConflictError: that went on during each of several attempts.
+    """
     storage = locked.context.storage
-    remove_timeline(storage, new)
-    try:
-        return copy_timeline(storage, locked.config, new, options.archiving, locked.lock.check)
-    except (DrawstringError, OSError):
-        _remove(storage, new)
-        raise
+    for _ in range(ATTEMPTS_MAX):
+        remove_timeline(storage, new)
+        try:
+            return copy_timeline(storage, locked.config, new, options.archiving, locked.lock.check)
+        except FileNotFoundError:
+            continue
+        except (DrawstringError, OSError):
+            _remove(storage, new)
+            raise
+    _remove(storage, new)
+    raise ConflictError(
+        "Another process takes archived instants off the timeline. Wait until it is done, then change the"
+        " version again.",
+        table=storage.spec.uri,
+    )
 
 
 def _remove(storage: Storage, config: TableConfig) -> None:
