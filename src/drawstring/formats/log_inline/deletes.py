@@ -36,6 +36,7 @@ from drawstring.formats.avro.encode import (
     encode_numbers,
     join,
 )
+from drawstring.formats.log_inline.delete_columns import read_delete_columns
 from drawstring.formats.log_inline.kryo import read_kryo_deletes
 
 _HEAD = struct.Struct(">ii")
@@ -193,6 +194,13 @@ def _schema() -> Any:
 
 
 def _records_of_avro(payload: bytes) -> DeleteRecords:
+    columns = read_delete_columns(payload)
+    if columns is not None:
+        keys, values, is_absent = columns
+        kind = _common({*values}) if values else None
+        found = [each.cast(kind) for each in values.values()]
+        ordering = pc.coalesce(*found) if len(found) > 1 else next(iter(found), None)
+        return DeleteRecords(keys, ordering, pa.array(is_absent))
     records = _read_list(payload)
     return _records_of([each["recordKey"] for each in records], [each["orderingVal"] for each in records])
 
