@@ -17,6 +17,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.ingestion.sources.kafka_client import client_settings
 from drawstring.ingestion.sources.kafka_offsets import OffsetRange, offsets_of, ranges_within
 from tests.support.kafka import Broker
 from tests.support.processes import ROOT
@@ -202,3 +203,9 @@ def test_a_checkpoint_of_something_else_is_refused(text: str) -> None:
     assert offsets_of("topic,0:1,12:345", "topic") == {0: 1, 12: 345}
     with pytest.raises(InvalidError, match="is none of topic topic"):
         offsets_of(text, "topic")
+
+
+def test_how_soon_more_is_fetched_is_the_users_to_say() -> None:
+    options = {"bootstrap.servers": "localhost:9092"}
+    assert client_settings(options)["fetch.queue.backoff.ms"] < 1000  # librdkafka's, a pause for each reader
+    assert client_settings({**options, "fetch.queue.backoff.ms": 500})["fetch.queue.backoff.ms"] == 500

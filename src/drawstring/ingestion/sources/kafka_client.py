@@ -17,9 +17,13 @@ _STALLED_SECONDS: Final = 60
 """For how long no record of a range may arrive, though the broker said that there are some."""
 
 _POLL_SECONDS: Final = 1.0
-_AT_ONCE: Final = 50_000
+_AT_ONCE: Final = 10_000
+"""Fewer messages than librdkafka holds back before it fetches more, so that it never runs dry."""
 _CRITICAL: Final = 2
 """Level of the client's own log, which is standard error: many lines a second while no broker answers."""
+
+_FETCH: Final = {"fetch.queue.backoff.ms": 10}
+"""How long librdkafka waits once it holds enough: with its own default of a second a reader waits as well."""
 
 _GROUP: Final = "drawstring"
 _OURS: Final = ("hoodie.", "drawstring.")
@@ -39,7 +43,7 @@ def client_settings(options: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidError("The source has no broker. Set bootstrap.servers, as in host:9092.")
     quiet = {"log_level": _CRITICAL}
     own = {"enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "error"}
-    return {"group.id": _GROUP, **quiet, **given, **own}
+    return {"group.id": _GROUP, **quiet, **_FETCH, **given, **own}
 
 
 class KafkaTopic:
