@@ -46,7 +46,7 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
         return ParquetSink(*args, **(how | {"row_groups": RowGroups(GROUP_ROWS)}))
 
     monkeypatch.setattr("drawstring.filegroups.write.base_writer.ParquetSink", small)
-    monkeypatch.setattr(rewrite, "PATCHED_ROWS_MIN", 1)
+    monkeypatch.setattr(rewrite, "PATCHED_VALUES_MIN", 1)
     monkeypatch.setattr(patched_groups, "_SMALL_GROUP_ROWS", 4)
 
 

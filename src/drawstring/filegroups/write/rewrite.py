@@ -53,8 +53,8 @@ from drawstring.storage.protocol import Storage
 _Rows: TypeAlias = tuple[pa.RecordBatch, bool]
 """Rows of a new file, and whether the previous file has their keys."""
 
-PATCHED_ROWS_MIN: Final = 8_192
-"""Rows of a base file from which it is patched; a smaller one is written anew in less time."""
+PATCHED_VALUES_MIN: Final = 120_000
+"""Values (rows times columns) of a base file from which it is patched, which takes less time then."""
 
 _BATCHES_HELD: Final = 2
 """Base batches to buffer while no change takes effect; in most rewrites the first one suffices."""
@@ -121,10 +121,15 @@ def _patch(
     meta_columns: MetaColumnWriter,
 ) -> Patch | None:
     """Return the merge as a patch of the base file; None if it has to be written as a whole."""
-    if not isinstance(handle, MergeHandle) or footer.metadata.num_rows < PATCHED_ROWS_MIN:
+    if not isinstance(handle, MergeHandle) or _is_small(footer):
         return None
     source = patch_source_of(settings, storage, target)
     return Patch(settings, storage, target, source, footer, handle, meta_columns) if source else None
+
+
+def _is_small(footer: BaseFooter) -> bool:
+    metadata = footer.metadata
+    return bool(metadata.num_rows * metadata.num_columns < PATCHED_VALUES_MIN)
 
 
 def _closed(
@@ -283,7 +288,7 @@ def _looks_late(footer: BaseFooter, changes: Changes, config: TableConfig) -> bo
     small file are read at once: they are held before the successor is started.
     """
     name = next((each for each in ordering_fields(config) if each in changes.records.column_names), None)
-    if name is None or footer.metadata.num_rows < PATCHED_ROWS_MIN:
+    if name is None or _is_small(footer):
         return False
     kind = changes.records.schema.field(name).type
     if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_timestamp(kind)):
