@@ -17,8 +17,11 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError
-from drawstring.ingestion.sources.kafka_client import client_settings
+from drawstring.ingestion.sources.json_rows import parse_records
+from drawstring.ingestion.sources.kafka import KafkaSource, Reset
+from drawstring.ingestion.sources.kafka_client import KafkaTopic, client_settings
 from drawstring.ingestion.sources.kafka_offsets import OffsetRange, offsets_of, ranges_within
+from drawstring.ingestion.sources.protocol import Reading
 from tests.support.kafka import Broker
 from tests.support.processes import ROOT
 
@@ -209,3 +212,15 @@ def test_how_soon_more_is_fetched_is_the_users_to_say() -> None:
     options = {"bootstrap.servers": "localhost:9092"}
     assert client_settings(options)["fetch.queue.backoff.ms"] < 1000  # librdkafka's, a pause for each reader
     assert client_settings({**options, "fetch.queue.backoff.ms": 500})["fetch.queue.backoff.ms"] == 500
+
+
+def test_records_that_do_not_fit_into_memory_are_read_once_and_in_order(broker: Broker, topic: str) -> None:
+    broker.send(topic, [*records(*range(50)), b'{"id": 50, "ts": 50, "note": "late"}'], 1)
+    client = KafkaTopic(topic, client_settings({"bootstrap.servers": broker.address}))
+    source = KafkaSource(client, parse_records, 1000, Reset.EARLIEST, memory_bytes=0)
+    batch = source.after(None, None)
+    assert batch is not None
+    rows = batch.read(Reading(pa.schema([]), pytest.fail)).read_all()
+    source.close()
+    assert rows["id"].to_pylist() == list(range(51))
+    assert rows["note"].to_pylist() == [None] * 50 + ["late"]

@@ -1,4 +1,4 @@
-"""Lists of record batches by group, which spill to disk beyond a memory bound.
+"""Record batches that spill to disk beyond a memory bound: lists by group, and tables of any columns.
 
     add(group, batch) ...  -> memory, until `limit_bytes`
                            -> one Arrow IPC file per overflow, batches of a group in order
@@ -13,8 +13,10 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager
+from itertools import groupby
 from typing import Final
 
 import pyarrow as pa
@@ -100,14 +102,12 @@ class SpillingGroups:
             self._folder = None
 
     def _spill(self) -> None:
-        where = f"{tempfile.gettempdir()} (or set TMPDIR to another folder)"
-        with disk_errors(where):
+        with _on_disk():
             self._write_run()
 
     def _write_run(self) -> None:
         if self._folder is None:
-            self._folder = tempfile.mkdtemp(prefix="drawstring-spill-")
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._folder = _folder_of(self)
         path = os.path.join(self._folder, f"{len(self._runs)}.arrow")
         index: dict[Hashable, list[int]] = {}
         position = 0
@@ -127,6 +127,66 @@ class SpillingGroups:
             return batches
         arranged: list[pa.RecordBatch] = self._arrange(batches).to_batches(max_chunksize=_RUN_ROWS)
         return arranged
+
+
+class SpillingTables:
+    """Tables in the order of arrival, each with columns of its own, with bounded memory. They are read once.
+
+    Args:
+        limit_bytes: bytes of tables kept in memory.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._held: list[pa.Table] = []
+        self._held_bytes = 0
+        self._folder: str | None = None
+        self._paths: deque[str] = deque()
+        self._spilled = 0
+
+    def add(self, rows: pa.Table) -> None:
+        """Append the rows of a table."""
+        self._held.append(rows)
+        self._held_bytes += rows.nbytes
+        if self._held_bytes > self._limit_bytes:
+            with _on_disk():
+                self._write_held()
+
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, and forget those that were read."""
+        while self._paths:
+            with pa.memory_map(self._paths[0]) as source:
+                yield from pa.ipc.open_stream(source)
+            os.remove(self._paths.popleft())
+        self._held.reverse()
+        while self._held:
+            yield from self._held.pop().to_batches()
+
+    def _write_held(self) -> None:
+        """Store the tables in memory, a file for those with the same columns that follow each other."""
+        if self._folder is None:
+            self._folder = _folder_of(self)
+        for schema, tables in groupby(self._held, lambda each: each.schema):
+            path = os.path.join(self._folder, f"{self._spilled}.arrow")
+            with pa.ipc.new_stream(path, schema, options=_IPC) as sink:
+                for each in tables:
+                    sink.write_table(each)
+            self._paths.append(path)
+            self._spilled += 1
+        self._held.clear()
+        self._held_bytes = 0
+
+
+def _on_disk() -> AbstractContextManager[None]:
+    """Translate errors of the disk that has the temporary folder."""
+    return disk_errors(f"{tempfile.gettempdir()} (or set TMPDIR to another folder)")
+
+
+def _folder_of(owner: object) -> str:
+    """Return a new temporary folder, which is deleted with its owner."""
+    folder = tempfile.mkdtemp(prefix="drawstring-spill-")
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _stored(path: str, positions: list[int]) -> Iterator[pa.RecordBatch]:

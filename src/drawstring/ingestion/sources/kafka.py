@@ -17,8 +17,9 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.bounds import EXCHANGE_BYTES_MAX
 from drawstring.base.errors import InvalidError
+from drawstring.engine.spill import SpillingTables
 from drawstring.ingestion.checkpoints import Checkpoint
 from drawstring.ingestion.sources.columns import merged, reader_of
 from drawstring.ingestion.sources.json_rows import ParsedRecords
@@ -67,6 +68,7 @@ class KafkaSource:
         fails_on_loss: whether records that are gone are an error.
         commits: whether the broker is told what was read.
         appends_offsets: whether rows have columns that say where each record was.
+        memory_bytes: bytes of rows that are kept in memory until the columns of all are known.
     """
 
     topic: KafkaTopic
@@ -76,6 +78,7 @@ class KafkaSource:
     fails_on_loss: bool = False
     commits: bool = False
     appends_offsets: bool = False
+    memory_bytes: int = EXCHANGE_BYTES_MAX
     unit: str = "records"
     _began: Offsets | None = field(default=None, init=False)
 
@@ -139,16 +142,18 @@ class KafkaSource:
         return {**kept, **{each: offset for each, offset in lost.items() if each in end}}
 
     def _read(self, ranges: Sequence[OffsetRange], reading: Reading) -> pa.RecordBatchReader:
-        parts = []
+        held = SpillingTables(self.memory_bytes)
+        schemas: dict[pa.Schema, None] = {}
         if any(each.count for each in ranges):
             for messages in self.topic.read(ranges):
                 rows = self._rows(messages, reading)
                 if rows.num_rows:
-                    parts.append((self.topic.name, rows))
-        if not parts:
+                    held.add(rows)
+                    schemas.setdefault(rows.schema)
+        if not schemas:
             return reading.known.empty_table().to_reader()
-        schema = merged((name, rows.schema) for name, rows in parts)
-        return reader_of(schema, ((name, rows.to_batches(BATCH_ROWS)) for name, rows in parts))
+        schema = merged((self.topic.name, each) for each in schemas)
+        return reader_of(schema, [(self.topic.name, held.drain())])
 
     def _rows(self, messages: list[Any], reading: Reading) -> pa.Table:
         """Return the rows of records, without those that have no value."""
