@@ -21,6 +21,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.disk_errors import disk_errors
 
 _RUN_ROWS: Final = 8_192
@@ -160,7 +161,7 @@ class SpillingTables:
             os.remove(self._paths.popleft())
         self._held.reverse()
         while self._held:
-            yield from self._held.pop().to_batches()
+            yield from self._held.pop().to_batches(BATCH_ROWS)
 
     def _write_held(self) -> None:
         """Store the tables in memory, a file for those with the same columns that follow each other."""
@@ -170,7 +171,7 @@ class SpillingTables:
             path = os.path.join(self._folder, f"{self._spilled}.arrow")
             with pa.ipc.new_stream(path, schema, options=_IPC) as sink:
                 for each in tables:
-                    sink.write_table(each)
+                    sink.write_table(each, BATCH_ROWS)
             self._paths.append(path)
             self._spilled += 1
         self._held.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,10 @@ from drawstring.base.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from drawstring.engine.spill import SpillingTables
 from drawstring.schema.evolve import conform, evolve
+
+_NOTHING: Final = pa.schema([])
 
 
 def merged(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
@@ -113,6 +117,39 @@ def reader_of(
                     yield conform(batch, schema)
 
     return pa.RecordBatchReader.from_batches(schema, rows())
+
+
+class HeldRows:
+    """Rows whose common columns are known once all of them were parsed, with bounded memory.
+
+    Args:
+        memory_bytes: bytes of rows kept in memory; the others are in temporary files.
+    """
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._rows = SpillingTables(memory_bytes)
+        self._schemas: dict[pa.Schema, str] = {}
+
+    def add(self, name: str, rows: pa.Table) -> None:
+        """Append rows; the name of where they are from is for errors."""
+        if rows.num_rows:
+            self._rows.add(rows)
+            self._schemas.setdefault(rows.schema, name)
+
+    def reader(self, known: pa.Schema = _NOTHING) -> pa.RecordBatchReader:
+        """Return the rows as one stream, which can be read once.
+
+        Args:
+            known: the columns if there are no rows.
+
+        Raises:
+            InvalidError: a column has types that no type takes in.
+        """
+        if not self._schemas:
+            return known.empty_table().to_reader()
+        schema = merged((name, found) for found, name in self._schemas.items())
+        rows = (conform(batch, schema) for batch in self._rows.drain())
+        return pa.RecordBatchReader.from_batches(schema, rows)
 
 
 @contextmanager

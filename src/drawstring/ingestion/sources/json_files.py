@@ -7,24 +7,26 @@ from typing import Final
 
 import pyarrow as pa
 
-from drawstring.base.bounds import BATCH_ROWS
-from drawstring.ingestion.sources.columns import merged, optional, reader_of, source_file
+from drawstring.base.bounds import EXCHANGE_BYTES_MAX
+from drawstring.ingestion.sources.columns import HeldRows, optional, source_file
 from drawstring.ingestion.sources.json_rows import parse_records
 from drawstring.ingestion.sources.opened import opened
 from drawstring.ingestion.sources.protocol import Reading
 from drawstring.storage.protocol import Storage
 
 JSON_LIMIT_BYTES: Final = 256 << 20
-"""Default size of a batch, which is in memory: what columns it has is known after the last line."""
+"""Default size of a batch: what columns it has is known after the last line."""
 
 _CHUNK_BYTES: Final = 16 << 20
 
 
 def read_json_files(storage: Storage, paths: Sequence[str], reading: Reading) -> pa.RecordBatchReader:
     """Read files; see `ReadFiles`."""
-    parts = [(path, rows) for path in paths for rows in _tables(storage, path, reading)]
-    schema = merged((path, rows.schema) for path, rows in parts)
-    return reader_of(schema, ((path, rows.to_batches(BATCH_ROWS)) for path, rows in parts))
+    held = HeldRows(EXCHANGE_BYTES_MAX)
+    for path in paths:
+        for rows in _tables(storage, path, reading):
+            held.add(path, rows)
+    return held.reader()
 
 
 def _tables(storage: Storage, path: str, reading: Reading) -> Iterator[pa.Table]:
@@ -35,8 +37,7 @@ def _tables(storage: Storage, path: str, reading: Reading) -> Iterator[pa.Table]
             records = [lines[number - first] for number in at]
             rows = parse_records(records, reading, [f"{path}:{number}" for number in at].__getitem__).rows
             first += len(lines)
-            if rows.num_rows:
-                yield rows.select(optional(rows.schema).names)
+            yield rows.select(optional(rows.schema).names)
 
 
 def _chunks(storage: Storage, path: str) -> Iterator[list[bytes]]:

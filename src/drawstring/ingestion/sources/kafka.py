@@ -19,9 +19,8 @@ import pyarrow as pa
 
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX
 from drawstring.base.errors import InvalidError
-from drawstring.engine.spill import SpillingTables
 from drawstring.ingestion.checkpoints import Checkpoint
-from drawstring.ingestion.sources.columns import merged, reader_of
+from drawstring.ingestion.sources.columns import HeldRows
 from drawstring.ingestion.sources.json_rows import ParsedRecords
 from drawstring.ingestion.sources.kafka_client import KafkaTopic
 from drawstring.ingestion.sources.kafka_offsets import (
@@ -142,18 +141,11 @@ class KafkaSource:
         return {**kept, **{each: offset for each, offset in lost.items() if each in end}}
 
     def _read(self, ranges: Sequence[OffsetRange], reading: Reading) -> pa.RecordBatchReader:
-        held = SpillingTables(self.memory_bytes)
-        schemas: dict[pa.Schema, None] = {}
+        held = HeldRows(self.memory_bytes)
         if any(each.count for each in ranges):
             for messages in self.topic.read(ranges):
-                rows = self._rows(messages, reading)
-                if rows.num_rows:
-                    held.add(rows)
-                    schemas.setdefault(rows.schema)
-        if not schemas:
-            return reading.known.empty_table().to_reader()
-        schema = merged((self.topic.name, each) for each in schemas)
-        return reader_of(schema, [(self.topic.name, held.drain())])
+                held.add(self.topic.name, self._rows(messages, reading))
+        return held.reader(reading.known)
 
     def _rows(self, messages: list[Any], reading: Reading) -> pa.Table:
         """Return the rows of records, without those that have no value."""
