@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -18,8 +19,14 @@ from drawstring.storage.streams import WholeFile
 @dataclass(frozen=True, slots=True)
 class _File:
     data: bytes
-    modified_ms: int
+    status: FileStatus
     version: int
+    is_hidden: bool
+
+    @staticmethod
+    def of(path: str, data: bytes, modified_ms: int, version: int) -> _File:
+        status = FileStatus(path, len(data), modified_ms)
+        return _File(data, status, version, is_hidden(status.name))
 
 
 @dataclass(slots=True)
@@ -50,11 +57,7 @@ class _Store:
 
     def listed(self, folder: str) -> list[FileStatus]:
         """Return the files directly in a folder that listings show."""
-        return [
-            FileStatus(path, len(file.data), file.modified_ms)
-            for path, file in self.folders.get(folder, {}).items()
-            if not is_hidden(path.rpartition("/")[2])
-        ]
+        return [file.status for file in self.folders.get(folder, {}).values() if not file.is_hidden]
 
 
 _STORES: dict[str, _Store] = {}
@@ -167,7 +170,7 @@ class MemoryStorage:
         """Set the modification time of a file."""
         with self._store.lock:
             file = self._store.folders[_folder_of(checked(path))][path]
-            self._store.set(path, _File(file.data, modified_ms, file.version))
+            self._store.set(path, _File.of(path, file.data, modified_ms, file.version))
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; missing ones are ignored."""
@@ -199,7 +202,10 @@ class MemoryStorage:
 
     def _write(self, path: str, data: bytes) -> None:
         self._store.writes += 1
-        self._store.set(path, _File(bytes(data), self._clock.now_ms(), self._store.writes))
+        self._store.set(path, _File.of(path, bytes(data), self._clock.now_ms(), self._store.writes))
+
+
+_path = attrgetter("path")
 
 
 def _prefix(folder: str) -> str:
@@ -208,7 +214,3 @@ def _prefix(folder: str) -> str:
 
 def _folder_of(path: str) -> str:
     return path.rpartition("/")[0]
-
-
-def _path(status: FileStatus) -> str:
-    return status.path

@@ -13,6 +13,8 @@ LOCK_FOLDER: Final = ".hoodie/.locks"
 CLAIM_SUFFIX: Final = ".claim"
 """End of the names of claims (`timeline.claims`), which need not survive a power cut."""
 
+_NOT_NAMES: Final = frozenset(("", ".", ".."))
+
 RESERVED_SUFFIX: Final = ".reserved"
 """End of the names of reservations (`txn.reservations`), which need not survive a power cut either."""
 
@@ -35,7 +37,7 @@ def checked_folder(folder: str) -> str:
             f"{folder!r} is not a path inside the table: it has a NUL character. "
             "Change the partition value that leads there."
         )
-    if folder and any(part in ("", ".", "..") for part in folder.split("/")):
+    if folder and not _NOT_NAMES.isdisjoint(folder.split("/")):
         raise InvalidError(
             f"{folder!r} is not a path inside the table: it starts or ends with a slash, "
             "or has empty, '.' or '..' parts. Change the partition value that leads there."
