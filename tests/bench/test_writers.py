@@ -24,7 +24,8 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-@pytest.mark.parametrize("peer", [pytest.param("writers-mor", marks=pytest.mark.long), "writers-nbcc"])
+@pytest.mark.long
+@pytest.mark.parametrize("peer", ["writers-mor", "writers-nbcc"])
 def test_processes_write_to_one_table_and_are_told(
     peer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,8 @@ everything), time travel, incremental query and change query. This page is gener
 
 All combinations would be too many. Any two values of two dimensions come together in a cell, and every
 operation comes to every value that it goes with. A history does the operations of its cell in some
-order, and two more. `--hypothesis-profile=search` draws many.
+order, and two more. `--hypothesis-profile=search` draws many. `make test` has the cells in which each index
+meets each storage, and a few of those at the end (`SHORT_CELLS`).
 """
 MEANINGS = {
     "index": "`log`: bloom with an index in the log files; `bucket` has 2 buckets",

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.support.contract.cells import BARE_CELLS, CELLS, PATCHES, Cell, operations_of
+from tests.support.combinations import others_long
+from tests.support.contract.cells import BARE_CELLS, CELLS, PATCHES, SHORT_CELLS, Cell, operations_of
 from tests.support.contract.model import Model
 from tests.support.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
 from tests.support.contract.witness import Witness
@@ -46,14 +47,14 @@ def histories(draw: st.DrawFn, cell: Cell) -> list[Step]:
     ]
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=str)
+@pytest.mark.parametrize("cell", others_long(CELLS, SHORT_CELLS), ids=str)
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_query_sees_what_the_model_says(cell: Cell, data: st.DataObject) -> None:
     _run(_begun(cell), data, data.draw(histories(cell)))
 
 
-@pytest.mark.parametrize("cell", BARE_CELLS, ids=str)
+@pytest.mark.parametrize("cell", others_long(BARE_CELLS, SHORT_CELLS), ids=str)
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_query_lays_columns_of_log_blocks_over_their_records(cell: Cell, data: st.DataObject) -> None:

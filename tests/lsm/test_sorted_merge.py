@@ -49,7 +49,7 @@ KINDS: dict[str, dict[str, str]] = {
     "partial blocks": {MODE: "EVENT_TIME_ORDERING"},
 }
 PARTIAL = {**WITHOUT_SERVICES, "hoodie.spark.sql.merge.into.partial.updates": "true"}
-EXAMPLES = max(5, settings.get_profile(settings.get_current_profile_name()).max_examples // 10)
+EXAMPLES = max(2, settings.get_profile(settings.get_current_profile_name()).max_examples // 10)
 KEYS = ("a", "aa", "b", "z", "Z", "é", "￿", "\U00010437", "0", "10", "9")
 
 

@@ -146,13 +146,14 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_queries_find_the_same_rows_with_and_without_the_indexes(table_type: str) -> None:
     table = with_indexes(table_type)
     plain = Table(TableContext(table._context.storage, clock=SteppingClock()))
     history = History(table, "SIMPLE", 9)
     skipped: set[str] = set()
-    for _ in range(8):
+    for _ in range(scaled_steps(12)):
         history.step()
         names = plain.scan(["name"]).to_arrow().column("name").to_pylist()
         name = (names or ["n1"])[-1]

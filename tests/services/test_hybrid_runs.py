@@ -18,6 +18,7 @@ from drawstring.model.instant import Action
 from drawstring.table import Table
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.rows import held, rides
+from tests.support.seeds import scaled_steps
 from tests.support.sorted_tables import LSM, check_sorted, sorted_table
 from tests.support.tables import MOR, WITHOUT_COMPACTION, create
 
@@ -100,12 +101,13 @@ def test_only_the_newest_runs_are_merged_if_an_older_one_is_large(how: dict[str,
     assert (leftovers(table), orphans(table)) == ([], [])
 
 
+@pytest.mark.scaled
 @KINDS
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_with_many_hybrid_compactions_equals_one_without(how: dict[str, Any], seed: int) -> None:
     chance, partial_plans, starts = random.Random(seed), 0, ["", ""]
     one, other = with_base(how), with_base(how)
-    for turn in range(2, 26):
+    for turn in range(2, 2 + scaled_steps(32)):
         size = chance.choice([1, 4, 4, 30, 3000])
         numbers = chance.sample(range(ROWS + 100), size)
         verb = chance.choice(["upsert", "upsert", "delete"])

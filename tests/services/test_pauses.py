@@ -11,15 +11,15 @@ from tests.support.simulation.pauses import CALLS_MAX, pause_everywhere
 from tests.support.simulation.steps import take
 from tests.support.simulation.world import Step, World
 
-EVERY = 41
-"""Of so many storage calls a step stands still before one; `make sim` takes more of them."""
+EVERY, SHORT_EVERY = 41, 61
+"""Of so many storage calls a step stands still before one, here and in `make test`; `make sim` takes more."""
 
 OFTEN = {
     ("v9-cow-simple", "upsert"): 5,
     ("v9-cow-simple", "cluster"): 7,
     ("v9-cow-simple", "upsert that archives"): 3,
 }
-"""Where a call matters that is easily missed; in `make test` every other one of these."""
+"""Where a call matters that is easily missed: of so many one, in `make test` of three times as many."""
 
 FIRST = (Step("insert", (0, 1, 2, 3, 4, 5)), Step("upsert", (1, 2, 6)), Step("upsert", (3, 7, 8)))
 CASES = {
@@ -54,5 +54,9 @@ def test_what_a_writer_does_that_stood_still_counts_once_or_not_at_all(kind: str
     for each in before:
         take(world, each)
     world.time += 100
-    every = OFTEN[kind, name] * (1 if stride() == 1 else 2) if (kind, name) in OFTEN else EVERY
+    often, is_short = OFTEN.get((kind, name)), stride() > 1
+    if often is None:
+        every = SHORT_EVERY if is_short else EVERY
+    else:
+        every = 3 * often if is_short else often
     pause_everywhere(world, step, range((len(name) + 1) % every, CALLS_MAX, every))

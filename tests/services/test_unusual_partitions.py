@@ -14,6 +14,7 @@ from drawstring.model.instant import WRITE_ACTIONS, State
 from drawstring.model.validation import Severity
 from drawstring.storage.faults import InjectedFault
 from drawstring.table import Table
+from tests.support.combinations import others_long
 from tests.support.simulation.steps import DiesBefore
 
 SCHEMA = pa.schema(
@@ -55,7 +56,7 @@ def die(table: Table, verb: str, *arguments: pa.Table) -> None:
         raise AssertionError(f"the {verb} lives on")
 
 
-@pytest.mark.parametrize(("version", "table_type", "encodes"), KINDS)
+@pytest.mark.parametrize(("version", "table_type", "encodes"), others_long(KINDS, KINDS[1::3] + KINDS[2:3]))
 def test_a_table_with_unusual_partition_values_goes_through_all_services(
     version: int, table_type: str, encodes: bool, tmp_path: Path
 ) -> None:

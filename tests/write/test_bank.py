@@ -122,7 +122,9 @@ def spend_a_day(
     return day
 
 
-@pytest.mark.parametrize("by_metadata", [False, True], ids=["listed", "by-metadata"])
+@pytest.mark.parametrize(
+    "by_metadata", [True, pytest.param(False, marks=pytest.mark.long)], ids=["by-metadata", "listed"]
+)
 def test_money_is_neither_made_nor_lost(tmp_path: Path, *, by_metadata: bool) -> None:
     sizes = {"clerk": 3, "janitor": 1, "auditor": 1}
     kind = Kind(MOR, 9, "SIMPLE", by_metadata=by_metadata)

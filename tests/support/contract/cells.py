@@ -189,6 +189,16 @@ def values_of(cell: Cell) -> set[Hashable]:
     return {*vars(cell.kind).items(), *cell.operations}
 
 
+def _stored_values_of(cell: Cell) -> set[Hashable]:
+    """Return the values of a cell's kind, its index with its storage, and its operations."""
+    return {*values_of(cell), (cell.kind.index, cell.kind.storage)}
+
+
+SHORT_CELLS = (*covering(CELLS, _stored_values_of), *covering(BARE_CELLS, values_of))
+"""Cells in which each index meets each storage, and every other value and operation is there; for tables
+without a column for deletes, each value."""
+
+
 BARE_SPARK_CELLS = covering(BARE_CELLS, values_of)[:2]
 
 
