@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +11,16 @@ import pytest
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.model.instant import Action
 from drawstring.model.validation import Severity
-from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from tests.support.interleavings import NOW_MS, opened
 from tests.support.interrupted import Interrupted, Standing, on, upserting
 from tests.support.rows import held, rides
 from tests.support.simulation.pauses import SharedClock
+from tests.support.storages import by_clock
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, listing
+from tests.support.validation import errors
 
 HOUR_SECONDS = 3600
 A, B, NEW = ("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0), ("a", "rome", 2, 2.0)
@@ -134,6 +137,7 @@ class SlowToSave(FaultyStorage):
     def __init__(self, table: Table, state: str, clock: SharedClock) -> None:
         super().__init__(table._context.storage, 1 << 60)
         self._table, self._state, self._clock = table, state, clock
+        self.was_slow = False
 
     def _change(self, path: str) -> None:
         if path.endswith(self._state):
@@ -142,6 +146,7 @@ class SlowToSave(FaultyStorage):
             for ts in (7, 8, 9):
                 self._table.upsert(rides(("a", "rome", ts, 7.0)), options=WITHOUT_SERVICES)
             assert self._table.clean(retain_commits=1).files
+            self.was_slow = True
         super()._change(path)
 
 
@@ -149,15 +154,17 @@ class SlowToSave(FaultyStorage):
 def test_a_savepoint_that_stalls_is_refused_or_kept(state: str) -> None:
     clock = SharedClock(NOW_MS)
     table = opened(begun()._context.storage, clock)
+    by_clock(table._context.storage, clock)
     rows, write = held(table), table.timeline.latest_write()
-    slow = opened(SlowToSave(table, state, clock), clock)
+    slow = SlowToSave(table, state, clock)
     assert write is not None
     try:
-        slow.savepoint()
+        opened(slow, clock).savepoint()
     except ConflictError:
         assert not table.timeline.completed_of(Action.SAVEPOINT)
     else:
         assert held(table, as_of=write.requested) == rows
+    assert slow.was_slow
     if not table.timeline.completed_of(Action.SAVEPOINT):
         later = table.timeline.latest_write()
         assert later is not None
@@ -178,3 +185,59 @@ def test_a_savepoint_of_version_6_waits_for_writes_that_began_before(table_type:
     table.upsert(rides(("c", "bern", 9, 9.0)), options=WITHOUT_SERVICES)
     table.restore(saved)
     assert held(table) == rows == [NEW, B]
+
+
+class SlowToComplete(FaultyStorage):
+    """Stands still before its completed file is put; others complete its write and undo it meanwhile.
+
+    Args:
+        table: for the others.
+        until: requested time of the write that they go back to.
+        clock: of all.
+        dies: whether the process dies when it has put the file.
+    """
+
+    def __init__(self, table: Table, until: str, clock: SharedClock, *, dies: bool) -> None:
+        super().__init__(table._context.storage, 1 << 60)
+        self._table, self._until, self._clock, self._dies = table, until, clock, dies
+        self.is_put = False
+
+    def _change(self, path: str) -> None:
+        if self.is_put and self._dies:
+            raise InjectedFault("killed")
+        if path.endswith("commit") and not self.is_put and path.startswith(_of_timeline(self._table)):
+            self._clock.sleep(HOUR_SECONDS)
+            self._table.upsert(rides(("c", "bern", 3, 3.0)), options=WITHOUT_SERVICES)
+            assert held(self._table) == [NEW, B, ("c", "bern", 3, 3.0)]
+            self._table.restore(self._until)
+            self.is_put = True
+        super()._change(path)
+
+
+def _of_timeline(table: Table) -> str:
+    return f"{table.config.timeline_folder}/"
+
+
+@kinds
+@pytest.mark.parametrize("dies", [False, True], ids=["goes on", "dies"])
+def test_a_write_that_was_completed_and_undone_by_others_does_not_come_back(
+    table_type: str, version: int, dies: bool
+) -> None:
+    clock = SharedClock(NOW_MS)
+    table = opened(begun(table_type, version)._context.storage, clock)
+    by_clock(table._context.storage, clock)
+    until = table.upsert(rides(B), options=WITHOUT_SERVICES).instant
+    slow = SlowToComplete(table, until, clock, dies=dies)
+    with suppress(ConflictError, InjectedFault):
+        opened(slow, clock).upsert(rides(NEW), options=WITHOUT_SERVICES)
+    assert slow.is_put
+    assert held(table) == [A, B]
+    assert [each.requested for each in table.timeline.writes()][-1] == until
+    assert errors(table) == []
+    later = table.upsert(rides(NEW), options=WITHOUT_SERVICES).instant
+    assert [each.requested for each in table.timeline.writes()][1:] == [until, later]
+    names = table._context.storage.list_names(table.config.timeline_folder)
+    completed = [name for name in names if name.endswith("commit")]
+    assert len(completed) == 3, "what came late is gone"
+    assert held(table) == [NEW, B]
+    assert errors(table) == []

@@ -247,9 +247,9 @@ class TimelineStore:
             self._hooks.requesting(requested)
         return requested
 
-    def withdraw(self, requested: Instant) -> None:
-        """Delete the requested file of an instant that nothing else was done for."""
-        self._storage.delete([self.path(requested)])
+    def withdraw(self, instant: Instant) -> None:
+        """Delete the only file of an instant: nothing else was done for it, or it had left the timeline."""
+        self._storage.delete([self.path(instant)])
         self.flush()
 
     def start(self, instant: Instant, content: bytes = b"", *, is_flushed: bool = True) -> Instant:
@@ -327,7 +327,7 @@ class TimelineStore:
         return self._completion().load_barred(own)
 
     def note_rolled_back(self, instant: Instant) -> None:
-        """Note that an instant was rolled back and never completes; call it after fencing the instant."""
+        """Note that a fenced instant was rolled back and never completes, or that a restore undoes it."""
         now = instant_time(self._clock.now_ms(), self._config.timezone)
         note_rolled_back(self._storage, self._config, instant.requested, now)
 

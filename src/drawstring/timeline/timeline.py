@@ -38,8 +38,8 @@ class Timeline(ShowsGrid):
             that are known not to have completed. None for a table without writes.
         rolled_back: requested times of recently rolled back instants. A stalled writer may still create files
             of them, which never count.
-        stray: instants that only look pending: a stalled process put their inflight files again after they
-            had been archived.
+        stray: instants that only look pending or completed: a stalled process put their inflight files again
+            after they had been archived, or their completed files after a restore had undone them.
     """
 
     instants: tuple[Instant, ...] = ()
@@ -269,10 +269,12 @@ def _joined(parts: Sequence[_Begun], rolled_back: Collection[str]) -> Timeline:
         frozenset().union(*(part.begun for part in parts)),
         frozenset().union(*(part.requested for part in parts)),
     )
-    start = _start(instants, begun)
-    stray = tuple(instant for instant in instants if _is_stray(instant, requested, start))
-    counted = tuple(instant for instant in instants if instant not in stray) if stray else instants
-    return Timeline(counted, start, frozenset(rolled_back), stray)
+    late = tuple(each for each in instants if _is_undone(each, begun, rolled_back)) if rolled_back else ()
+    counted = tuple(instant for instant in instants if instant not in late) if late else instants
+    start = _start(counted, begun)
+    stray = tuple(instant for instant in counted if _is_stray(instant, requested, start))
+    counted = tuple(instant for instant in counted if instant not in stray) if stray else counted
+    return Timeline(counted, start, frozenset(rolled_back), (*stray, *late))
 
 
 def _in_order(instants: Iterable[Instant]) -> tuple[Instant, ...]:
@@ -284,6 +286,11 @@ def _further_state(one: Instant, other: Instant) -> Instant:
     if one.state is not other.state:
         return one if one.state > other.state else other
     return min(one, other, key=lambda instant: instant.completed or "")
+
+
+def _is_undone(instant: Instant, begun: Collection[str], rolled_back: Collection[str]) -> bool:
+    """Return whether a restore undid a completed write whose completed file is there alone."""
+    return instant.is_write and instant.requested in rolled_back and instant.requested not in begun
 
 
 def _is_stray(instant: Instant, requested: Collection[str], start: str | None) -> bool:

@@ -217,7 +217,7 @@ def _sweep(context: RollbackContext, timeline: Timeline) -> None:
     """
     lock_files = context.store.sweep_claims(timeline, context.check)
     for stray in timeline.stray:
-        context.store.revert_to_requested(stray)
+        context.store.withdraw(stray)
     if leases := [path for path in lock_files if path.endswith((LEASE_SUFFIX, RESERVED_SUFFIX))]:
         pending = {instant.requested for instant in timeline.pending()}
         sweep_leases(context.storage, leases, pending, context.check)

@@ -160,6 +160,8 @@ def _undo(
         plan = plan_rollback(replace(facts, appended=tuple(_appended(context, files, target))))
     else:
         plan = plan_rollback(replace(facts, copies=tuple(_copies(context, facts, target))))
+    if target.is_completed:  # its writer may have stalled before it put the completed file, which others put
+        context.store.note_rolled_back(target)
     own = [file for file in states if file.key == (target.requested, target.action.completed_action)]
     context.storage.delete([file.status.path for file in own if file.instant.is_completed])
     # Before the data files are deleted: a completed write without its files would be a damaged table.

@@ -132,8 +132,10 @@ class History:
         if instant.action is Action.RESTORE:
             self._note_restore(instant, data)
         elif instant.is_write:
-            assert instant.requested not in self._undone, f"{path} is back, which a restore had undone"
-            if instant.requested not in self._times:
+            if instant.requested in self._undone:
+                known = self._table().timeline.write_at(instant.requested)
+                assert known is None, f"{path} is back, which a restore had undone, and counts"
+            elif instant.requested not in self._times:
                 self._times[instant.requested] = time_of(instant)
                 self._complete(instant, data)
         elif instant.is_completed and instant.action is Action.SAVEPOINT:
