@@ -30,6 +30,7 @@ from drawstring.base.clock import SystemClock
 from scripts import jdk
 from tests.support.azure_server import AzureServer, azure_server
 from tests.support.combinations import covering
+from tests.support.decoded_once import decode_once
 from tests.support.gcs_server import GcsServer, gcs_server
 from tests.support.kafka import Broker, kafka
 from tests.support.s3_server import S3Server, s3_server
@@ -219,6 +220,13 @@ def fsync() -> Iterator[Callable[[int], None]]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "fsync", os.fstat)  # a file that was closed is an error as before
         yield flush
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _lists_are_decoded_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        decode_once(patched)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ from drawstring.query.incremental.positions import stored_position
 from drawstring.timeline import store
 from tests.support.golden import golden_table
 from tests.support.histories import CASES, Case, History, create, plain, row, table_of
+from tests.support.seeds import scaled_steps
 from tests.support.tables import WITHOUT_SERVICES, listing
 
 Image = dict[str, Any]
@@ -68,9 +69,10 @@ def times(table: drawstring.Table) -> list[str]:
     return [time_of(each) for each in table.timeline.writes()]
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_changes_applied_one_after_another_make_the_table_of_every_moment(case: Case, tmp_path: Path) -> None:
-    for seed in range(2):
+    for seed in range(scaled_steps(2)):
         chance = random.Random(seed)
         history = create(str(tmp_path / str(seed)), case)
         moments: dict[str, State] = {}

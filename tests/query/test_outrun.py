@@ -28,10 +28,12 @@ from tests.support.concurrent_writers import (
     rows_of,
     table_on,
 )
-from tests.support.faults import stride
+from tests.support.faults import spaced, stride
 from tests.support.rows import SCHEMA, rides
 from tests.support.storages import stored
 from tests.support.tables import COW, MOR, create
+
+pytestmark = pytest.mark.scaled
 
 KINDS = [(COW, 6), (COW, 9), (MOR, 6), (MOR, 8), (MOR, 9)]
 kinds = pytest.mark.parametrize(("table_type", "version"), others_long(KINDS, KINDS[::2]))
@@ -71,7 +73,7 @@ def run(
     def reading(storage: Storage, race: Race) -> None:
         outcomes.read(what, lambda: read(table_on(storage)), check, race)
 
-    assert list(races(changed, pace, reading, 1 if pace == ALL else 3))
+    assert list(races(changed, pace, reading, spaced(1 if pace == ALL else 3)))
     return outcomes.seen
 
 
@@ -192,7 +194,6 @@ def followed(table: Table, start: Any = None, **how: Any) -> Iterator[tuple[str,
         yield batch.position, batch.rows.to_arrow().to_pylist()
 
 
-@pytest.mark.scaled
 @pytest.mark.parametrize("pace", [ALL, 5])
 @kinds
 def test_a_follower_under_a_hold_sees_each_commit_once(table_type: str, version: int, pace: int) -> None:
@@ -231,7 +232,6 @@ def test_the_newest_commit_up_to_an_archived_time_is_not_just_empty(version: int
     assert set(found.column("_hoodie_commit_time").to_pylist()) <= {changed.writes[0].requested}
 
 
-@pytest.mark.scaled
 @some_kinds
 def test_a_follower_who_takes_the_table_for_what_is_gone_ends_with_its_rows(
     table_type: str, version: int

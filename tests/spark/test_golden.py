@@ -2,8 +2,8 @@
 
 Which file slices a query reads, and what comes out of them, is the same code on both engines, and the
 embedded one is asked every query there is. What Spark adds is asked here: types, Spark's own reader of files
-without logs, the way of tasks to its workers. Two queries on every table do for that; `make test-long` asks
-them all.
+without logs, the way of tasks to its workers. Two queries on one table of each kind do for that; `make
+test-long` asks them all of all tables.
 
 Queries whose results have the same columns are asked for together, in one Spark job.
 """
@@ -24,18 +24,22 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import UnsupportedError
-from tests.support.golden import NAMES, Case, cases_of, chosen, unpack, wanted
+from tests.support.golden import NAMES, Case, cases_of, chosen, of_each_kind, unpack, wanted
 from tests.support.golden_rows import in_order, rows_of
 
 pytestmark = pytest.mark.spark
 
 TOGETHER = 24
 """Tables in a test."""
-CHUNKS = [NAMES[start : start + TOGETHER] for start in range(0, len(NAMES), TOGETHER)]
+OF_EACH_KIND = sorted(of_each_kind(NAMES))
 IN_A_JOB = 16
 """Queries: each task of a job is sent the plan of all of them."""
 
 RootOf = Callable[[str], str]
+
+
+def chunks(names: list[str]) -> list[list[str]]:
+    return [names[start : start + TOGETHER] for start in range(0, len(names), TOGETHER)]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +88,7 @@ def asked_first(name: str) -> list[Case]:
     return [newest, *others[number % len(others) :][:1]] if others else [newest]
 
 
-@pytest.mark.parametrize("names", CHUNKS, ids=lambda names: f"{names[0]}-{names[-1]}")
+@pytest.mark.parametrize("names", chunks(OF_EACH_KIND), ids=lambda names: f"{names[0]}-{names[-1]}")
 def test_queries_return_what_real_hudi_returned(
     spark: SparkSession, root_of: RootOf, names: list[str]
 ) -> None:
@@ -92,7 +96,7 @@ def test_queries_return_what_real_hudi_returned(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("names", CHUNKS, ids=lambda names: f"{names[0]}-{names[-1]}")
+@pytest.mark.parametrize("names", chunks(NAMES), ids=lambda names: f"{names[0]}-{names[-1]}")
 def test_all_queries_return_what_real_hudi_returned(
     spark: SparkSession, root_of: RootOf, names: list[str]
 ) -> None:

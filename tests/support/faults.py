@@ -50,6 +50,11 @@ def stride() -> int:
     return 6 if settings.get_current_profile_name() == "same" else 1
 
 
+def spaced(every: int) -> int:
+    """Return of how many calls one is tried: of so many, in `make test` of twice as many; see `stride`."""
+    return every if stride() == 1 else 2 * every
+
+
 @dataclass
 class Prepared:
     """A table with some commits, ready to be copied."""

@@ -30,6 +30,14 @@ TABLES = Path(__file__).parents[1] / "golden/tables"
 NAMES = sorted(path.stem for path in TABLES.glob("*.zip"))
 
 
+def of_each_kind(names: list[str]) -> set[str]:
+    """Return one table of each kind: the kinds take turns with the versions that they are there in."""
+    versions: dict[str, list[str]] = {}
+    for name in names:
+        versions.setdefault(name.partition("_")[2], []).append(name)
+    return {tables[number % len(tables)] for number, tables in enumerate(versions.values())}
+
+
 def unpack(name: str, folder: Path) -> Path:
     """Unpack a golden table into a folder; return its root."""
     with zipfile.ZipFile(TABLES / f"{name}.zip") as packed:

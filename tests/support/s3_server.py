@@ -29,10 +29,16 @@ def s3_server(bucket: str) -> AbstractContextManager[S3Server]:
 
 
 def moto() -> Any:
-    """Return moto's servers as one application."""
+    """Return moto's servers as one application, which knows requests to S3 sooner than moto does."""
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
-    return DomainDispatcherApplication(create_backend_app)
+    s3, every = create_backend_app("s3"), DomainDispatcherApplication(create_backend_app)
+
+    def dispatched(environ: dict[str, Any], start_response: Any) -> Any:
+        is_s3 = "/s3/aws4_request" in environ.get("HTTP_AUTHORIZATION", "")
+        return (s3 if is_s3 else every)(environ, start_response)
+
+    return dispatched
 
 
 if __name__ == "__main__":

@@ -139,8 +139,12 @@ def _answer(start_response: Any, status: str) -> list[bytes]:
 
 def serve(application: Any) -> None:
     """Answer requests at a free port, which is printed."""
-    from werkzeug.serving import make_server
+    from werkzeug.serving import WSGIRequestHandler, make_server
 
-    server = make_server("127.0.0.1", 0, application, threaded=True)
+    class Silent(WSGIRequestHandler):
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Silent)
     print(server.server_port, flush=True)
     server.serve_forever()

@@ -10,6 +10,7 @@ import pytest
 
 from drawstring.base.errors import ConflictError, DrawstringError, LostRaceError
 from drawstring.table import Table
+from tests.support.faults import spaced
 from tests.support.interleavings import OPTIMISTIC, interleave
 from tests.support.interrupted import Interrupted, on
 from tests.support.rows import held, rides
@@ -68,13 +69,14 @@ def test_first_appends_to_one_partition_do_not_conflict() -> None:
     assert held(table) == [ROME, ("b", "rome", 1, 1.0)]
 
 
+@pytest.mark.scaled
 @kinds
 def test_what_two_first_writers_leave_is_what_one_after_the_other_leaves(
     table_type: str, version: int, how: dict[str, str]
 ) -> None:
     table = create(table_type=table_type, version=version, properties=how)
     own, other = upsert(("a", "rome", 1, 1.0), ("c", "bern", 1, 1.0)), upsert(("a", "rome", 2, 2.0), OSLO)
-    assert "done" in interleave(table, own, other, every=7, offset=version)
+    assert "done" in interleave(table, own, other, every=spaced(7), offset=version)
 
 
 @pytest.mark.parametrize("place", ["rome", "oslo"])

@@ -15,7 +15,7 @@ from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.table import Table
 from tests.support.combinations import others_long
-from tests.support.golden import NAMES, TABLES, golden_table
+from tests.support.golden import NAMES, TABLES, golden_table, of_each_kind
 from tests.support.golden_rows import in_order, rows_of
 from tests.support.interrupted import in_no_time
 
@@ -38,14 +38,6 @@ OTHERWISE = (
 
 def matching(known: Any, name: str) -> Any:
     return next((key for key in known if key in name), None)
-
-
-def of_each_kind(names: list[str]) -> set[str]:
-    """Return one table of each kind: the kinds take turns with the versions that they are there in."""
-    versions: dict[str, list[str]] = {}
-    for name in names:
-        versions.setdefault(name.partition("_")[2], []).append(name)
-    return {tables[number % len(tables)] for number, tables in enumerate(versions.values())}
 
 
 GOES_ON = [name for name in NAMES if matching(OTHERWISE, name) is None]

@@ -8,6 +8,7 @@ import pytest
 
 from drawstring.base.errors import InvalidError, LostRaceError
 from drawstring.table import Table
+from tests.support.faults import spaced
 from tests.support.interleavings import interleave
 from tests.support.interrupted import Act, Interrupted, on, upserting
 from tests.support.rows import held, rides
@@ -175,8 +176,10 @@ EVERY = 13
 """Of so many storage calls one is tried; `make sim` tries all."""
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize(("first", "second"), [pair for pair in PAIRS if "cluster" not in pair])
 def test_what_two_writers_leave_is_what_one_after_the_other_leaves(first: str, second: str) -> None:
     table = prepared(MOR, 9, BUCKETS)
     offset = (len(first) + len(second)) % EVERY
-    assert interleave(table, ACTS[first], ACTS[second], every=EVERY, offset=offset, mode=NON_BLOCKING)
+    every = spaced(EVERY)
+    assert interleave(table, ACTS[first], ACTS[second], every=every, offset=offset, mode=NON_BLOCKING)

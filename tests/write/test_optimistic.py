@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drawstring.base.errors import DrawstringError
+from tests.support.faults import spaced
 from tests.support.interleavings import OPTIMISTIC, interleave
 from tests.support.tables import BUCKETS, COW, MOR
 from tests.support.writer_pairs import ACTS, PAIRS, prepared
@@ -21,6 +22,7 @@ def is_possible(table_type: str, how: dict[str, str], act: str) -> bool:
     return not (act == "compact" and table_type == COW) and not (act == "cluster" and how)
 
 
+@pytest.mark.scaled
 @kinds
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_what_two_writers_leave_is_what_one_after_the_other_leaves(
@@ -32,6 +34,6 @@ def test_what_two_writers_leave_is_what_one_after_the_other_leaves(
         return
     offset = (len(first) + len(second) + version) % EVERY
     outcomes = interleave(
-        prepared(table_type, version, how), ACTS[first], ACTS[second], every=EVERY, offset=offset
+        prepared(table_type, version, how), ACTS[first], ACTS[second], every=spaced(EVERY), offset=offset
     )
     assert outcomes

@@ -171,9 +171,10 @@ class SliceRows:
 
     def _decode_log(self, log: LogFile) -> list[DecodedBlock]:
         with open_log(self.table.storage, log) as file:
-            return [
-                DecodedBlock(block, self._decode_block(log, block, file)) for block in scan_log(log, file)
-            ]
+            return self._decode_blocks(log, file)
+
+    def _decode_blocks(self, log: LogFile, file: pa.NativeFile) -> list[DecodedBlock]:
+        return [DecodedBlock(block, self._decode_block(log, block, file)) for block in scan_log(log, file)]
 
     def _decode_block(self, log: LogFile, block: LogBlock, file: pa.NativeFile) -> tuple[pa.RecordBatch, ...]:
         placed = PlacedBlock(log, block)
