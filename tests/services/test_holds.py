@@ -93,6 +93,16 @@ def test_what_a_hold_needs_stays_until_it_is_released(
     assert then != held(table)
 
 
+def test_a_released_hold_goes_where_no_file_is_ever_old() -> None:
+    table = table_of()
+    for number in range(4):
+        table.insert(rides((str(number), f"city{number}", number, 1.0)), options=ONE)
+    table.hold("pipeline-7", hours=10_000)
+    table.release("pipeline-7")
+    table.insert(rides(("5", "city5", 5, 1.0)), options=ONE)
+    assert table._context.storage.list_files(HOLD_FOLDER) == []
+
+
 @policies
 def test_a_scan_that_takes_long_is_read_to_its_end_under_a_hold(options: dict[str, str]) -> None:
     table = table_of()

@@ -22,7 +22,8 @@ from drawstring.model.instant import PLANNED_ACTIONS, Action
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
 from drawstring.services.archiving.run import archive, archive_recovered
 from drawstring.services.catalogs.sync import sync
-from drawstring.services.cleaning.run import clean, clean_after_commit, cutoff_of
+from drawstring.services.cleaning.planner import cutoff_of
+from drawstring.services.cleaning.run import clean, clean_after_commit
 from drawstring.services.clustering import run as clustering
 from drawstring.services.clustering.after_commit import cluster_after_commit, commits_since_clustering
 from drawstring.services.clustering.append_merge import merge_small_files

@@ -29,8 +29,8 @@ from drawstring.services.archiving.plan import (
     plan_archive,
 )
 from drawstring.services.cleaning.plan import earliest_retained
+from drawstring.services.cleaning.planner import cutoff_of, last_clean
 from drawstring.services.cleaning.reader_needs import reader_needs
-from drawstring.services.cleaning.run import cutoff_of, last_clean
 from drawstring.storage.protocol import Storage
 from drawstring.storage.subfolder import Subfolder
 from drawstring.timeline.archive.reader import open_archive

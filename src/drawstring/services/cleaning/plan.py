@@ -23,7 +23,7 @@ from drawstring.config.keys.clean import Cleaning
 from drawstring.model.clean import CleanMetadata, CleanPolicy
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import PARTITION_METADATA, BaseFile, FileGroup, FileSlice, FileStatus
-from drawstring.model.instant import FILE_ACTIONS, Instant, time_of
+from drawstring.model.instant import FILE_ACTIONS, Action, Instant, time_of
 from drawstring.model.savepoint import Savepoint
 from drawstring.timeline.timeline import Timeline
 
@@ -35,6 +35,7 @@ class CleanFacts:
     Attributes:
         timeline: the active timeline.
         last: the last completed clean on it.
+        look: what a plan of this process found to be clean since, as a clean; None for nothing.
         saved: savepoints by requested time.
         is_whole: whether nothing was archived.
         commit_of: reads the commit metadata of a write.
@@ -45,6 +46,12 @@ class CleanFacts:
     saved: Mapping[str, Savepoint]
     is_whole: bool
     commit_of: Callable[[Instant], CommitMetadata]
+    look: CleanMetadata | None = None
+
+    @property
+    def since(self) -> CleanMetadata | None:
+        """The clean that the next one begins after."""
+        return self.look or self.last
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,7 @@ def earliest_retained(
 
 def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant | None) -> set[str] | None:
     """Return the partitions where files may have become old since the last clean; None for all."""
-    last = facts.last
+    last = facts.since
     saved_then = set(last.savepoints if last else ())
     if not cleaning.incremental or saved_then - set(facts.saved):
         return None
@@ -133,12 +140,31 @@ def writes_between(facts: CleanFacts, earliest: Instant | None) -> list[Instant]
         facts: the table.
         earliest: the earliest instant retained now; None under the policy by versions.
     """
-    last, writes = facts.last, facts.timeline.writes()
+    last, writes = facts.since, facts.timeline.writes()
     if earliest is None:
         since = last.started if last else ""
         return [write for write in writes if time_of(write) >= since]
     since = last.earliest if last else ""
     return [write for write in writes if since <= write.requested < earliest.requested]
+
+
+def holds_archiving_up(facts: CleanFacts, earliest: Instant | None) -> bool:
+    """Return whether writes stay on the timeline until a clean comes, even one that deletes nothing.
+
+    Archiving keeps writes that replaced file groups until these are cleaned, and goes by the last clean.
+
+    Args:
+        facts: the table.
+        earliest: the earliest instant retained now; None under the policy by versions.
+    """
+    last, timeline = facts.last, facts.timeline
+    if earliest is None and timeline.pending():
+        return False  # replaced file groups may have stayed for the sake of a pending service
+    if last is not None and {*last.savepoints} - {*facts.saved}:
+        return True
+    since, until = (last.earliest or last.started) if last else "", earliest.requested if earliest else None
+    replacing = (each.requested for each in timeline.writes() if each.action is Action.REPLACE_COMMIT)
+    return any(since <= each and (until is None or each < until) for each in replacing)
 
 
 def _outdating(commit: CommitMetadata) -> set[str]:

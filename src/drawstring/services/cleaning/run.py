@@ -10,40 +10,24 @@ waits for it.
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.clock import Clock, Stopwatch
+from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import CorruptTableError
-from drawstring.config.keys.clean import Cleaning
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.file_groups import FileGroupView
-from drawstring.formats.metadata.clean import decode_clean, encode_clean, encode_clean_plan
-from drawstring.formats.metadata.savepoint import decode_savepoint
-from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy, EarliestRetained
+from drawstring.formats.metadata.clean import encode_clean, encode_clean_plan
+from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.result import CleanResult
-from drawstring.model.savepoint import Savepoint
-from drawstring.services.cleaning.plan import (
-    CleanFacts,
-    Retention,
-    changed_partitions,
-    earliest_retained,
-    files_to_delete,
-    is_due,
-    is_empty_after,
-    writes_between,
-)
-from drawstring.services.cleaning.reader_needs import ReaderNeeds, drop_expired_holds, reader_needs
+from drawstring.services.cleaning.plan import is_due, is_empty_after
+from drawstring.services.cleaning.planner import CleanPlanner
+from drawstring.services.cleaning.reader_needs import ReaderNeeds, drop_expired_holds
 from drawstring.services.cleaning.unreadable_plans import readable_plan
 from drawstring.storage import open_spec
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage, StorageSpec
-from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.claims import Fence
-from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -55,10 +39,7 @@ from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 from drawstring.write.write_outcome import WriteOutcome
 
-_HOUR_MS: Final = 3_600_000
 _FILES_PER_TASK: Final = 512
-_WRITES_REREAD_MAX: Final = 8
-"""After so many writes without anything to delete, an empty clean lets the next plan begin after them."""
 
 _Planned = tuple[CleanPlan | None, ReaderNeeds]
 _log = logging.getLogger("drawstring")
@@ -105,7 +86,7 @@ def _looked(written: WriteOutcome) -> tuple[bool, _Planned | None]:
         pending and expired(context.storage, context.clock, pending, options.failed_writes)
     ):
         return True, None
-    planner = _CleanPlanner(context, written.config, written.store, timeline, options.cleaning)
+    planner = CleanPlanner(context, written.config, written.store, timeline, options.cleaning)
     try:
         facts = planner.facts()
         if facts is None or not is_due(facts, options.cleaning):
@@ -114,14 +95,14 @@ def _looked(written: WriteOutcome) -> tuple[bool, _Planned | None]:
         plan = planner.plan(facts, needed)
     except (CorruptTableError, FileNotFoundError):  # others may be cleaning or archiving
         return True, None
-    return plan is not None, (plan, needed)
+    return plan is not None or bool(needed.over), (plan, needed)
 
 
 def plan_clean(context: TableContext, options: WriteOptions) -> CleanPlan | None:
     """Return the plan of a clean now, None if there is nothing to delete; the table is not changed."""
     config = load_config(context.storage)
     store = TimelineStore(context.storage, config, context.clock)
-    planner = _CleanPlanner(context, config, store, store.load(), options.cleaning)
+    planner = CleanPlanner(context, config, store, store.load(), options.cleaning)
     facts = planner.facts()
     return None if facts is None else planner.plan(facts, planner.needed())
 
@@ -146,7 +127,7 @@ def clean_table(
     undone = rollback_expired(locked.rollback_context(), timeline, options.failed_writes)
     result = finish_cleans(locked, timeline)
     timeline = locked.store.load() if result or undone else timeline
-    planner = _CleanPlanner(locked.context, locked.config, locked.store, timeline, options.cleaning)
+    planner = CleanPlanner(locked.context, locked.config, locked.store, timeline, options.cleaning)
     if planned is None or undone or result:
         facts = planner.facts()
         if facts is None or (only_if_due and not is_due(facts, options.cleaning)):
@@ -173,7 +154,7 @@ def finish_cleans(locked: LockedTable, timeline: Timeline) -> CleanResult | None
 
 
 def _carry_out(
-    locked: LockedTable, planner: _CleanPlanner, plan: CleanPlan, needed: ReaderNeeds
+    locked: LockedTable, planner: CleanPlanner, plan: CleanPlan, needed: ReaderNeeds
 ) -> CleanResult | None:
     """Put a plan on the timeline and run it, unless readers need more than when it was made."""
     content = encode_clean_plan(plan, _base_uri(locked.context.storage))
@@ -262,134 +243,6 @@ def _drop_partition(storage: Storage, partition: str) -> bool:
     for path, data in metadata_files.items():
         storage.put_if_absent(path, data)
     return False
-
-
-@dataclass(frozen=True, slots=True)
-class _CleanPlanner:
-    """Plans cleans of a table as of one timeline."""
-
-    context: TableContext
-    config: TableConfig
-    store: TimelineStore
-    timeline: Timeline
-    cleaning: Cleaning
-
-    @property
-    def _counts_versions(self) -> bool:
-        return self.cleaning.policy == CleanPolicy.VERSIONS
-
-    def needed(self) -> ReaderNeeds:
-        """Return what readers need now."""
-        return reader_needs(self.context, self.config, self.timeline, self.cleaning)
-
-    def plan(self, facts: CleanFacts, needed: ReaderNeeds) -> CleanPlan | None:
-        """Return the plan of a clean; None if it would delete nothing and is not worth noting."""
-        earliest = self._earliest(needed.first)
-        if self._counts_versions and needed.is_asked:
-            # Files that readers kept from an earlier clean may be in partitions without writes since.
-            plan = self._plan(facts, earliest, None, needed.first)
-            return plan if plan.files else None
-        partitions = changed_partitions(facts, self.cleaning, earliest)
-        plan = self._plan(facts, earliest, partitions)
-        return plan if plan.files or self._is_worth_noting(facts, earliest, partitions) else None
-
-    def _earliest(self, needed: str | None = None) -> Instant | None:
-        cutoff = cutoff_of(self.cleaning, self.context.clock, self.config)
-        return earliest_retained(self.timeline, self.cleaning, cutoff, needed)
-
-    def facts(self) -> CleanFacts | None:
-        """Return the facts for a plan; None if no file can be old."""
-        if not self.timeline.writes() or not (self._counts_versions or self._earliest()):
-            return None
-        last = last_clean(self.store, self.timeline)
-        return CleanFacts(
-            timeline=self.timeline,
-            last=last,
-            saved=savepoints(self.store, self.timeline),
-            is_whole=last is not None or open_archive(self.context.storage, self.config).is_empty(),
-            commit_of=self.store.commit_metadata,
-        )
-
-    def _plan(
-        self,
-        facts: CleanFacts,
-        earliest: Instant | None,
-        partitions: set[str] | None,
-        needed: str | None = None,
-    ) -> CleanPlan:
-        view = self.context.view(self.config, self.timeline, self.store)
-        places = view.listing.partitions() if partitions is None else sorted(partitions)
-        earliest_time = earliest.requested if earliest else None
-        base = Retention(earliest_time, needed, self.cleaning.versions_retained)
-        retentions = _retention_by_partition(base, view, facts) if places else {}
-        files: dict[str, tuple[str, ...]] = {}
-        empty: list[str] = []
-        for place in places:
-            paths = files_to_delete(view.stored_groups(place), retentions.get(place, base))
-            if paths:
-                files[place] = tuple(paths)
-                if place and is_empty_after(self.context.storage.list_files(place), set(paths)):
-                    empty.append(place)
-        writes = self.timeline.writes()
-        return CleanPlan(
-            policy=self.cleaning.policy,
-            earliest=_earliest_retained(earliest),
-            last_completed=writes[-1].requested,
-            files=files,
-            partitions_to_delete=tuple(empty),
-            savepoints=tuple(sorted(facts.saved)),
-        )
-
-    def _is_worth_noting(
-        self, facts: CleanFacts, earliest: Instant | None, partitions: set[str] | None
-    ) -> bool:
-        """Return whether a clean that deletes nothing saves the next one from reading many writes again."""
-        if not self.cleaning.incremental:
-            return False
-        return partitions is None or len(writes_between(facts, earliest)) >= _WRITES_REREAD_MAX
-
-
-def _retention_by_partition(base: Retention, view: FileGroupView, facts: CleanFacts) -> dict[str, Retention]:
-    """Return what stays, for the partitions with replaced, savepointed or planned file groups."""
-    replaced: dict[str, dict[str, str]] = defaultdict(dict)
-    for (partition, file_id), time in view.replaced_groups().items():
-        replaced[partition][file_id] = time
-    saved: dict[str, set[str]] = defaultdict(set)
-    for each in facts.saved.values():
-        for partition, names in each.files.items():
-            saved[partition].update(names)
-    planned: dict[str, set[str]] = defaultdict(set)
-    for partition, file_id in (*view.pending_compactions(), *view.pending_clusterings()):
-        planned[partition].add(file_id)
-    return {
-        place: replace(base, saved=saved[place], replaced=replaced[place], planned=planned[place])
-        for place in {*replaced, *saved, *planned}
-    }
-
-
-def _earliest_retained(earliest: Instant | None) -> EarliestRetained | None:
-    if earliest is None:
-        return None
-    return EarliestRetained(earliest.requested, earliest.action, earliest.state.name)
-
-
-def cutoff_of(cleaning: Cleaning, clock: Clock, config: TableConfig) -> str:
-    """Return the instant time of the number of hours ago that are retained."""
-    return instant_time(clock.now_ms() - cleaning.hours_retained * _HOUR_MS, config.timezone)
-
-
-def last_clean(store: TimelineStore, timeline: Timeline) -> CleanMetadata | None:
-    """Return the metadata of the last completed clean; empty files of crashed writers are skipped."""
-    cleans = reversed(timeline.completed_of(Action.CLEAN))
-    return next((decode_clean(data) for each in cleans if (data := store.read(each))), None)
-
-
-def savepoints(store: TimelineStore, timeline: Timeline) -> dict[str, Savepoint]:
-    """Return the savepoints of a table by the requested times of their commits."""
-    return {
-        instant.requested: decode_savepoint(store.read(instant))
-        for instant in timeline.completed_of(Action.SAVEPOINT)
-    }
 
 
 def _base_uri(storage: Storage) -> str:

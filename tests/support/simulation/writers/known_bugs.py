@@ -51,7 +51,7 @@ from drawstring.metadata.maintained import record_index
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action, Instant
 from drawstring.query.incremental import batch_ends, commit_ranges, follow, positions
-from drawstring.services.cleaning import run as clean
+from drawstring.services.cleaning import planner
 from drawstring.services.clustering import attempt as clustering
 from drawstring.services.savepoints import restore
 from drawstring.timeline.claims import Claims
@@ -217,7 +217,7 @@ BUGS: dict[str, Bug] = {
     "retries_unchecked": _retries_unchecked,
     "followed_by_request": _by_requested_times,
     "holds_ignored": lambda: patch.object(Holds, "files", lambda holds: []),
-    "savepoints_ignored": lambda: patch.object(clean, "savepoints", lambda *arguments: {}),
+    "savepoints_ignored": lambda: patch.object(planner, "savepoints", lambda *arguments: {}),
     "restored_beside_writers": lambda: patch.object(restore, "refuse_live_work", _none),
     "restores_forgotten": lambda: patch.object(transaction, "finish_restores", lambda *arguments: []),
     "logs_by_instant": lambda: patch.object(slicing, "_completion_of", lambda log, *others: log.instant),
