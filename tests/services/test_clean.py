@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,44 @@ def test_a_write_takes_the_lock_for_a_clean_if_something_is_old_and_plans_it_onc
     calls.clear()
     table.insert(rides(("new", "lima", 1, 1.0)), options=KEEP_2 | WITHOUT_COMPACTION)
     assert calls == ["plan"]
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "plans"),
+    [
+        (lambda table: table.upsert(rides(("b", "rome", 8, 8.0)), options=NEVER), 1),
+        (lambda table: table.insert(rides(("c", "oslo", 8, 8.0)), options=NEVER), 1),
+        (Table.savepoint, 2),
+        (lambda table: table.clean(options=KEEP_2), 1),  # after which none is due
+    ],
+)
+def test_a_clean_is_planned_again_only_if_more_than_a_write_came_before_it(
+    meanwhile: Callable[[Table], object], plans: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    locked, planned = run.lock_table, planner.CleanPlanner.plan
+
+    def after_another(*arguments: Any) -> Any:
+        monkeypatch.setattr(run, "lock_table", locked)
+        with monkeypatch.context() as undone:
+            undone.setattr(planner.CleanPlanner, "plan", planned)
+            meanwhile(table)
+        return locked(*arguments)
+
+    def counted_plan(*arguments: Any) -> Any:
+        calls.append("plan")
+        return planned(*arguments)
+
+    table = create()
+    states = written(table, 4, **NEVER)
+    before = table.timeline.writes()
+    monkeypatch.setattr(run, "lock_table", after_another)
+    monkeypatch.setattr(planner.CleanPlanner, "plan", counted_plan)
+    table.upsert(rides(("a", "rome", 9, 9.0)), options=KEEP_2)
+    assert len(calls) == plans
+    assert len(deleted(table)) == len(set(deleted(table))) == 2
+    assert held(table, as_of=before[-1].requested) == states[-1]
+    assert table.validate().is_sound
 
 
 @tables

@@ -12,8 +12,11 @@ import pyarrow as pa
 import pytest
 
 import drawstring
+from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.config.keys.storage import SYNC
+from drawstring.metadata.writer import MetadataWriter
+from drawstring.model.instant import Action
 from drawstring.storage import Storage, open_spec, open_storage
 from drawstring.storage import file_system as module
 from drawstring.storage.file_system import FileSystem
@@ -22,6 +25,7 @@ from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH
 
 OFF = {SYNC: "false"}
+KEPT = {"hoodie.clean.commits.retained": "2", "hoodie.archive.automatic": "false"}
 SCHEMA = pa.schema([("id", pa.string()), ("value", pa.int64())])
 ROWS = pa.table({"id": ["a", "b"], "value": [1, 2]})
 
@@ -188,6 +192,31 @@ def test_a_commit_beside_others_flushes_names_alone_under_the_table_lock(
     monkeypatch.setattr(os, "fsync", noted)
     table.upsert(ROWS)
     assert under_the_lock == [".hoodie/metadata/.hoodie/timeline", ".hoodie/metadata/files"]
+
+
+def test_cleans_and_the_metadata_table_flush_files_under_the_table_lock_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = drawstring.create(tmp_path / "t", SCHEMA, record_key="id")
+    table.insert(ROWS)
+    lock, under_the_lock, fsync = FileLock(str(tmp_path / "t" / FILE_LOCK_PATH)), [], os.fsync
+
+    def noted(descriptor: int) -> None:
+        fsync(descriptor)
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        if lock.is_held() and not os.path.isdir(path):
+            under_the_lock.append(path)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    for _ in range(24):
+        table.upsert(
+            ROWS, options={"hoodie.clean.commits.retained": "2", "hoodie.archive.automatic": "false"}
+        )
+    own = MetadataWriter.of(table._context.storage, SystemClock(), SystemIds()).store.load()
+    for timeline in (table.timeline, own):
+        assert len(timeline.completed_of(Action.CLEAN)) >= 1
+    assert len(own.completed_of(Action.COMMIT)) >= 3
+    assert {os.path.basename(path).split(".")[1] for path in under_the_lock} == {"staged"}
 
 
 def test_a_table_that_was_opened_without_flushes_has_none(tmp_path: Path, flushes: Flushes) -> None:

@@ -40,14 +40,14 @@ class EncodedDelta:
 
 @dataclass(frozen=True, slots=True)
 class EncodedCommit:
-    """A commit that was encoded before the table lock was taken to complete it.
+    """An instant that was encoded before its completion is claimed, a write before the table lock is taken.
 
     Attributes:
-        metadata: of the commit.
+        metadata: of the commit; None for a clean.
         content: of its completed file.
         delta: what the metadata table gets; None if that is found out under the lock.
     """
 
-    metadata: CommitMetadata
+    metadata: CommitMetadata | None
     content: bytes
     delta: EncodedDelta | None

@@ -30,7 +30,7 @@ from drawstring.metadata.encoded import EncodedDelta, EncodedLog
 from drawstring.metadata.encoding import RECORD_SCHEMA, encode_log_file
 from drawstring.metadata.layouts.log_places import LogPlaces, logs_of
 from drawstring.metadata.layouts.own_times import Suffix
-from drawstring.metadata.maintained.files import written_files
+from drawstring.metadata.maintained.files import FileChanges
 from drawstring.metadata.maintained.protocol import GroupChange
 from drawstring.metadata.partitions import FILES, METADATA_FOLDER
 from drawstring.metadata.stored.rows import remember_log
@@ -88,12 +88,12 @@ class MetadataWriter:
         config = load_config(storage)
         return MetadataWriter(table, storage, config, TimelineStore(storage, config, clock, ids), clock, ids)
 
-    def encode_files(self, requested: str, commit: CommitMetadata, content: bytes) -> EncodedDelta | None:
-        """Return what the list of files gets of a write, before the table lock is taken to complete it.
+    def encode_files(self, requested: str, changes: FileChanges, content: bytes) -> EncodedDelta | None:
+        """Return what the list of files gets of an instant, before its completion is claimed.
 
         Args:
-            requested: requested time of the write.
-            commit: its metadata.
+            requested: requested time of the instant.
+            changes: the files that it writes or deletes.
             content: content of its completed file.
 
         Returns:
@@ -101,8 +101,8 @@ class MetadataWriter:
         """
         if self.config.rules.names_logs_by_slice:
             return None
-        log = self._encoded(requested, written_files(commit).in_group(), self.places())
-        own = self._encoded_commit(Action.DELTA_COMMIT, [log.stat], {_CONTENT: _digest(content)})
+        log = self._encoded(requested, changes.in_group(), self.places())
+        own = self.encoded_commit(Action.DELTA_COMMIT, [log.stat], {_CONTENT: _digest(content)})
         return EncodedDelta(content, self.config, (log,), own)
 
     def files_of(self, delta: EncodedDelta | None) -> list[tuple[str, bytes]]:
@@ -215,9 +215,10 @@ class MetadataWriter:
         Raises:
             ConflictError: another process completed or fenced it.
         """
-        return self.store.complete(instant, self._encoded_commit(instant.action, stats, extra), fence)
+        return self.store.complete(instant, self.encoded_commit(instant.action, stats, extra), fence)
 
-    def _encoded_commit(self, action: Action, stats: list[WriteStat], extra: dict[str, str]) -> bytes:
+    def encoded_commit(self, action: Action, stats: list[WriteStat], extra: dict[str, str]) -> bytes:
+        """Return the content of the completed file of a write or compaction; see `complete`."""
         metadata = CommitMetadata(
             stats=tuple(stats),
             operation=_OPERATIONS.get(action, WriteOperation.UPSERT),
@@ -226,9 +227,12 @@ class MetadataWriter:
         )
         return encode_commit(metadata, self.config.layout, False)
 
-    def begin(self, action: Action, requested: str, content: bytes = b"") -> Instant:
-        """Put an instant on the timeline of the metadata table, inflight."""
-        return self.store.start(self.store.request(action, requested, content), is_flushed=False)
+    def begin(
+        self, action: Action, requested: str, content: bytes = b"", *, is_flushed: bool = True
+    ) -> Instant:
+        """Put an instant on the timeline of the metadata table, inflight; a plan is flushed if asked."""
+        instant = self.store.request(action, requested, content, is_flushed=is_flushed)
+        return self.store.start(instant, is_flushed=False)
 
     def make_partition(self, partition: str, requested: str) -> None:
         """Make the folder of a partition of the metadata table."""

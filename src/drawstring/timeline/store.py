@@ -229,8 +229,8 @@ class TimelineStore:
         self._last_time = next_time(last, now, self._storage.spec.uri)
         return self._last_time
 
-    def request(self, action: Action, time: str, content: bytes = b"") -> Instant:
-        """Put a new instant on the timeline.
+    def request(self, action: Action, time: str, content: bytes = b"", *, is_flushed: bool = True) -> Instant:
+        """Put a new instant on the timeline; without `is_flushed` the caller calls `flush`.
 
         Args:
             action: the action under the name that it has while pending.
@@ -241,7 +241,7 @@ class TimelineStore:
             ConflictError: another writer has an instant with that time.
         """
         requested = self._add(Instant(time, action, State.REQUESTED), content)
-        if content:  # without a plan nothing is lost if a power cut removes the file
+        if content and is_flushed:  # without a plan nothing is lost if a power cut removes the file
             self.flush()
         if self._hooks is not None:
             self._hooks.requesting(requested)

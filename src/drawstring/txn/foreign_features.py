@@ -42,6 +42,7 @@ from drawstring.merge.record_mergers import check_mergeable, merger_of
 from drawstring.metadata.definitions import undefine
 from drawstring.metadata.encoded import EncodedCommit
 from drawstring.metadata.keeping import MetadataKeeper
+from drawstring.metadata.maintained.files import FileChanges, written_files
 from drawstring.metadata.maintained.protocol import PartitionMaintainer
 from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
 from drawstring.metadata.writer import MetadataWriter
@@ -174,7 +175,7 @@ class MetadataTableGuard:
         self._compaction = compaction
         self._storage = storage
         self._clock = clock
-        self._ids = ids
+        self._ids = ids or SystemIds()
         self._builds = builds
         self._is_kept = _is_kept(config)
         self._partitions = config.metadata_partitions
@@ -197,22 +198,30 @@ class MetadataTableGuard:
         self._timeline = lambda: store.loaded
 
     def encode(self, instant: Instant, metadata: CommitMetadata) -> Callable[[], None]:
-        """Encode and stage what a write will store, before the table lock is taken to complete it.
+        """Encode and stage (`stage`) what an inflight write will store, unless its metadata changes."""
+        metadata = _told(metadata)
+        content = _content_of(self._config, instant, metadata)
+        return self.stage(instant, content, written_files(metadata), metadata)
+
+    def stage(
+        self, instant: Instant, content: bytes, changes: FileChanges, metadata: CommitMetadata | None = None
+    ) -> Callable[[], None]:
+        """Stage what an inflight instant will store: all of it is flushed at the same time.
 
         Args:
-            instant: the write, inflight.
-            metadata: of its commit; if it is another one then, all is encoded again.
+            instant: the instant.
+            content: content of its completed file.
+            changes: the files that it writes or deletes.
+            metadata: of the commit, for a write.
 
         Returns:
             Drops what was staged and not stored; never fails.
         """
-        metadata = _told(metadata)
-        content = _content_of(self._config, instant, metadata)
         delta, files = None, [(self._config.timeline_folder, content)]
         if self._config.metadata_partitions == (FILES,):
             with suppress(DrawstringError, OSError):  # what is wrong there is dealt with under the lock
-                writer = MetadataWriter.of(self._storage, self._clock, self._ids or SystemIds())
-                delta = writer.encode_files(instant.requested, metadata, content)
+                writer = MetadataWriter.of(self._storage, self._clock, self._ids)
+                delta = writer.encode_files(instant.requested, changes, content)
                 files += writer.files_of(delta)
         self._encoded = EncodedCommit(metadata, content, delta)
         return self._storage.stage(files)
@@ -297,8 +306,7 @@ class MetadataTableGuard:
 
     @cached_property
     def _keeper(self) -> MetadataKeeper:
-        ids = self._ids or SystemIds()
-        return MetadataKeeper(self._storage, self._clock, ids, self._check, self._compaction)
+        return MetadataKeeper(self._storage, self._clock, self._ids, self._check, self._compaction)
 
     def _keep(self, instant: Instant, content: bytes) -> bool:
         """Bring the metadata table up to date; False if that is not possible, or not needed."""

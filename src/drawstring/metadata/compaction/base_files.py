@@ -1,21 +1,23 @@
 """Compaction and cleaning of the metadata table, by the writer whose delta commit made them due.
 
-    clean the slices before the last two ──> plan ──> a base file for each file group ──> completed file
+    plans ──┬── clean the slices before the last two ──┬── completed files
+            └── a base file for each file group ───────┘
 
-It is due after ten delta commits, as in Hudi. A delta commit whose instant is pending in the table does not
-count, and must not get into a base file; one that is pending itself may have claimed an earlier completion
-time. So there is no compaction while there is one. The caller holds the table lock, so what is pending in the
-metadata table belongs to a dead or stalled process: it is fenced and taken back. The lock is checked again
-once the compaction is on the timeline: delta commits of others then complete after the compaction was
-requested, and belong to the slices that it makes.
+Both go together, so that a flush serves both. It is due after ten delta commits, as in Hudi. A delta commit
+whose instant is pending in the table does not count, and must not get into a base file; one that is pending
+itself may have claimed an earlier completion time. So there is no compaction while there is one. The caller
+holds the table lock, so what is pending in the metadata table belongs to a dead or stalled process: it is
+fenced and taken back. The lock is checked again once the compaction is on the timeline: delta commits of
+others then complete after the compaction was requested, and belong to the slices that it makes.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, Protocol
 
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.base.told import level_of
@@ -75,10 +77,46 @@ def compact(
     if has_to_wait(table, timeline):
         return None
     writer.take_back_services(table.own_timeline)
-    _clean(writer, table)
-    requested = service_time(writer.store, writer.config.layout, Suffix.COMPACTION)
-    run = _Compaction(writer, table, requested, check)
-    return run.requested if run.run() else None
+    cleaning, compaction = _Cleaning.of(writer, table), _Compaction.of(writer, table)
+    services: list[_Service] = [each for each in (cleaning, compaction) if each is not None]
+    if not services:
+        return None
+    plans = [(each.action, each.requested, each.plan()) for each in services]
+    with ExitStack() as ends:
+        ends.callback(_staged(writer, [plan for _, _, plan in plans]))
+        begun = [writer.begin(*each, is_flushed=False) for each in plans]
+        writer.store.flush()
+        check()
+        done = [each.run() for each in services]
+        lists = [file for each in done for file in each.lists.items()]
+        ends.callback(_staged(writer, [each.content for each in done], lists))
+        for path, content in lists:
+            writer.storage.put(path, content)
+        writer.storage.sync({folder for each in done for folder in each.folders})
+        later: list[Callable[[], None]] = []
+        for instant, each in zip(begun, done, strict=True):
+            writer.store.complete(instant, each.content, defer=later.append)
+        for task in later:
+            task()
+    if compaction is None:
+        return None
+    _log.info("Compacted the metadata table at %s.", compaction.requested)
+    return compaction.requested
+
+
+def _staged(
+    writer: MetadataWriter, instants: Sequence[bytes], files: Sequence[tuple[str, bytes]] = ()
+) -> Callable[[], None]:
+    """Flush the contents of files that are put soon at the same time; return what drops those that are not.
+
+    Args:
+        writer: of the metadata table.
+        instants: contents of files of its timeline.
+        files: paths and contents of others.
+    """
+    folder = writer.config.timeline_folder
+    others = [(path.rpartition("/")[0], content) for path, content in files]
+    return writer.storage.stage([*((folder, content) for content in instants), *others])
 
 
 def has_to_wait(table: MetadataTable, timeline: Timeline) -> bool:
@@ -120,32 +158,70 @@ def tell_waiting(table: MetadataTable, timeline: Timeline, delta_commits: int) -
 
 
 @dataclass(frozen=True, slots=True)
+class _Done:
+    """What a service did, before it completes.
+
+    Attributes:
+        content: of its completed file.
+        folders: where it wrote or deleted files.
+        lists: base files that are still to be put, small ones; their contents by path.
+    """
+
+    content: bytes
+    folders: Collection[str]
+    lists: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class _Service(Protocol):
+    """A service of the metadata table that is due."""
+
+    action: ClassVar[Action]
+
+    @property
+    def requested(self) -> str:
+        """Its requested time."""
+
+    def plan(self) -> bytes:
+        """Content of its requested file."""
+
+    def run(self) -> _Done:
+        """Write or delete its files."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Compaction:
     writer: MetadataWriter
     table: MetadataTable
     requested: str
-    check: Callable[[], None]
+    slices: Sequence[FileSlice]
 
-    def run(self) -> bool:
-        slices = [
-            each for partition in self.table.ready for each in self.table.slices(partition) if each.logs
-        ]
+    action: ClassVar[Action] = Action.COMPACTION
+
+    @staticmethod
+    def of(writer: MetadataWriter, table: MetadataTable) -> _Compaction | None:
+        slices = [each for partition in table.ready for each in table.slices(partition) if each.logs]
         if not slices:
-            return False
-        content = encode_compaction_plan(CompactionPlan(tuple(map(operation_of, slices))))
-        instant = self.writer.begin(Action.COMPACTION, self.requested, content)
-        self.check()
-        stats = [self._rewrite(file_slice) for file_slice in slices]
-        self.writer.storage.sync({each.partition for each in slices})
-        self.writer.complete(instant, stats, {})
-        _log.info("Compacted the metadata table at %s.", self.requested)
-        return True
+            return None
+        requested = service_time(writer.store, writer.config.layout, Suffix.COMPACTION)
+        return _Compaction(writer, table, requested, slices)
 
-    def _rewrite(self, file_slice: FileSlice) -> WriteStat:
+    def plan(self) -> bytes:
+        return encode_compaction_plan(CompactionPlan(tuple(map(operation_of, self.slices))))
+
+    def run(self) -> _Done:
+        lists: dict[str, bytes] = {}
+        stats = [self._rewrite(file_slice, lists) for file_slice in self.slices]
+        content = self.writer.encoded_commit(self.action, stats, {})
+        return _Done(content, {each.partition for each in self.slices}, lists)
+
+    def _rewrite(self, file_slice: FileSlice, lists: dict[str, bytes]) -> WriteStat:
         name = BaseFile.name_of(file_slice.file_id, self.writer.new_token(), self.requested, ".hfile")
         path = join_path(file_slice.partition, name)
-        write = self._write_list if kind_of(file_slice.partition) is Kind.FILES else self._write_merged
-        records, size_bytes = write(file_slice, path, name)
+        if kind_of(file_slice.partition) is Kind.FILES:
+            records, lists[path] = self._encode_list(file_slice, path, name)
+            size_bytes = len(lists[path])
+        else:
+            records, size_bytes = self._write_merged(file_slice, path, name)
         return WriteStat(
             partition=file_slice.partition,
             file_id=file_slice.file_id,
@@ -158,14 +234,13 @@ class _Compaction:
             log_size_compacted=sum(log.status.size_bytes for log in file_slice.logs),
         )
 
-    def _write_list(self, file_slice: FileSlice, path: str, name: str) -> tuple[int, int]:
-        """Write the base file of the list of files; return the number of its records and its size."""
+    def _encode_list(self, file_slice: FileSlice, path: str, name: str) -> tuple[int, bytes]:
+        """Encode the base file of the list of files; return the number of its records and its content."""
         listed = listed_in(self.table, file_slice)
         rows = rows_of(listed)
         content = encode_base_file(rows, name, self.writer.clock.now_ms())
-        self.writer.storage.put(path, content)
         remember_listed(self.writer.storage, FileStatus(path, len(content)), listed)
-        return rows.num_rows, len(content)
+        return rows.num_rows, content
 
     def _write_merged(self, file_slice: FileSlice, path: str, name: str) -> tuple[int, int]:
         """Write the base file of another file group, of which it holds a few windows at a time."""
@@ -186,25 +261,38 @@ def operation_of(file_slice: FileSlice) -> CompactionOperation:
     )
 
 
-def _clean(writer: MetadataWriter, table: MetadataTable) -> None:
-    """Delete the slices that compactions before the last but one replaced."""
-    doomed = {partition: _old_files(writer, table, partition) for partition in table.ready}
-    doomed = {partition: paths for partition, paths in doomed.items() if paths}
-    if not doomed:
-        return
-    requested = service_time(writer.store, writer.config.layout, Suffix.CLEAN)
-    last = writer.store.loaded.writes()[-1].requested
-    plan = CleanPlan(CleanPolicy.VERSIONS, None, last, {path: tuple(files) for path, files in doomed.items()})
-    content = encode_clean_plan(plan, writer.root)
-    instant = writer.begin(Action.CLEAN, requested, content)
-    writer.storage.delete([path for paths in doomed.values() for path in paths])
-    writer.storage.sync(doomed)
-    partitions = {
-        path: CleanedPartition(tuple(each.rpartition("/")[2] for each in files))
-        for path, files in doomed.items()
-    }
-    metadata = CleanMetadata(requested, 0, CleanPolicy.VERSIONS, "", last, partitions)
-    writer.store.complete(instant, encode_clean(metadata))
+@dataclass(frozen=True, slots=True)
+class _Cleaning:
+    """Deletes the slices that compactions before the last but one replaced."""
+
+    writer: MetadataWriter
+    requested: str
+    last: str
+    doomed: Mapping[str, Sequence[str]]
+
+    action: ClassVar[Action] = Action.CLEAN
+
+    @staticmethod
+    def of(writer: MetadataWriter, table: MetadataTable) -> _Cleaning | None:
+        doomed = {partition: _old_files(writer, table, partition) for partition in table.ready}
+        doomed = {partition: paths for partition, paths in doomed.items() if paths}
+        if not doomed:
+            return None
+        requested = service_time(writer.store, writer.config.layout, Suffix.CLEAN)
+        return _Cleaning(writer, requested, writer.store.loaded.writes()[-1].requested, doomed)
+
+    def plan(self) -> bytes:
+        files = {path: tuple(files) for path, files in self.doomed.items()}
+        return encode_clean_plan(CleanPlan(CleanPolicy.VERSIONS, None, self.last, files), self.writer.root)
+
+    def run(self) -> _Done:
+        self.writer.storage.delete([path for paths in self.doomed.values() for path in paths])
+        partitions = {
+            path: CleanedPartition(tuple(each.rpartition("/")[2] for each in files))
+            for path, files in self.doomed.items()
+        }
+        metadata = CleanMetadata(self.requested, 0, CleanPolicy.VERSIONS, "", self.last, partitions)
+        return _Done(encode_clean(metadata), self.doomed)
 
 
 def _old_files(writer: MetadataWriter, table: MetadataTable, partition: str) -> list[str]:

@@ -137,7 +137,7 @@ class FilesMaintainer:
         if change.commit is not None:
             yield written_files(change.commit).in_group()
         elif change.clean is not None:
-            changes = _of_clean(change.clean)
+            changes = cleaned_files(change.clean)
             kept = [each for each in changes.gone if change.may_have_files(each)]
             yield changes.keeping(kept).in_group()
 
@@ -215,7 +215,8 @@ def written_files(commit: CommitMetadata) -> FileChanges:
     return FileChanges(files)
 
 
-def _of_clean(clean: CleanMetadata) -> FileChanges:
+def cleaned_files(clean: CleanMetadata) -> FileChanges:
+    """Return the changes by which the list loses the files and partitions that a clean deleted."""
     partitions = clean.partitions
     files = {path: dict.fromkeys((*each.deleted, *each.failed)) for path, each in partitions.items()}
     return FileChanges(files, tuple(path for path, each in partitions.items() if each.is_gone))

@@ -10,6 +10,8 @@ waits for it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,8 +19,9 @@ from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import CorruptTableError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.formats.metadata.clean import encode_clean, encode_clean_plan
+from drawstring.metadata.maintained.files import cleaned_files
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan
-from drawstring.model.instant import Action, Instant, State
+from drawstring.model.instant import FILE_ACTIONS, Action, Instant, State
 from drawstring.model.result import CleanResult
 from drawstring.services.cleaning.plan import is_due, is_empty_after
 from drawstring.services.cleaning.planner import CleanPlanner
@@ -66,14 +69,18 @@ def clean(context: TableContext, options: WriteOptions) -> CleanResult | None:
 def clean_after_commit(written: WriteOutcome) -> None:
     """Clean the table of a commit if enough was written since the last clean; see `clean`.
 
-    The table lock is taken only if there is something to do.
+    The table lock is taken only if there is something to do, and what to do is planned before.
     """
     finds_work, planned = _looked(written)
     if not finds_work:
         return
-    with lock_table(written.context, written.options.locking) as locked:
+    with ExitStack() as ends:
+        if planned is not None and planned[0] is not None:
+            content = _encoded_plan(written.context, planned[0])
+            ends.callback(written.context.storage.stage([(written.config.timeline_folder, content)]))
+        locked = ends.enter_context(lock_table(written.context, written.options.locking))
         locked, timeline = recover_and_load(locked, written.options.failed_writes)
-        if timeline != written.timeline:
+        if not _stands(written.timeline, timeline):
             planned = None
         clean_table(locked, written.options, timeline, only_if_due=True, planned=planned)
 
@@ -96,6 +103,20 @@ def _looked(written: WriteOutcome) -> tuple[bool, _Planned | None]:
     except (CorruptTableError, FileNotFoundError):  # others may be cleaning or archiving
         return True, None
     return plan is not None or bool(needed.over), (plan, needed)
+
+
+def _stands(then: Timeline, now: Timeline) -> bool:
+    """Return whether a plan still holds: all that came since are writes, and services that will write.
+
+    Whatever they read and keep is newer than what the plan deletes. Nothing has left the timeline, and what
+    deletes files or keeps them is as it was.
+    """
+    are_there = {*now.instants}.issuperset(each for each in then.instants if each.is_completed)
+    return are_there and _others(then) == _others(now)
+
+
+def _others(timeline: Timeline) -> list[Instant]:
+    return [each for each in timeline.instants if each.action not in FILE_ACTIONS]
 
 
 def plan_clean(context: TableContext, options: WriteOptions) -> CleanPlan | None:
@@ -157,11 +178,12 @@ def _carry_out(
     locked: LockedTable, planner: CleanPlanner, plan: CleanPlan, needed: ReaderNeeds
 ) -> CleanResult | None:
     """Put a plan on the timeline and run it, unless readers need more than when it was made."""
-    content = encode_clean_plan(plan, _base_uri(locked.context.storage))
-    requested = locked.store.request(Action.CLEAN, locked.store.new_time(planner.timeline), content)
+    store = locked.store
+    content = _encoded_plan(locked.context, plan)
+    requested = store.request(Action.CLEAN, store.new_time(planner.timeline), content)
     if planner.needed().reaches_before(needed):
         _log.info("Dropping the clean %s: a reader needs files that it would delete.", requested.requested)
-        locked.store.remove_pending(requested)
+        store.remove_pending(requested)
         return None
     done = _run(locked, requested, plan)
     return done if plan.files else None
@@ -170,14 +192,35 @@ def _carry_out(
 def _run(locked: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence | None = None) -> CleanResult:
     watch = Stopwatch()
     store, context = locked.store, locked.context
-    inflight = instant if instant.state is State.INFLIGHT else store.start(instant)
+    inflight = instant if instant.state is State.INFLIGHT else store.start(instant, is_flushed=False)
     locked.lock.check()
     _delete(context, [path for paths in plan.files.values() for path in paths])
     sweep_leftovers(context.storage, context.clock, (*own_folders(locked.config), *plan.files))
     dropped = {each for each in plan.partitions_to_delete if _drop_partition(context.storage, each)}
+    metadata = _metadata_of(instant, plan, dropped, watch)
+    content = encode_clean(metadata)
+    if not plan.partitions_to_delete:
+        locked.lock.afterwards(locked.guard.stage(inflight, content, cleaned_files(metadata)))
     # A replaced file that came back after its write was archived would count again.
     context.storage.sync(folders_above(path for paths in plan.files.values() for path in paths))
-    metadata = CleanMetadata(
+    later = locked.lock.in_order_afterwards()
+    completed = store.complete(inflight, content, fence, defer=later.append)
+    result = CleanResult(
+        instant=completed.requested,
+        completed=completed.completed,
+        files=plan.file_count,
+        partitions=sum(bool(paths) for paths in plan.files.values()),
+        partitions_deleted=len(dropped),
+        earliest_retained=metadata.earliest,
+        seconds=round(watch.seconds(), 3),
+    )
+    return emit_clean(context, locked.config, result)
+
+
+def _metadata_of(
+    instant: Instant, plan: CleanPlan, dropped: Collection[str], watch: Stopwatch
+) -> CleanMetadata:
+    return CleanMetadata(
         started=instant.requested,
         millis=round(watch.seconds() * 1000),
         policy=plan.policy,
@@ -192,17 +235,6 @@ def _run(locked: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence | 
         },
         savepoints=plan.savepoints,
     )
-    completed = store.complete(inflight, encode_clean(metadata), fence)
-    result = CleanResult(
-        instant=completed.requested,
-        completed=completed.completed,
-        files=plan.file_count,
-        partitions=sum(bool(paths) for paths in plan.files.values()),
-        partitions_deleted=len(dropped),
-        earliest_retained=metadata.earliest,
-        seconds=round(watch.seconds(), 3),
-    )
-    return emit_clean(context, locked.config, result)
 
 
 def _delete(context: TableContext, paths: list[str]) -> None:
@@ -245,7 +277,7 @@ def _drop_partition(storage: Storage, partition: str) -> bool:
     return False
 
 
-def _base_uri(storage: Storage) -> str:
-    """Return the table's URI for Hudi, which takes a plain path to be on its default file system."""
-    local = storage.local_path("")
-    return f"file:{local}" if local else storage.full_uri("")
+def _encoded_plan(context: TableContext, plan: CleanPlan) -> bytes:
+    """Return a plan with addresses for Hudi, which takes a plain path to be on its default file system."""
+    local = context.storage.local_path("")
+    return encode_clean_plan(plan, f"file:{local}" if local else context.storage.full_uri(""))
