@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import drawstring
 from drawstring.cli.app import run
 from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.maintained import record_index
 from drawstring.model.validation import Remedy, Severity
 from drawstring.services import indexing
+from drawstring.services.validation import repair
+from drawstring.services.validation import run as validation
 from drawstring.table import Table
 from tests.support.rows import rides
 from tests.support.tables import BUCKETS, NEW_FILE_GROUPS, create, table_types
@@ -265,6 +269,62 @@ def test_a_repair_has_an_index_used_again_once_no_key_is_repeated(options: dict[
     assert is_looked_up(table)
     assert "secondary_index_by_ts" in str(table.scan(where="ts = 7").explain())
     assert cities(table) == ["rome"]
+
+
+@pytest.mark.parametrize("apply", [True, False])
+def test_a_repair_reads_indexes_and_keys_while_others_write(
+    apply: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = with_surplus_deleted()
+    other, waits_not = (
+        drawstring.open(table._context.storage.spec.uri),
+        {"hoodie.write.lock.wait_time_ms": "0"},
+    )
+
+    def write_while(read: Callable[..., Any], key: str) -> Callable[..., Any]:
+        def reads(*arguments: Any, **named: Any) -> Any:
+            other.insert(rides((key, "rome", 1, 1.0)), options=waits_not)
+            return read(*arguments, **named)
+
+        return reads
+
+    for module, name in ((repair, "read_indexes"), (validation, "check_contents")):
+        monkeypatch.setattr(module, name, write_while(getattr(module, name), name))
+    found = table.repair(apply=apply)
+    assert [each.remedy for each in found] == [Remedy.METADATA]
+    assert bool(not_used(table)) is not apply
+    monkeypatch.undo()
+    keys = table.scan(["id"]).to_arrow().column("id").to_pylist()
+    assert sorted(keys) == ["a", "check_contents", "k", "read_indexes"]
+    assert bool(table.validate().findings) is not apply
+
+
+def test_a_key_that_is_repeated_during_a_repair_keeps_the_index_out_of_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = with_surplus_deleted()
+    check = validation.check_contents
+
+    def repeated_since(*arguments: Any, **named: Any) -> Any:
+        found = check(*arguments, **named)
+        table.insert(rides(("k", "rome", 2, 5.0)), options=NEW_FILE_GROUPS)
+        return found
+
+    monkeypatch.setattr(validation, "check_contents", repeated_since)
+    assert table.repair(apply=True)
+    monkeypatch.undo()
+    assert not_used(table) == ["record_index"]
+    assert cities(table) == ["rome", "rome"]
+
+
+def with_surplus_deleted() -> Table:
+    """Return a table whose record index is not used, although no key is repeated any more."""
+    table = create()
+    table.insert(rides(ROME, ("a", "rome", 1, 1.0)), options=GLOBAL)
+    table.insert(rides(("k", "rome", 2, 5.0)), options=NEW_FILE_GROUPS)
+    table.delete(where="id = 'k' and fare = 5.0")
+    assert not_used(table) == ["record_index"]
+    return table
 
 
 def test_the_keys_of_a_write_by_the_record_index_are_not_looked_up_once_more(

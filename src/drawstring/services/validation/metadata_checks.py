@@ -8,6 +8,7 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, UnsupportedError
+from drawstring.config.table.config import TableConfig
 from drawstring.metadata.definitions import definitions, why_not_used
 from drawstring.metadata.listing import NamedFiles, named_files
 from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
@@ -18,6 +19,8 @@ from drawstring.model.files import FileSlice, FileStatus
 from drawstring.model.instant import Action
 from drawstring.model.validation import Finding, Remedy, Severity
 from drawstring.services.validation.inventory import Inventory
+from drawstring.storage.protocol import Storage
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.rollback.file_owners import instants_in
 
 _NO_FAULT: Final = frozenset({"missing", "size", "orphan"})
@@ -46,7 +49,7 @@ def metadata_findings(
         known = {each.path for each in found if each.check in _NO_FAULT}
         own = (*_unnamed(inventory, named), *_gone(inventory, named))
         if indexes:
-            _read_indexes(inventory, clock)
+            read_indexes(inventory.storage, inventory.config, inventory.timeline, clock)
         return [each for each in own if each.path not in known]
     except DrawstringError as error:
         return [_finding(_with_remedy(error), error.path, error.instant)]
@@ -62,15 +65,21 @@ def _with_remedy(error: DrawstringError) -> str:
     return error.message
 
 
-def _read_indexes(inventory: Inventory, clock: Clock) -> None:
+def read_indexes(storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock) -> None:
     """Read all records of the indexes, some at a time.
+
+    Args:
+        storage: the table's files.
+        config: the table's settings.
+        timeline: the table's timeline.
+        clock: for the timeline of the metadata table.
 
     Raises:
         CorruptTableError: a file of an index is missing or damaged.
     """
-    table = open_metadata_table(inventory.storage, inventory.config, inventory.timeline, clock)
+    table = open_metadata_table(storage, config, timeline, clock)
     with about_metadata(table.storage):
-        definitions(inventory.storage)
+        definitions(storage)
     for partition in sorted(table.ready):
         for each in () if partition == FILES else table.slices(partition):
             with about_metadata(table.storage):

@@ -13,21 +13,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
-from drawstring.base.errors import CorruptTableError, InvalidError
+from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.base_writer import ensure_partition
-from drawstring.metadata.definitions import undefine
+from drawstring.metadata.definitions import definitions, undefine, why_not_used
 from drawstring.metadata.partitions import FILES, METADATA_FOLDER
 from drawstring.model.files import parse_data_file
 from drawstring.model.instant import FILE_ACTIONS
 from drawstring.model.validation import Finding, Remedy
 from drawstring.services.validation import table_checks
 from drawstring.services.validation.inventory import Inventory, take_inventory
-from drawstring.services.validation.metadata_checks import metadata_findings
+from drawstring.services.validation.metadata_checks import indexed_places, metadata_findings, read_indexes
 from drawstring.services.validation.run import (
     leftover_findings,
     properties_findings,
@@ -35,6 +35,7 @@ from drawstring.services.validation.run import (
 )
 from drawstring.storage.paths import folders_above
 from drawstring.timeline.properties_store import load_config, renew_properties
+from drawstring.timeline.store import TimelineStore
 from drawstring.txn.foreign_features import switch_off_metadata_table
 from drawstring.txn.live_work import worked_on
 from drawstring.txn.table_context import TableContext
@@ -63,10 +64,11 @@ def repair(
         InvalidError: there is no table.
         CorruptTableError: the properties and their backup are gone, or the timeline cannot be read.
     """
+    read = _read_beside_others(context) if Remedy.METADATA in remedies else _IndexesRead()
     with lock_table(context, options.locking) as locked:
         pending = locked.store.load().pending_of(*FILE_ACTIONS)
         live = worked_on(context, pending, options.failed_writes, holds_lock=True)
-        findings = _repairable(locked, remedies, live)
+        findings = _repairable(locked, remedies, live, read)
         if apply and findings:
             _apply(locked, findings, options.failed_writes if live else DEFAULT_FAILED_WRITES)
         return tuple(findings)
@@ -85,7 +87,42 @@ def remedies_of(names: Collection[str]) -> Collection[Remedy]:
         raise InvalidError(f"There is no repair {wrong!r}. Choose among {', '.join(Remedy)}.") from None
 
 
-def _repairable(locked: LockedTable, remedies: Collection[Remedy], live: frozenset[str]) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class _IndexesRead:
+    """What was read of the indexes, and of keys, before the table lock was taken.
+
+    Attributes:
+        are_sound: whether all records of the indexes can be read.
+        unused: a finding if the record index is not used although no key is repeated; None if that is not
+            known. Should one be repeated since, the index that is built anew says so.
+    """
+
+    are_sound: bool = False
+    unused: Sequence[Finding] | None = None
+
+
+def _read_beside_others(context: TableContext) -> _IndexesRead:
+    """Read the indexes, and all keys if need be, while others write; what goes wrong is left to the lock."""
+    storage, clock, are_sound = context.storage, context.clock, False
+    try:
+        config = load_config(storage)
+        store = TimelineStore(storage, config, clock)
+        if FILES not in config.metadata_partitions:
+            return _IndexesRead()
+        read_indexes(storage, config, store.load(), clock)
+        are_sound = True
+        if why_not_used(definitions(storage)) is None:
+            return _IndexesRead(are_sound, ())
+        unused = unused_index_findings(context, take_inventory(storage, config, store))
+        return _IndexesRead(are_sound, unused)
+    except (DrawstringError, OSError) as error:
+        _log.info("The indexes of %s are read under the table lock: %s", storage.spec.uri, error)
+        return _IndexesRead(are_sound)
+
+
+def _repairable(
+    locked: LockedTable, remedies: Collection[Remedy], live: frozenset[str], read: _IndexesRead
+) -> list[Finding]:
     """Return what there is to repair; actions that live processes work on are left to them."""
     inventory = take_inventory(locked.context.storage, locked.config, locked.store)
     inventory = replace(inventory, worked_on=live)
@@ -93,10 +130,19 @@ def _repairable(locked: LockedTable, remedies: Collection[Remedy], live: frozens
     for check in table_checks.ALL:
         findings += check(inventory)
     findings += leftover_findings(locked.context, inventory)
-    findings += metadata_findings(inventory, locked.context.clock, findings)
+    are_doubtful = Remedy.METADATA in remedies and not read.are_sound
+    findings += metadata_findings(inventory, locked.context.clock, findings, indexes=are_doubtful)
     if Remedy.METADATA in remedies and all(each.remedy is not Remedy.METADATA for each in findings):
-        findings += unused_index_findings(locked.context, inventory)
+        findings += _unused_index(locked, inventory, read)
     return [each for each in findings if each.remedy in remedies]
+
+
+def _unused_index(locked: LockedTable, inventory: Inventory, read: _IndexesRead) -> Sequence[Finding]:
+    """Return what `unused_index_findings` does; what was read before counts while the index is the same."""
+    if read.unused is None:
+        return unused_index_findings(locked.context, inventory)
+    places = indexed_places(inventory, locked.context.clock) if read.unused else None
+    return () if places is None or places.unused is None else read.unused
 
 
 def _apply(locked: LockedTable, findings: list[Finding], failed: FailedWrites) -> None:
