@@ -2,63 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.config.options.write_options import options_of
 from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
-from drawstring.model.clean import CleanMetadata
-from drawstring.model.instant import Action, Instant
-from drawstring.services.cleaning import looks, planner, run
-from drawstring.services.cleaning.plan import writes_between
+from drawstring.model.instant import Action
+from drawstring.services.cleaning import planner, run
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
+from tests.support.cleaning import KEEP_2, NEVER, VERSIONS, cleans, deleted, written
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened
 from tests.support.golden import golden_storage
 from tests.support.rows import held, rides
 from tests.support.storages import data_files
 from tests.support.tables import COW, MOR, WITHOUT_COMPACTION, create, store_of
 
-KEEP_2 = {"hoodie.clean.commits.retained": "2"}
-NEVER = {"hoodie.clean.automatic": "false", **WITHOUT_COMPACTION}
-VERSIONS = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
-
 tables = pytest.mark.parametrize(
     ("table_type", "version"), [(COW, 6), (COW, 9), (MOR, 6), (MOR, 8), (MOR, 9)]
 )
-
-
-def cleans(table: Table) -> list[CleanMetadata]:
-    store = store_of(table)
-    return [decode_clean(store.read(i)) for i in table.timeline.instants if i.action is Action.CLEAN]
-
-
-def deleted(table: Table) -> list[str]:
-    return sorted(
-        name for each in cleans(table) for part in each.partitions.values() for name in part.deleted
-    )
-
-
-def written(table: Table, rounds: int = 6, **options: Any) -> list[list[tuple[Any, ...]]]:
-    """Upsert the same two keys in rome again and again (oslo is written once); return the rows by round."""
-    table.upsert(
-        rides(("far", "oslo", 1, 1.0), ("a", "rome", 0, 0.0), ("b", "rome", 0, 0.0)), options=options
-    )
-    states = [held(table)]
-    for number in range(1, rounds):
-        table.upsert(rides(("a", "rome", number, float(number))), options=options)
-        if table.config.is_merge_on_read:
-            table.compact(options=options)
-        states.append(held(table))
-    return states
 
 
 @tables
@@ -161,110 +129,6 @@ def test_every_write_cleans_by_default_and_lists_what_changed_alone(table_type: 
     assert len(kept) <= 12
     assert deleted(table)
     assert {partition for each in cleans(table) for partition in each.partitions} == {"rome"}
-
-
-@pytest.mark.parametrize("version", [6, 9])
-def test_a_table_that_is_appended_to_is_not_listed_again_and_again(version: int) -> None:
-    table = create(version=version)
-    looked: list[str] = []
-    storage = Watched(table._context.storage, looked)
-    watched = Table(TableContext(storage, clock=table._context.clock))
-    for number in range(30):
-        rows = rides((str(number), f"city{number}", number, 1.0))
-        watched.bulk_insert(rows)
-        looked.append("--")
-    last = looked[len(looked) - looked[::-1].index("--", 1) :]
-    assert not [each for each in last if each.startswith("city") and each != "city29"]
-    assert len(held(table, as_of=table.timeline.writes()[0].requested)) == 1
-    assert cleans(table) == []
-
-
-@pytest.mark.parametrize("version", [6, 9])
-def test_processes_that_write_once_leave_each_other_a_note_of_what_is_clean(version: int) -> None:
-    table = create(version=version)
-    for number in range(40):
-        looks._LOOKS.clear()
-        table.bulk_insert(rides((str(number), f"city{number}", number, 1.0)))
-    assert deleted(table) == []
-    assert 2 <= len(cleans(table)) <= 4
-    looks._LOOKS.clear()
-    assert len(writes_looked_at(table)) <= 8
-
-
-def test_a_process_that_goes_on_writing_looks_at_each_write_once() -> None:
-    table = create()
-    for number in range(24):
-        table.bulk_insert(rides((str(number), f"city{number}", number, 1.0)))
-    assert len(writes_looked_at(table)) == 1
-    assert cleans(table) == []
-
-
-def writes_looked_at(table: Table) -> list[Instant]:
-    """Return the writes whose metadata the next clean would read."""
-    context, config, store = table._context, table.config, store_of(table)
-    options = options_of("insert", {}).cleaning
-    table.bulk_insert(rides(("next", "lima", 1, 1.0)), options=NEVER)
-    planning = planner.CleanPlanner(context, config, store, store.load(), options)
-    facts = planning.facts()
-    assert facts is not None
-    return writes_between(facts, planning._earliest())
-
-
-def test_a_savepoint_that_is_given_up_frees_what_was_found_to_be_needed() -> None:
-    table = create()
-    written(table, 1, **NEVER)
-    saved = table.savepoint()
-    written(table, 4, **NEVER)
-    assert table.clean(options=KEEP_2)
-    for _ in range(2):
-        assert not table.clean(options=KEEP_2)
-    table.delete_savepoint(saved)
-    result = table.clean(options=KEEP_2)
-    assert result and result.files == 2
-
-
-def test_a_write_that_completes_after_it_was_looked_around_is_cleaned_as_well() -> None:
-    table = create(version=6)
-    written(table, 1, **NEVER)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        assert not table.clean(options=VERSIONS)
-        yield from rides(("a", "rome", 9, 9.0)).to_batches()
-
-    table.upsert(pa.RecordBatchReader.from_batches(rides().schema, batches()), options=NEVER)
-    result = table.clean(options=VERSIONS)
-    assert result and result.files == 1
-
-
-def test_archiving_need_not_wait_for_a_clean_that_finds_nothing() -> None:
-    table = create()
-    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=NEVER)
-    saved = table.savepoint()
-    replacing = table.delete_partition("oslo", options=NEVER)
-    for number in range(5):
-        table.insert(rides((str(number), f"city{number}", number, 1.0)), options=KEEP_2)
-    (noted,) = cleans(table)
-    assert deleted(table) == [] and noted.earliest > replacing.instant
-    table.delete_savepoint(saved)
-    table.insert(rides(("z", "lima", 9, 1.0)), options=KEEP_2)
-    assert len(deleted(table)) == 1
-    assert len(cleans(table)) == 2
-
-
-class Watched(FaultyStorage):
-    """Notes which folders are listed."""
-
-    def __init__(self, inner: Storage, looked: list[str]) -> None:
-        super().__init__(inner, 1 << 60)
-        self._looked = looked
-
-    def list_files(self, folder: str) -> list[Any]:
-        self._looked.append(folder)
-        return super().list_files(folder)
-
-    def list_tree(self, folder: str) -> list[Any]:
-        self._looked.append(folder)
-        return super().list_tree(folder)
 
 
 @tables
