@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from drawstring.config.table.config import TableConfig
-from drawstring.model.commit import CommitMetadata, WriteStat
+from drawstring.model.commit import WriteStat
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,9 @@ class EncodedCommit:
     """An instant that was encoded before its completion is claimed, a write before the table lock is taken.
 
     Attributes:
-        metadata: of the commit; None for a clean.
         content: of its completed file.
         delta: what the metadata table gets; None if that is found out under the lock.
     """
 
-    metadata: CommitMetadata | None
     content: bytes
     delta: EncodedDelta | None

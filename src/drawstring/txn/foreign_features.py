@@ -183,6 +183,7 @@ class MetadataTableGuard:
         self._own: set[str] = set()
         self._config = config
         self._encoded: EncodedCommit | None = None
+        self._metadata: CommitMetadata | None = None
         self._held: dict[str, Held] = {}
         self._is_registered = _is_registered(config)
         self._is_gone = False
@@ -201,18 +202,16 @@ class MetadataTableGuard:
         """Encode and stage (`stage`) what an inflight write will store, unless its metadata changes."""
         metadata = _told(metadata)
         content = _content_of(self._config, instant, metadata)
-        return self.stage(instant, content, written_files(metadata), metadata)
+        self._metadata = metadata
+        return self.stage(instant, content, lambda: written_files(metadata))
 
-    def stage(
-        self, instant: Instant, content: bytes, changes: FileChanges, metadata: CommitMetadata | None = None
-    ) -> Callable[[], None]:
+    def stage(self, instant: Instant, content: bytes, names: Callable[[], FileChanges]) -> Callable[[], None]:
         """Stage what an inflight instant will store: all of it is flushed at the same time.
 
         Args:
             instant: the instant.
             content: content of its completed file.
-            changes: the files that it writes or deletes.
-            metadata: of the commit, for a write.
+            names: tells the files that it writes or deletes.
 
         Returns:
             Drops what was staged and not stored; never fails.
@@ -221,9 +220,9 @@ class MetadataTableGuard:
         if self._config.metadata_partitions == (FILES,):
             with suppress(DrawstringError, OSError):  # what is wrong there is dealt with under the lock
                 writer = MetadataWriter.of(self._storage, self._clock, self._ids)
-                delta = writer.encode_files(instant.requested, changes, content)
+                delta = writer.encode_files(instant.requested, names(), content)
                 files += writer.files_of(delta)
-        self._encoded = EncodedCommit(metadata, content, delta)
+        self._encoded = EncodedCommit(content, delta)
         return self._storage.stage(files)
 
     def content_of(self, instant: Instant, metadata: CommitMetadata) -> bytes:
@@ -233,7 +232,7 @@ class MetadataTableGuard:
         """
         metadata = _told(metadata)
         self._held = {each.path: each.held for each in metadata.stats if each.held is not None}
-        if self._encoded is not None and self._encoded.metadata == metadata:
+        if self._encoded is not None and self._metadata == metadata:
             return self._encoded.content
         return _content_of(self._config, instant, metadata)
 

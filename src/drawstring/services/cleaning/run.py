@@ -13,6 +13,7 @@ import logging
 from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from drawstring.base.clock import Stopwatch
@@ -200,7 +201,7 @@ def _run(locked: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence | 
     metadata = _metadata_of(instant, plan, dropped, watch)
     content = encode_clean(metadata)
     if not plan.partitions_to_delete:
-        locked.lock.afterwards(locked.guard.stage(inflight, content, cleaned_files(metadata)))
+        locked.lock.afterwards(locked.guard.stage(inflight, content, partial(cleaned_files, metadata)))
     # A replaced file that came back after its write was archived would count again.
     context.storage.sync(folders_above(path for paths in plan.files.values() for path in paths))
     later = locked.lock.in_order_afterwards()
