@@ -135,7 +135,10 @@ class SliceRows:
             return
         path = self.file_slice.base.status.path
         with about_file(path, "HFile"), self.table.storage.open(path) as file:
-            yield from self._of_hfile(HFileReader(file, file.size()), self.lookup)
+            yield from self._decode_base(file)
+
+    def _decode_base(self, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+        return self._of_hfile(HFileReader(file, file.size()), self.lookup)
 
     def of_logs(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the log blocks that count, in merge order."""
