@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.formats.parquet import ParquetSink, encode_parquet_block
+from drawstring.formats.parquet import ParquetSink, SharedEncodings, encode_parquet_block
+from drawstring.formats.parquet.encoding import SHARED_ROWS_MAX
 from drawstring.formats.parquet.read import read_parquet_bytes
 from drawstring.storage.memory import MemoryStorage
 
@@ -142,3 +143,22 @@ def test_only_large_columns_of_a_log_block_of_few_rows_are_compressed() -> None:
     compressed = [chunk["path_in_schema"] for chunk in chunks if chunk["compression"] == "ZSTD"]
     assert compressed == ["text"]
     assert pa.Table.from_batches(read_parquet_bytes(content)).equals(pa.Table.from_batches([batch]))
+
+
+def test_files_of_about_the_same_size_share_a_choice_unless_they_are_large() -> None:
+    shared = SharedEncodings()
+    repeats, differs = (
+        pa.repeat("a", 2 * SHARED_ROWS_MAX),
+        pa.array(range(2 * SHARED_ROWS_MAX)).cast("string"),
+    )
+
+    def chosen(values: pa.Array, rows: int, codec: str = "zstd") -> tuple[bool, str]:
+        encodings = shared.of(pa.table({"c": values.slice(0, rows)}), codec)
+        return "c" in encodings.dictionaries, encodings.codecs["c"]
+
+    assert chosen(repeats, 1_000) == (True, "zstd")
+    assert chosen(differs, 900) == (True, "zstd")
+    assert chosen(differs, 900, "snappy") == (False, "snappy")
+    assert chosen(differs, 9_000) == (False, "zstd")
+    assert chosen(repeats, SHARED_ROWS_MAX + 1) == (True, "zstd")
+    assert chosen(differs, SHARED_ROWS_MAX + 1) == (False, "zstd")

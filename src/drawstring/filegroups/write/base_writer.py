@@ -89,6 +89,7 @@ class BaseFileWriter:
             bloom=inherited or bloom,
             row_groups=settings.row_groups,
         )
+        sink.share(settings.encodings)
         sink.summarize(settings.summarized)
         return sink
 

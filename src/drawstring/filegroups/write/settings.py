@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from drawstring.base.bounds import (
 )
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
-from drawstring.formats.parquet import RowGroups
+from drawstring.formats.parquet import RowGroups, SharedEncodings
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import StorageSpec
 
@@ -65,6 +66,11 @@ class FileSettings:
         return RowGroups(SORTED_ROW_GROUP_ROWS, SORTED_ROW_GROUP_BYTES)
 
     @property
+    def encodings(self) -> SharedEncodings:
+        """What the base files that this process writes have in common."""
+        return _encodings(self.storage.uri, self.instant, self.schema)
+
+    @property
     def log_row_groups(self) -> RowGroups:
         """How large the row groups of a native log file get."""
         if not self.config.has_sorted_files:
@@ -97,3 +103,11 @@ class FileSettings:
     def meta_column_writer(self, task: int) -> MetaColumnWriter:
         """Return the writer of the meta columns for a task."""
         return MetaColumnWriter(self.instant, task, self.full_schema, self.config.populate_meta_fields)
+
+
+_WRITES_KEPT: Final = 8
+
+
+@lru_cache(maxsize=_WRITES_KEPT)
+def _encodings(uri: str, instant: str, schema: pa.Schema) -> SharedEncodings:
+    return SharedEncodings()

@@ -6,7 +6,7 @@ rooms import them from here.
 
 from __future__ import annotations
 
-from drawstring.formats.parquet.encoding import REPEATING, physical
+from drawstring.formats.parquet.encoding import REPEATING, SharedEncodings, physical
 from drawstring.formats.parquet.footers import parquet_footer, parquet_schema, stored_summary
 from drawstring.formats.parquet.read import (
     ParquetQuery,
@@ -23,6 +23,7 @@ __all__ = [
     "ParquetQuery",
     "ParquetSink",
     "RowGroups",
+    "SharedEncodings",
     "encode_parquet_block",
     "parquet_footer",
     "parquet_schema",

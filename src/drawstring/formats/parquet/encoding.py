@@ -20,11 +20,15 @@ Of a column of less than `FEW_BYTES` in a log block nothing is asked: it is stor
 unless it is a meta column that repeats, which gets a dictionary. The frames of a codec take most of what it
 would save, and calling it for each column takes longer than everything else, for the reader as well. Small
 upserts write many such blocks.
+
+The small files of a write share a choice (`SharedEncodings`): for some hundred rows it takes longer than
+encoding them, and rows of other partitions are hardly of another kind.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -51,6 +55,9 @@ GAIN_MIN: Final = 1 / 10
 
 FEW_BYTES: Final = 512
 """Size in memory below which a column of a log block is stored as it is."""
+
+SHARED_ROWS_MAX: Final = 32_768
+"""Rows of a file up to which it takes the encodings of another one of about its size."""
 
 REPEATING: Final = frozenset((COMMIT_TIME, PARTITION_PATH, FILE_NAME))
 _UNIQUE: Final = frozenset((COMMIT_SEQNO, RECORD_KEY))
@@ -101,6 +108,25 @@ def encodings_of(rows: pa.Table, codec: str) -> Encodings:
             chosen.dictionaries.extend(leaves)
         chosen.codecs.update(dict.fromkeys(leaves, codec if is_compressed else "none"))
     return chosen
+
+
+class SharedEncodings:
+    """Chooses the encodings of files with the same columns. Several threads may use it."""
+
+    def __init__(self) -> None:
+        self._chosen: dict[tuple[int, str], Encodings] = {}
+        self._lock = threading.Lock()
+
+    def of(self, rows: pa.Table, codec: str) -> Encodings:
+        """Return the encodings of a file; see `encodings_of`."""
+        count = rows.num_rows
+        if not 0 < count <= SHARED_ROWS_MAX:
+            return encodings_of(rows, codec)
+        size = count.bit_length(), codec
+        with self._lock:
+            if size not in self._chosen:
+                self._chosen[size] = encodings_of(rows, codec)
+            return self._chosen[size]
 
 
 def block_encodings(rows: pa.Table, codec: str) -> Encodings:

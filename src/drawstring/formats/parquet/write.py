@@ -31,6 +31,7 @@ from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import KeySummary
 from drawstring.formats.parquet.encoding import (
     Encodings,
+    SharedEncodings,
     block_encodings,
     encodings_of,
     physical,
@@ -95,6 +96,7 @@ class ParquetSink:
         self._storage = storage
         self._path = path
         self._groups = row_groups
+        self._shared: SharedEncodings | None = None
         self._schema = physical(schema)
         self._avro = table_avro_schema
         self._compression = compression
@@ -155,6 +157,10 @@ class ParquetSink:
         """Have the summaries of some columns made, before any rows are written."""
         self._summaries = WrittenSummaries(columns, self._schema) if columns else None
 
+    def share(self, encodings: SharedEncodings) -> None:
+        """Choose the encodings together with other files, before any rows are written."""
+        self._shared = encodings
+
     def add_entries(self, entries: Mapping[str, str]) -> None:
         """Add entries to the footer; they take the place of those with the same names."""
         self._entries |= entries
@@ -203,7 +209,9 @@ class ParquetSink:
         self._pending_bytes = rest_bytes
 
     def _open(self, first: pa.Table) -> pq.ParquetWriter:
-        return _writer(self._file, first, self._compression, self._footers)
+        choose = encodings_of if self._shared is None else self._shared.of
+        encodings = choose(first, arrow_codec(self._compression))
+        return writer_of(self._file, first.schema, encodings, self._footers)
 
 
 def encode_parquet_block(
@@ -246,13 +254,6 @@ def entries_of(avro_schema_json: str) -> dict[str, str]:
 def _footer(avro_schema_json: str, keys: KeySummary | None) -> dict[str, str]:
     footer = entries_of(avro_schema_json)
     return footer | keys.footer() if keys is not None else footer
-
-
-def _writer(
-    target: pa.NativeFile, first: pa.Table, compression: str, footers: list[pq.FileMetaData]
-) -> pq.ParquetWriter:
-    """Open a file with the columns and encodings of its first rows; its footer joins `footers` at its end."""
-    return writer_of(target, first.schema, encodings_of(first, arrow_codec(compression)), footers)
 
 
 def arrow_codec(compression: str) -> str:
