@@ -2,7 +2,8 @@
 
 On a local file system it is an advisory lock of the operating system. The kernel frees it when its holder
 ends, and waiters get it in order of arrival (`FileQueue`). Elsewhere it is a lease in a file that the
-holder renews; waiters poll it at random intervals. Options may name another lock (`locks.providers`).
+holder renews; waiters poll it at random intervals, which become shorter in the course of a wait. Options may
+name another lock (`locks.providers`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ _FIRST_PAUSES_MS = (0.5, 10)
 """The first waiter looks again after a tenth of the time that it has waited, within these bounds."""
 _QUEUE_PAUSE_MS_MAX = 50
 """The second waiter looks half as often, and so on, as it will be the first soon; at least so often."""
-_PAUSES_MS = (20, 250)
+_FIRST_POLL_MS = 20
+_POLLS_MS = (250, 80)
+"""A lock without a queue is looked at so rarely at first, and so often in the end,"""
+_PATIENCE_MS = 15_000
+"""after a wait of this length: who waits longer is more likely to be there when the lock is free."""
 _log = logging.getLogger("drawstring")
 
 
@@ -185,11 +190,16 @@ def _pause_in_queue(waited_ms: float, place: int) -> float:
 
 
 def _acquire_by_polling(lock: Lock, ids: Ids, wait: _Wait) -> None:
-    """Poll a lock until it is acquired; random pauses give all waiters a chance."""
-    pause_ms, max_pause_ms = _PAUSES_MS
+    """Poll a lock until it is acquired; random pauses give all waiters a chance, old ones a better one."""
+    pause_ms = _FIRST_POLL_MS
     while not lock.try_acquire():
-        wait.pause(lock, pause_ms * jitter(ids))
-        pause_ms = min(2 * pause_ms, max_pause_ms)
+        wait.pause(lock, min(pause_ms, _pause_of_polls(wait.so_far_ms())) * jitter(ids))
+        pause_ms *= 2
+
+
+def _pause_of_polls(waited_ms: float) -> float:
+    most_ms, least_ms = _POLLS_MS
+    return max(least_ms, most_ms - (most_ms - least_ms) * waited_ms / _PATIENCE_MS)
 
 
 def release_lock(lock: Lock) -> None:
