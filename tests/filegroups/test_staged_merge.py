@@ -16,6 +16,7 @@ from drawstring.formats.parquet import ParquetSink, RowGroups
 from drawstring.formats.parquet.staged import StagedFile
 from drawstring.schema.meta import IS_DELETED_COLUMN
 from drawstring.table import Table
+from tests.support.seeds import scaled_steps
 from tests.support.tables import MOR, WITHOUT_COMPACTION, create
 
 ORDER, LINE, TS, KIND, PRICE, NOTE = "order_id", "line", "ts", "kind", "price", "note"
@@ -157,12 +158,13 @@ def history(model: Model, chance: random.Random) -> None:
         )
 
 
+@pytest.mark.scaled
 @pytest.mark.parametrize("log_format", ["avro", "parquet"])
 @pytest.mark.parametrize("properties", [{}, BY_COMMIT, NO_META], ids=["by event", "by commit", "no meta"])
 def test_rows_are_those_of_a_dictionary(
     properties: dict[str, str], log_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for seed in range(3):
+    for seed in range(scaled_steps(3)):
         monkeypatch.setattr(staged_merge, "FEW_ROWS", seed % 2 * 1000)
         model = Model(made(**properties), by_commit=properties == BY_COMMIT, log_format=log_format)
         table = model.table

@@ -14,6 +14,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read import slice_reader as reader
 from drawstring.model.instant import time_of
 from drawstring.table import Table
+from tests.support.combinations import others_long
 from tests.support.partial_rows import PARTIAL, SCHEMA, filled, rows_with
 from tests.support.rows import scanned, sorted_rows
 from tests.support.tables import MOR
@@ -112,7 +113,7 @@ def test_following_a_table_into_another_makes_a_copy() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", others_long(range(6), range(3)))
 def test_every_range_of_a_random_history_has_its_rows(seed: int) -> None:
     chance = random.Random(seed)
     table = filled(MOR, chance.choice((8, 9)), chance.choice(("SIMPLE", "BUCKET")), chance.random() < 0.5)
