@@ -62,10 +62,15 @@ def upserted(table: Table, rounds: Iterable[int], **options: Any) -> list[str]:
     return [table.upsert(rides(("a", "rome", n, float(n))), options=options).instant for n in rounds]
 
 
-@pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (COW, 9), (MOR, 8)])
-def test_the_active_timeline_stays_short_and_no_commit_is_lost(table_type: str, version: int) -> None:
+@pytest.mark.parametrize(
+    ("table_type", "version", "options"),
+    [(COW, 6, {}), (COW, 9, {}), (MOR, 8, {}), pytest.param(MOR, 9, WITHOUT_COMPACTION, id="only deltas")],
+)
+def test_the_active_timeline_stays_short_and_no_commit_is_lost(
+    table_type: str, version: int, options: dict[str, str]
+) -> None:
     table = create(table_type=table_type, version=version)
-    times = upserted(table, range(32))
+    times = upserted(table, range(32), **options)
     assert 20 <= len(table.timeline.writes()) <= 30
     assert [each for each in everything(table) if each in times] == times
     assert held(table) == [("a", "rome", 31, 31.0)]

@@ -158,7 +158,8 @@ COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.compact.inline.max.delta.commits",
-        "Delta commits after which a compaction is due.",
+        "Delta commits after which a compaction is due. So many stay on the active timeline until then, as in"
+        " Hudi: to put compactions off, set hoodie.compact.inline=false rather than a great number here.",
         kind=Kind.NUMBER,
         default=5,
         field="commits",
