@@ -325,3 +325,17 @@ def test_csv_whose_key_is_not_found_names_the_options_of_its_form(
     }
     with pytest.raises(InvalidError, match=f"names a column id .*{says}"):
         drawstring.ingest(tmp_path / "t", "csv", options={**options, **more})
+
+
+def test_a_folder_of_files_that_has_the_table_in_it_is_refused(folder: Path, arrive: Arriving) -> None:
+    arrive("a.parquet", 1, 7)
+    options = {
+        "hoodie.streamer.source.dfs.root": str(folder),
+        "hoodie.datasource.write.recordkey.field": "id",
+    }
+    for table in (folder, folder / "tables" / "t"):
+        with pytest.raises(InvalidError, match="would read the files of the table"):
+            drawstring.ingest(table, "parquet", options=options)
+    assert not (folder / ".hoodie").exists() and not (folder / "tables").exists()
+    options["hoodie.streamer.source.dfs.root"] = f"{folder}/../{folder.name}"
+    assert drawstring.ingest(f"{folder}s", "parquet", options=options).rows == 1

@@ -151,3 +151,15 @@ def test_a_table_of_changes_has_the_columns_in_their_order(tmp_path: Path) -> No
     source.upsert(pa.table([["z"], [1], [None], ["oslo"], [1]], schema=schema))
     ingest(source, "hudi-changes")
     assert target(source).schema.names == [*schema.names, "_hoodie_is_deleted"]
+
+
+def test_a_table_is_not_its_own_source(source: Table) -> None:
+    own = {
+        "hoodie.streamer.source.hoodieincr.path": source.uri,
+        "hoodie.datasource.write.recordkey.field": "id",
+    }
+    for path in (source.uri, f"{source.uri}/oslo", f"file://{source.uri}"):
+        given = own | {"hoodie.streamer.source.hoodieincr.path": path}
+        with pytest.raises(InvalidError, match="is the table itself"):
+            drawstring.ingest(source.uri, "hudi", options=given)
+    assert len(source.timeline.writes()) == 1

@@ -130,7 +130,7 @@ def ingest(
         _checked_count("max_batches", max_batches),
         _checked_count("retries", retries, 0),
     )
-    _check(source, given, writes, transformers, on_progress, clock or SystemClock())
+    _check(root, source, given, writes, transformers, on_progress, clock or SystemClock())
     batches = batch_engine(engine)
     target = Target(root, writes, batches.storage_options(root, storage_options or {}), batches.engine)
     job = _job(target, source, given, transformers, batches, clock or SystemClock())
@@ -145,6 +145,7 @@ def ingest(
 
 
 def _check(
+    root: str,
     source: str | Source,
     given: Mapping[str, Any],
     writes: Mapping[str, Any],
@@ -155,6 +156,7 @@ def _check(
     """Check what can be checked before the engine is asked, for which a session may have to start.
 
     Args:
+        root: of the table.
         source: of the call.
         given: all options.
         writes: those of the writes.
@@ -181,7 +183,7 @@ def _check(
             " methods of drawstring.ingestion.sources.protocol.Source."
         )
     if isinstance(source, str):
-        check_source(source, SourceContext(parsed, {}, Shape.of(parsed).source, clock, given))
+        check_source(source, SourceContext(parsed, {}, Shape.of(parsed).source, clock, given, root))
     if isinstance(transformers, str) or callable(transformers):
         raise InvalidError(f"transformers is {transformers!r}. Give a list, even of one transformer.")
     chain(transformers, parsed, given, EmbeddedBatches(None))
@@ -203,7 +205,7 @@ def _job(
     parsed = parse_ingest_options(given)
     shape = Shape.of(parsed)
     source_name = source if isinstance(source, str) else type(source).__name__
-    context = SourceContext(parsed, target.storage_options, shape.source, clock, given)
+    context = SourceContext(parsed, target.storage_options, shape.source, clock, given, target.uri)
     return IngestJob(
         target,
         named_source(source, context) if isinstance(source, str) else source,

@@ -10,8 +10,6 @@ table once, however often it is read.
 from __future__ import annotations
 
 import logging
-import os
-import posixpath
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +22,7 @@ from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
 from drawstring.config.keys.pipelines.ingest import IngestOptions
 from drawstring.creation import create
 from drawstring.entry import open as open_table
+from drawstring.ingestion.addresses import comparable, is_within
 from drawstring.ingestion.batch_engine import BatchEngine, BatchRows
 from drawstring.ingestion.sources.protocol import Rejected
 from drawstring.table import Table
@@ -43,8 +42,6 @@ _COLUMNS: Final = pa.schema(
         "base_table_commited_instant_time": pa.string(),
     }
 )
-_SAME_STORES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
-"""Schemes that address the same objects as others."""
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -99,7 +96,8 @@ class Quarantine:
                 "hoodie.errortable.enable is true, but the error table has no address. Set"
                 " hoodie.errortable.base.path."
             )
-        if _overlap(parsed.quarantine_path, base_path):
+        quarantine = parsed.quarantine_path
+        if is_within(quarantine, base_path) or is_within(base_path, quarantine):
             raise InvalidError(
                 f"The error table {parsed.quarantine_path} and the table {base_path} are the same, or one is"
                 " inside the other. Set hoodie.errortable.base.path to a folder of its own."
@@ -113,7 +111,7 @@ class Quarantine:
             parsed.quarantine_name,
             base_path,
             source,
-            _comparable(root) if root else "",
+            comparable(root) if root else "",
             options,
             storage_options,
             parsed.quarantine_checks_keys,
@@ -192,18 +190,3 @@ class Quarantine:
             return create(
                 self.uri, _COLUMNS, record_key=_KEY, name=self.name, storage_options=storage_options
             )
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Tell whether two roots are the same, or one is inside the other."""
-    first, second = (_comparable(each) for each in (one, other))
-    return first.startswith(second) or second.startswith(first)
-
-
-def _comparable(uri: str) -> str:
-    """Return an address that ends in a slash; links and relative parts of local ones are followed."""
-    plain = uri.removeprefix("file://") if uri.startswith("file:///") else uri.removeprefix("file:")
-    scheme, mark, rest = plain.partition("://")
-    if not mark:
-        return os.path.realpath(plain).rstrip("/") + "/"
-    return f"{_SAME_STORES.get(scheme, scheme)}://{posixpath.normpath(rest)}/"

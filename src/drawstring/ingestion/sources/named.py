@@ -14,6 +14,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.keys.pipelines.ingest import IngestOptions
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.entry import open as open_table
+from drawstring.ingestion.addresses import is_within
 from drawstring.ingestion.registry import SchemaRegistry
 from drawstring.ingestion.settings import write_options
 from drawstring.ingestion.sources.avro_files import read_avro_files
@@ -47,6 +48,7 @@ class SourceContext:
         schema: columns of the source, if the user gave them.
         clock: tells the time.
         given: all options, among them those of clients.
+        target: root of the table that is ingested into.
     """
 
     options: IngestOptions
@@ -54,6 +56,7 @@ class SourceContext:
     schema: pa.Schema | None
     clock: Clock
     given: Mapping[str, Any]
+    target: str
 
 
 def named_source(name: str, context: SourceContext) -> Source:
@@ -145,6 +148,11 @@ def _folder(context: SourceContext) -> str:
             f"There is no folder {local}, which hoodie.streamer.source.dfs.root names. Correct the option, or"
             " create the folder if nothing arrived yet."
         )
+    if is_within(context.target, root):
+        raise InvalidError(
+            f"The table is in the folder {root} of its source, which would read the files of the table. Set"
+            " hoodie.streamer.source.dfs.root to a folder without it."
+        )
     return root
 
 
@@ -216,6 +224,11 @@ def _table_path(context: SourceContext) -> str:
     if not path:
         raise InvalidError(
             "The source has no table. Set hoodie.streamer.source.hoodieincr.path to the root of one."
+        )
+    if is_within(path, context.target):
+        raise InvalidError(
+            f"The source {path} is the table itself: each batch would be the source of the next. Set"
+            " hoodie.streamer.source.hoodieincr.path to another table."
         )
     return path
 

@@ -264,7 +264,7 @@ def _told(progress: IngestProgress) -> str:
     left = size_text(progress.left) if progress.unit == "bytes" else f"{progress.left:,} {progress.unit}"
     rate = progress.rows / progress.seconds if progress.seconds else 0
     batches, rows = counted(progress.batches, "batch"), counted(progress.rows, "row")
-    return f"{batches}, {rows}, {rate:,.0f} rows/s, {left} left, at {progress.checkpoint}"
+    return f"{batches}, {rows}, {rate:,.0f} rows/s, {left} left, at {progress.checkpoint or 'no checkpoint'}"
 
 
 def _summary(result: IngestResult) -> str:
@@ -273,4 +273,4 @@ def _summary(result: IngestResult) -> str:
     rejected = f", {counted(result.rejected, 'record')} left out" if result.rejected else ""
     rows, batches = counted(result.rows, "row"), counted(result.batches, "batch")
     done = f"ingested {rows} in {batches}{rejected}, {result.seconds:.1f} s"
-    return f"{done}; the source goes on at {result.checkpoint}"
+    return f"{done}; the source goes on at {result.checkpoint}" if result.checkpoint else done
