@@ -46,6 +46,7 @@ from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.skipping import DataSkipping
 from drawstring.query.time_travel import check_not_cleaned, check_versions_kept, with_schema_of
+from drawstring.storage import is_lasting
 from drawstring.timeline.instants import as_instant_time
 
 
@@ -377,6 +378,7 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
         query.keys,
         wording=query.wording,
         key_range=query.key_range,
+        remembers=is_lasting(facts.storage.spec.uri),
     )
 
 

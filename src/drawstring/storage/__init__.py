@@ -105,6 +105,11 @@ def is_object_store(uri: str) -> bool:
     return _scheme(uri) in _OBJECT_STORES
 
 
+def is_lasting(uri: str) -> bool:
+    """Return whether files at an address outlive the process, so that their names are given once."""
+    return _scheme(uri) not in ("memory", FAULTY_SCHEME)
+
+
 def open_spec(spec: StorageSpec) -> Storage:
     """Open, in a worker, the storage that a spec describes."""
     return open_storage(spec.uri, spec.options)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -47,11 +47,13 @@ class LogRecords:
         merger: merged the versions, and merges them with the base records.
         partial_keys: the keys that partial blocks (with some of the columns) touch, maybe repeated; None
             without such blocks.
+        instants: all instants whose visibility decided which blocks were merged; None if that is not known.
     """
 
     versions: Versions
     merger: Merger
     partial_keys: pa.Array | None
+    instants: frozenset[str] | None = field(default=None, kw_only=True)
 
     def rows(self, alive: Array, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield selected records.
@@ -92,7 +94,8 @@ def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
     with open_logs(reading, file_slice) as logs:
         blocks = logs.blocks_to_merge(reading.instants)
         pieces = [_of_keys(logs.read(block), reading.keys) for block in blocks]
-    return merged_records(reading, pieces)
+        instants = logs.instants
+    return replace(merged_records(reading, pieces), instants=instants)
 
 
 def _of_keys(piece: LogPiece, keys: pa.Array | None) -> LogPiece:
@@ -221,6 +224,15 @@ class OpenLogs:
     def blocks_to_merge(self, instants: InstantRange) -> list[PlacedBlock]:
         """Return the visible blocks, in merge order."""
         return blocks_to_merge(self.placed, instants)
+
+    @property
+    def instants(self) -> frozenset[str] | None:
+        """All instants of blocks; None if one is torn, so that the files may be repaired."""
+        if any(each.block.kind is BlockType.CORRUPT for each in self.placed):
+            return None
+        return frozenset(
+            instant for each in self.placed for instant in (each.instant, *each.block.compacted_instants)
+        )
 
     def read(self, placed: PlacedBlock) -> LogPiece:
         """Read the records of a block."""

@@ -22,6 +22,7 @@ from drawstring.base.errors import DrawstringError
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of, with_values
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.read.log_records import LogRecords, read_log_records
+from drawstring.filegroups.read.merge_memory import MEMORY, KnownSlice, with_columns_of
 from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, finished, log_reading, slice_records
 from drawstring.filegroups.read.sorted_merge import has_sorted_runs, in_order, merged_parts, small_log_records
 from drawstring.filegroups.read.staged_merge import can_stage, may_stage, staged_rows
@@ -102,9 +103,10 @@ def _may_skip_rows(task: ReadTask) -> bool:
 
 def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """Read a slice with log files; read the records that partial blocks touch from the whole slice."""
-    log = slice_records(task)
+    known = _known_slice(task) if task.remembers and may_stage(task) else None
+    log = slice_records(task) if known is None else known.log
     if can_stage(task, log):
-        yield from staged_rows(task, log)
+        yield from staged_rows(task, log, None if known is None else known.decisions)
         return
     merge = SliceMerge(task, log)
     touched = None if task.whole_slice is None else merge.partial_keys
@@ -114,6 +116,28 @@ def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
         yield from finished(batch, task)
     if task.whole_slice is not None and touched is not None:
         yield from _rows_of_keys(task.whole_slice, touched)
+
+
+def _known_slice(task: ReadTask) -> KnownSlice | None:
+    """Return what is known of a slice, after its log files were read if need be.
+
+    Returns:
+        Its log records have the columns that the task needs; None if the task reads only some of them.
+    """
+    if task.keys is not None or task.key_range is not None:
+        return None
+    known = MEMORY.recall(task)
+    if known is not None and {*log_reading(task).schema.names} <= {*known.log.versions.rows.column_names}:
+        return known
+    log = slice_records(task)
+    if log.instants is None or not log.merger.chooses_whole_records:
+        return KnownSlice(task, log)
+    if known is not None:
+        known = replace(known, log=with_columns_of(log, known.log))
+    else:
+        known = KnownSlice(task, log)
+    MEMORY.keep(known)
+    return known
 
 
 def _rows_of_keys(task: ReadTask, keys: pa.Array) -> Iterator[pa.RecordBatch]:

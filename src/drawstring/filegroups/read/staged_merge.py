@@ -20,7 +20,7 @@ fails on a value is evaluated again on the rows that remain, as if there had bee
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
@@ -31,16 +31,19 @@ from pyarrow import types as pt
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import InvalidError
-from drawstring.filegroups.read.bootstrap_reader import side_by_side, with_values
+from drawstring.filegroups.read.bootstrap_reader import with_values
 from drawstring.filegroups.read.log_records import LogRecords
 from drawstring.filegroups.read.logged_keys import KeyNumbers, key_numbers
+from drawstring.filegroups.read.merge_memory import NOTHING, Decision, Decisions
 from drawstring.filegroups.read.slice_merge import KeyTexts, finished
+from drawstring.filegroups.read.staged_matches import Matches, beside
+from drawstring.filegroups.read.staged_verdicts import Verdict, Verdicts
 from drawstring.filegroups.read.tasks import ReadTask, nullable
 from drawstring.formats.conditions import bound_columns, matching_numbers
 from drawstring.formats.parquet.staged import StagedFile, staged
 from drawstring.formats.partition_match import typed
 from drawstring.merge.order import Array
-from drawstring.merge.versions import Versions, ordering_fields, ordering_of
+from drawstring.merge.versions import ordering_fields, ordering_of
 from drawstring.model.files import file_extension
 from drawstring.schema.evolve import conform
 from drawstring.storage import open_spec
@@ -81,12 +84,15 @@ def may_stage(task: ReadTask) -> bool:
     )
 
 
-def staged_rows(task: ReadTask, log: LogRecords) -> Iterator[pa.RecordBatch]:
+def staged_rows(
+    task: ReadTask, log: LogRecords, decisions: Decisions | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task.
 
     Args:
         task: what to read; `can_stage` is true of it.
         log: log records of its slice.
+        decisions: the row groups that were merged before, to which others are added; None to learn nothing.
 
     Raises:
         CorruptTableError: the base file is missing or damaged.
@@ -100,49 +106,11 @@ def staged_rows(task: ReadTask, log: LogRecords) -> Iterator[pa.RecordBatch]:
     with staged(open_spec(task.storage), base.status.path, constants) as file:
         # Without the keys that are asked for, the file has no row that matches, nor one to merge.
         if task.base_keys is None or file.may_hold_any(task.base_keys):
-            yield from _Stages.of(task, log, file, bound, is_left).batches()
+            yield from _Stages.of(task, log, file, bound, is_left, decisions).batches()
     known = {*task.schema.names}
     names = [name for name in dict.fromkeys((*task.columns, *bound.names)) if name in known]
     for batch in log.rows(is_left & ~log.versions.is_delete, names):
         yield from finished(batch, task)
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What the footer says of a row group.
-
-    Attributes:
-        may_match: whether rows may match the condition.
-        may_be_logged: whether rows may have log records.
-        may_win: whether rows may win over their log records.
-    """
-
-    may_match: bool
-    may_be_logged: bool
-    may_win: bool
-
-    @property
-    def compares_keys(self) -> bool:
-        """Whether keys of rows are compared with those of log records."""
-        return self.may_be_logged and (self.may_match or self.may_win)
-
-
-@dataclass(frozen=True, slots=True)
-class _Matches:
-    """The rows of some row groups that match the condition.
-
-    Attributes:
-        facts: the columns of the condition, batch by batch.
-        mask: for each row, whether it matches.
-    """
-
-    facts: Sequence[pa.RecordBatch]
-    mask: Array
-
-    @property
-    def end(self) -> int:
-        """The number of rows up to the last one that matches."""
-        return int(np.flatnonzero(self.mask)[-1]) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +125,7 @@ class _Stages:
         keys: the keys of the log records.
         verdicts: what the footer says of each row group.
         is_left: which log records no base row won over.
+        decisions: the row groups that were merged before; None to learn nothing.
     """
 
     task: ReadTask
@@ -164,12 +133,20 @@ class _Stages:
     file: StagedFile
     bound: pa.Schema
     keys: KeyTexts | KeyNumbers
-    verdicts: Sequence[_Verdict]
+    verdicts: Sequence[Verdict]
     is_left: Array
+    decisions: Decisions | None
 
     @staticmethod
-    def of(task: ReadTask, log: LogRecords, file: StagedFile, bound: pa.Schema, is_left: Array) -> _Stages:
-        judge = _Verdicts.of(task, log, file, bound)
+    def of(
+        task: ReadTask,
+        log: LogRecords,
+        file: StagedFile,
+        bound: pa.Schema,
+        is_left: Array,
+        decisions: Decisions | None,
+    ) -> _Stages:
+        judge = Verdicts.of(task, log, file, bound, decisions or {})
         verdicts = [judge.of_group(group) for group in file.groups]
         keys: KeyTexts | KeyNumbers | None = None
         rows = file.parquet.metadata.num_rows
@@ -178,37 +155,76 @@ class _Stages:
             present = {*file.schema.names}
             stored = pa.schema([each for each in task.schema if each.name in present])
             keys = key_numbers(log.versions.keys, task.config, stored, (*task.columns, *bound.names))
-        return _Stages(
-            task, log, file, bound, keys or KeyTexts(log.versions.keys, task.config), verdicts, is_left
-        )
+        keys = keys or KeyTexts(log.versions.keys, task.config)
+        return _Stages(task, log, file, bound, keys, verdicts, is_left, decisions)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the base rows of the result; mark the log records that they won over."""
+        self._recall()
         for verdict, groups in groupby(self.file.groups, self.verdicts.__getitem__):
             for span in self.file.spans(list(groups)):
                 yield from self._span(span, verdict)
 
-    def _span(self, groups: Sequence[int], verdict: _Verdict) -> Iterator[pa.RecordBatch]:
+    def _recall(self) -> None:
+        """Mark the log records that are known to have lost; note the row groups without any."""
+        if self.decisions is None:
+            return
+        for known in list(self.decisions.values()):
+            self.is_left[known.lost] = False
+        for group, verdict in zip(self.file.groups, self.verdicts, strict=True):
+            if not verdict.may_be_logged:
+                self.decisions.setdefault(group, NOTHING)
+
+    def _span(self, groups: Sequence[int], verdict: Verdict) -> Iterator[pa.RecordBatch]:
         matches = self._matches(groups) if verdict.may_match else None
         is_read = verdict.may_match and (matches is None or bool(matches.mask.any()))
         if not is_read and not verdict.may_win:
             return
+        if self.decisions is None or (matches is not None and not verdict.may_win and matches.are_few):
+            yield from self._merged(groups, verdict, matches if is_read else None, is_read=is_read)
+            return
+        if verdict.may_be_logged and (matches is not None or not is_read):
+            self._decide(groups, verdict)
+            verdict = replace(verdict, may_be_logged=False, may_win=False)
+        if is_read:
+            yield from self._merged(groups, verdict, matches, is_read=True)
+
+    def _merged(
+        self, groups: Sequence[int], verdict: Verdict, matches: Matches | None, *, is_read: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that match and won."""
+        names = [
+            *self._compared(verdict),
+            *(self._result(matches) if is_read else ()),
+        ] or self.task.schema.names[:1]
+        comparison = _Comparison(self, groups, verdict)
+        for rows, mask in self._pieces(groups, list(dict.fromkeys(names)), matches, to_end=verdict.may_win):
+            kept = comparison.kept(rows, mask)
+            if is_read:
+                yield from self._finished(rows, kept, matches)
+        if matches is None and is_read:
+            comparison.conclude()
+
+    def _decide(self, groups: Sequence[int], verdict: Verdict) -> None:
+        """Compare all rows with the log records before it is known which of them are needed."""
+        comparison = _Comparison(self, groups, verdict)
+        for rows in self._read(groups, self._compared(verdict)):
+            comparison.kept(rows, None)
+        comparison.conclude()
+
+    def _compared(self, verdict: Verdict) -> list[str]:
+        """Return the columns that are compared with those of log records."""
         names = [
             *(self.keys.columns if verdict.may_be_logged else ()),
             *(self._ordering if verdict.may_win else ()),
-            *(self._result(matches) if is_read else ()),
-        ] or self.task.schema.names[:1]
-        found = matches if is_read else None
-        for rows, mask in self._pieces(groups, list(dict.fromkeys(names)), found, to_end=verdict.may_win):
-            kept = self._kept(rows, mask, verdict) if verdict.may_be_logged else mask
-            if is_read:
-                yield from self._finished(rows, kept, matches)
+        ]
+        return list(dict.fromkeys(names))
 
     @property
     def _ordering(self) -> list[str]:
         return [name for name in ordering_fields(self.task.config) if name in self.task.schema.names]
 
-    def _result(self, matches: _Matches | None) -> list[str]:
+    def _result(self, matches: Matches | None) -> list[str]:
         """Return the columns of the result, and those of the condition if it is not evaluated yet."""
         names = (*self.task.columns, *(self.bound.names if matches is None else ()))
         return [name for name in dict.fromkeys(names) if self._is_stored(name)]
@@ -216,7 +232,7 @@ class _Stages:
     def _is_stored(self, name: str) -> bool:
         return name in self.task.schema.names and name not in self.task.partition_values
 
-    def _matches(self, groups: Sequence[int]) -> _Matches | None:
+    def _matches(self, groups: Sequence[int]) -> Matches | None:
         """Return the matching rows; None if that is to be found out of rows that are complete and merged."""
         names = [name for name in self.bound.names if self._is_stored(name)]
         where = self.task.where
@@ -227,7 +243,7 @@ class _Stages:
             masks = [self._mask(batch, where) for batch in facts]
         except InvalidError:
             return None
-        return _Matches(facts, np.concatenate([np.zeros(0, dtype=bool), *masks]))
+        return Matches(facts, np.concatenate([np.zeros(0, dtype=bool), *masks]))
 
     def _mask(self, batch: pa.RecordBatch, where: pc.Expression) -> Array:
         mask = np.zeros(batch.num_rows, dtype=bool)
@@ -244,7 +260,7 @@ class _Stages:
             yield conform(batch, schema)
 
     def _pieces(
-        self, groups: Sequence[int], names: list[str], matches: _Matches | None, *, to_end: bool
+        self, groups: Sequence[int], names: list[str], matches: Matches | None, *, to_end: bool
     ) -> Iterator[tuple[pa.RecordBatch, Array | None]]:
         """Yield columns of rows, and which of the rows match; None for all, or if it is not known yet.
 
@@ -257,32 +273,15 @@ class _Stages:
         rest = [name for name in names if name not in held]
         done, end = 0, len(matches.mask) if to_end else matches.end
         others_of = self._read(groups, rest, min(BATCH_ROWS, end)) if rest else None
-        for facts, others in _beside(matches.facts, others_of):
+        for facts, others in beside(matches.facts, others_of):
             columns = [(facts if name in held else others).column(name) for name in names]
             yield pa.RecordBatch.from_arrays(columns, names=names), matches.mask[done : done + len(facts)]
             done += len(facts)
             if done >= end:
                 return
 
-    def _kept(self, rows: pa.RecordBatch, mask: Array | None, verdict: _Verdict) -> Array:
-        """Return which rows match and won; mark the log records that lost."""
-        kept = np.ones(len(rows), dtype=bool) if mask is None else mask.copy()
-        keys = rows.select(list(self.keys.columns))
-        if mask is not None and not verdict.may_win and mask.mean() < _SELECTIVE:
-            numbers = np.flatnonzero(mask)
-            found, _ = self.keys.find(keys.take(pa.array(numbers)))
-            kept[numbers[found]] = False
-            return kept
-        found, records = self.keys.find(keys)
-        if verdict.may_win and len(found):
-            wins = self.log.beats(ordering_of(rows, self.task.config, found), records)
-            self.is_left[records[~wins]] = False
-            found = found[wins]
-        kept[found] = False
-        return kept
-
     def _finished(
-        self, rows: pa.RecordBatch, kept: Array | None, matches: _Matches | None
+        self, rows: pa.RecordBatch, kept: Array | None, matches: Matches | None
     ) -> Iterator[pa.RecordBatch]:
         task = self.task
         stored = rows.select(self._result(matches) or rows.schema.names[:1])
@@ -302,86 +301,85 @@ class _Stages:
         return with_values(stored, task.partition_values, known)
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdicts:
-    """Judges row groups by the footer.
+class _Comparison:
+    """The rows of some row groups, compared batch by batch with the log records."""
 
-    Attributes:
-        file: the base file.
-        candidates: the row groups whose rows may match the condition.
-        keys: the keys of the log records as bytes; None if the file has no column of keys.
-        lowest: the smallest ordering value of log records that a base row may win over; None if none may.
-    """
+    def __init__(self, stages: _Stages, groups: Sequence[int], verdict: Verdict) -> None:
+        self._stages = stages
+        self._groups = groups
+        self._verdict = verdict
+        self._done = 0
+        self._replaced: list[Array] = []
+        self._lost: list[Array] = []
+        self._known = _replaced_rows(stages, groups)
 
-    file: StagedFile
-    candidates: frozenset[int]
-    keys: pa.Array | None
-    lowest: _Lowest | None
+    def kept(self, rows: pa.RecordBatch, mask: Array | None) -> Array | None:
+        """Return which of the next rows match and won, None for all; mark the log records that lost."""
+        start, self._done = self._done, self._done + len(rows)
+        if self._verdict.may_be_logged:
+            replaced = self._compared(rows, mask)
+            self._replaced.append(replaced + start if start else replaced)
+        else:
+            first, end = np.searchsorted(self._known, (start, self._done))
+            replaced = self._known[first:end] - start
+        if not len(replaced):
+            return mask
+        kept = np.ones(len(rows), dtype=bool) if mask is None else mask.copy()
+        kept[replaced] = False
+        return kept
 
-    @staticmethod
-    def of(task: ReadTask, log: LogRecords, file: StagedFile, bound: pa.Schema) -> _Verdicts:
-        candidates = list(file.groups) if task.where is None else file.may_match(task.where, bound)
-        keys = log.versions.keys.cast(pa.binary()) if task.config.populate_meta_fields else None
-        return _Verdicts(file, frozenset(candidates), keys, _Lowest.of(log.versions, task, file.schema))
+    def _compared(self, rows: pa.RecordBatch, mask: Array | None) -> Array:
+        """Return the numbers of rows that log records replace; of those that match, if it is only these."""
+        stages = self._stages
+        keys = rows.select(list(stages.keys.columns))
+        if mask is not None and not self._verdict.may_win and mask.mean() < _SELECTIVE:
+            numbers = np.flatnonzero(mask)
+            found, _ = stages.keys.find(keys.take(pa.array(numbers)))
+            return numbers[found]
+        found, records = stages.keys.find(keys)
+        if self._verdict.may_win and len(found):
+            wins = stages.log.beats(ordering_of(rows, stages.task.config, found), records)
+            stages.is_left[records[~wins]] = False
+            self._lost.append(records[~wins])
+            found = found[wins]
+        return np.asarray(found)
 
-    def of_group(self, group: int) -> _Verdict:
-        """Return what the footer says of a row group."""
-        may_be_logged = self.keys is None or self.file.may_have_any(group, self.keys)
-        may_win = may_be_logged and self.lowest is not None and self.lowest.may_lose(self.file, group)
-        return _Verdict(group in self.candidates, may_be_logged, may_win)
+    def conclude(self) -> None:
+        """Add what was found to the decisions, once all rows were compared."""
+        stages = self._stages
+        if stages.decisions is None or not self._verdict.may_be_logged:
+            return
+        replaced, lost = _joined(self._replaced), _joined(self._lost)
+        if len(self._groups) == 1:
+            stages.decisions[self._groups[0]] = Decision(replaced.astype(np.int32), lost)
+            return
+        start = 0
+        for group in self._groups:
+            end = start + stages.file.rows_of(group)
+            first, last = np.searchsorted(replaced, (start, end))
+            stages.decisions[group] = Decision((replaced[first:last] - start).astype(np.int32), lost)
+            start = end
 
 
-@dataclass(frozen=True, slots=True)
-class _Lowest:
-    """The smallest ordering value of log records.
+def _joined(parts: Sequence[Array]) -> Array:
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else NOTHING.lost
 
-    Attributes:
-        column: the first ordering column.
-        value: its smallest value as it is stored; None if it is null or cannot be compared with a footer.
-        is_alone: whether there are no further ordering columns.
-    """
 
-    column: str
-    value: int | None
-    is_alone: bool
-
-    @staticmethod
-    def of(versions: Versions, task: ReadTask, stored: pa.Schema) -> _Lowest | None:
-        """Return it; None if base rows win over no log record."""
-        may_lose = ~versions.is_commit_time_ordering_delete
-        names = [name for name in ordering_fields(task.config) if name in task.schema.names]
-        values = versions.ordering
-        if not may_lose.all():
-            values = tuple(column.filter(pa.array(may_lose)) for column in values)
-        if not values or not len(values[0]):
-            return None
-        first, is_alone, kind = values[0], len(values) == 1, task.schema.field(names[0]).type
-        types = {kind, first.type, stored.field(names[0]).type if names[0] in stored.names else kind}
-        is_number = pt.is_integer(kind) or pt.is_timestamp(kind)
-        if len(types) > 1 or not is_number or first.null_count:
-            return _Lowest(names[0], None, is_alone)
-        return _Lowest(names[0], pc.min(first.cast(pa.int64())).as_py(), is_alone)
-
-    def may_lose(self, file: StagedFile, group: int) -> bool:
-        """Return whether a row of a row group may have a larger value."""
-        bounds = None if self.value is None else file.bounds(group, self.column)
-        if bounds is None or not isinstance(bounds[1], int):
-            return True
-        assert self.value is not None
-        return bounds[1] > self.value or (bounds[1] == self.value and not self.is_alone)
+def _replaced_rows(stages: _Stages, groups: Sequence[int]) -> Array:
+    """Return the rows of row groups that are known to be replaced, counted from the first of them."""
+    decisions = stages.decisions or {}
+    if len(groups) == 1 or not decisions:
+        return decisions.get(groups[0], NOTHING).replaced
+    start, replaced = 0, []
+    for group in groups:
+        replaced.append(decisions.get(group, NOTHING).replaced + np.int64(start))
+        start += stages.file.rows_of(group)
+    return np.concatenate(replaced)
 
 
 def _are_integers(task: ReadTask) -> bool:
     """Return whether all key columns of the table are integers."""
     fields, schema = task.config.record_key_fields, task.schema
     return all(field in schema.names and pt.is_integer(schema.field(field).type) for field in fields)
-
-
-def _beside(
-    facts: Sequence[pa.RecordBatch], others: Iterator[pa.RecordBatch] | None
-) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield batches and further columns of the same rows; the batches twice if there are no others."""
-    if others is None:
-        yield from ((batch, batch) for batch in facts)
-    else:
-        yield from side_by_side(iter(facts), others)

@@ -95,6 +95,7 @@ class ReadTask:
             without change detection.
         key_range: range of the keys that rows of `where` can have; None for any.
         in_order: whether the rows are to be yielded sorted by record key, which is among the columns.
+        remembers: whether what is learnt of the slice is kept in memory for later queries (`merge_memory`).
     """
 
     storage: StorageSpec
@@ -112,6 +113,7 @@ class ReadTask:
     wording: Wording | None = None
     key_range: KeyRange | None = None
     in_order: bool = False
+    remembers: bool = False
 
     @property
     def size_bytes(self) -> int:

@@ -59,6 +59,10 @@ class StagedFile:
         """The numbers of the row groups."""
         return range(self.parquet.metadata.num_row_groups)
 
+    def rows_of(self, group: int) -> int:
+        """Return the number of rows of a row group."""
+        return int(self.parquet.metadata.row_group(group).num_rows)
+
     def may_match(self, where: pc.Expression, bound: pa.Schema) -> list[int]:
         """Return the row groups whose statistics do not exclude a match.
 
