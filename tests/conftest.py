@@ -5,7 +5,8 @@ Property tests draw the same examples on every run, and few; `--hypothesis-profi
 
 Of a test with several parameters, each combination of which is a table that is written, the short run has as
 many combinations as each value needs to be there once; the others are long. Of three table versions and more
-it has two, which differ from test to test.
+it has two, which differ from test to test, and on Spark of the two table types one, for what tells them apart
+is done by the same code on both engines.
 
 With `-n` the tests run in several processes, each file in one of them, so that what its tests share is made
 once. Those that need Spark share one process, and so its session; likewise those that need servers of object
@@ -96,6 +97,7 @@ OF_TABLES = frozenset(("golden", "index", "lsm", "metadata", "query", "services"
 """Folders of tests whose cases write or read tables."""
 
 TABLE_TYPES = frozenset(("COPY_ON_WRITE", "MERGE_ON_READ"))
+SHORT_TYPES = frozenset(("cow", "mor"))
 VERSIONS = frozenset(("6", "8", "9", "10"))
 
 _LEFT_OUT = "tests that need Spark"
@@ -165,7 +167,7 @@ def _leave_combinations_out(items: list[pytest.Item]) -> None:
 
 def _short(test: str, cases: list[Any]) -> set[Any]:
     apart = _apart(cases)
-    left = _versions_left(test, [values for _, values in apart])
+    left = _left(test, [values for _, values in apart])
     return {case for case, _ in covering(apart, lambda case: set(case[1]) - left)}
 
 
@@ -184,16 +186,20 @@ def _apart(cases: list[Any]) -> list[tuple[Any, tuple[tuple[int, str], ...]]]:
     return sorted(named, key=lambda each: sum(numbers[value] for value in each[1]) % 2 == 0)
 
 
-def _versions_left(test: str, cases: list[tuple[tuple[int, str], ...]]) -> set[tuple[int, str]]:
-    """Return the values of a test's parameter that are table versions, less two of them."""
+def _left(test: str, cases: list[tuple[tuple[int, str], ...]]) -> set[tuple[int, str]]:
+    """Return the table versions of a test less two, and on Spark a table type: they take turns."""
     turn = zlib.crc32(test.encode())
     left: set[tuple[int, str]] = set()
     for at in {number for values in cases for number, _ in values}:
         names = {name for values in cases for number, name in values if number == at}
         if len(names) > 2 and names <= VERSIONS:
-            versions = sorted(names, key=int)
-            chosen = {versions[turn % len(versions)], versions[(turn + len(versions) // 2) % len(versions)]}
+            ordered = sorted(names, key=int)
+            chosen = {ordered[turn % len(names)], ordered[(turn + len(names) // 2) % len(names)]}
             left |= {(at, name) for name in names - chosen}
+        elif (
+            test.split("/")[1] == SPARK and len(names) == 2 and (names <= SHORT_TYPES or names <= TABLE_TYPES)
+        ):
+            left.add((at, sorted(names)[turn % 2]))
     return left
 
 

@@ -26,6 +26,7 @@ from tests.support.golden import (
     cases_of,
     chosen,
     expected,
+    of_each_kind,
     unpack,
     wanted,
 )
@@ -112,7 +113,7 @@ def test_tasks_travel_to_other_processes(name: str, facts_of: FactsOf) -> None:
     assert [row for task in moved for batch in read_slice(task) for row in batch.to_pylist()] == here
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", others_long(NAMES, of_each_kind(NAMES)))
 def test_partition_pruning_loses_nothing(name: str, facts_of: FactsOf) -> None:
     """Ask for each partition value alone: together they are the table."""
     facts = facts_of(name)

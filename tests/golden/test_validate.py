@@ -8,10 +8,11 @@ import pytest
 
 import drawstring
 from drawstring.model.validation import Severity
-from tests.support.golden import NAMES, golden_storage
+from tests.support.combinations import others_long
+from tests.support.golden import NAMES, golden_storage, of_each_kind
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", others_long(NAMES, of_each_kind(NAMES)))
 def test_a_table_of_real_hudi_is_sound(name: str, tmp_path: Path) -> None:
     storage, _ = golden_storage(name, tmp_path)
     result = drawstring.open(storage.spec.uri).validate()
