@@ -62,7 +62,7 @@ def add(writer: MetadataWriter, number: int, keys: Sequence[str], removed: Seque
     change = GroupChange(
         "record_index", GROUP, locations(keys, f"file{number}"), pa.array(removed, pa.string())
     )
-    writer.complete(instant, [writer.append(requested, change, writer.places())], {})
+    writer.complete(instant, writer.append(requested, [change]), {})
 
 
 def first_slice(metadata: MetadataTable) -> FileSlice:

@@ -6,7 +6,9 @@ import errno
 import fcntl
 import os
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -217,6 +219,24 @@ def test_cleans_and_the_metadata_table_flush_files_under_the_table_lock_at_the_s
         assert len(timeline.completed_of(Action.CLEAN)) >= 1
     assert len(own.completed_of(Action.COMMIT)) >= 3
     assert {os.path.basename(path).split(".")[1] for path in under_the_lock} == {"staged"}
+
+
+def test_the_log_files_of_indexes_are_flushed_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"hoodie.metadata.global.record.level.index.enable": "true"}
+    table = drawstring.create(tmp_path / "t", SCHEMA, record_key="id")
+    table.insert(ROWS, options=options)
+    rows = pa.table({"id": list(map(str, range(100))), "value": range(100)}, schema=SCHEMA)
+    index, staged, at_once = "metadata/record_index", [], module.at_once
+
+    def noted(task: Callable[[Any], object], items: Sequence[Any], threads: int) -> object:
+        staged.append(sum(index in str(item) for item in items))
+        return at_once(task, items, threads)
+
+    monkeypatch.setattr(module, "at_once", noted)
+    table.upsert(rows)
+    assert max(staged) == 10
 
 
 def test_a_table_that_was_opened_without_flushes_has_none(tmp_path: Path, flushes: Flushes) -> None:

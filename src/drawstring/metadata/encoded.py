@@ -1,11 +1,16 @@
-"""Delta commits of the metadata table that are encoded before the table lock is taken to store them."""
+"""Delta commits of the metadata table that are encoded before they are stored."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from drawstring.config.table.config import TableConfig
 from drawstring.model.commit import WriteStat
+
+_BYTES_MAX: Final = 32 << 20
+"""Bytes of log files that are encoded before they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +54,14 @@ class EncodedCommit:
 
     content: bytes
     delta: EncodedDelta | None
+
+
+def in_parts(logs: Iterable[EncodedLog]) -> Iterator[list[EncodedLog]]:
+    """Yield log files in parts that may be held in memory."""
+    part: list[EncodedLog] = []
+    for log in logs:
+        part.append(log)
+        if sum(len(each.content) for each in part) >= _BYTES_MAX:
+            yield part
+            part = []
+    yield part

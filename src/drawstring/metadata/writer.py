@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,7 +26,7 @@ from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.formats import schemas
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import encode_rollback, encode_rollback_plan
-from drawstring.metadata.encoded import EncodedDelta, EncodedLog
+from drawstring.metadata.encoded import EncodedDelta, EncodedLog, in_parts
 from drawstring.metadata.encoding import RECORD_SCHEMA, encode_log_file
 from drawstring.metadata.layouts.log_places import LogPlaces, logs_of
 from drawstring.metadata.layouts.own_times import Suffix
@@ -145,8 +145,7 @@ class MetadataWriter:
             stats = [self._put(each) for each in encoded.logs]
             done = self.store.complete(begun[0], encoded.content, begun[1])
         else:
-            places = self.places()
-            stats = [self.append(instant.requested, each, places) for each in changes if not each.is_empty]
+            stats = self.append(instant.requested, changes)
             done = self.complete(begun[0], stats, {_CONTENT: digest}, begun[1])
         # Not before the completed file: it does not count yet, and a flush has less to do after another one.
         self.storage.sync({each.partition for each in stats})
@@ -160,18 +159,19 @@ class MetadataWriter:
         """Return a write token for the name of a new file, which no other process has."""
         return TaskContext(0, 0, int(self.ids.uuid()[:6], 16)).write_token
 
-    def append(self, requested: str, change: GroupChange, places: LogPlaces) -> WriteStat:
-        """Write a log file of a file group, and return its statistics.
+    def append(self, requested: str, changes: Iterable[GroupChange]) -> list[WriteStat]:
+        """Write the log files of a delta commit, and return their statistics.
 
         Args:
             requested: requested time of the delta commit.
-            change: of the file group.
-            places: of the delta commit.
+            changes: of file groups.
 
         Raises:
-            MetadataTableError: the file group is not there.
+            MetadataTableError: a file group is not there.
         """
-        return self._put(self._encoded(requested, change, places))
+        places = self.places()
+        encoded = (self._encoded(requested, each, places) for each in changes if not each.is_empty)
+        return [stat for part in in_parts(encoded) for stat in self._put_at_once(part)]
 
     def _encoded(self, requested: str, change: GroupChange, places: LogPlaces) -> EncodedLog:
         place = places.of(requested, change.partition, change.file_id)
@@ -196,6 +196,14 @@ class MetadataWriter:
         if change.partition == FILES:
             remember_log(self.storage, FileStatus(path, len(content)), content, change.rows, change.removed)
         return EncodedLog(stat, content)
+
+    def _put_at_once(self, logs: Sequence[EncodedLog]) -> list[WriteStat]:
+        """Write log files, which are flushed at the same time."""
+        drop = self.storage.stage([(each.stat.partition, each.content) for each in logs])
+        try:
+            return [self._put(each) for each in logs]
+        finally:
+            drop()
 
     def _put(self, log: EncodedLog) -> WriteStat:
         self.storage.put(log.stat.path, log.content)

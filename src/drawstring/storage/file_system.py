@@ -200,7 +200,7 @@ class StagedFiles:
         new = [file for file in dict.fromkeys(files) if file not in self._held]
         named = [(f"{folder}/.staged.{ids.uuid()}.tmp", data) for folder, data in new]
         # A journaling file system writes its journal once for flushes at the same time.
-        at_once(self._write, named, len(named) if self._files.sync else 1)
+        at_once(self._write, named, min(len(named), _FLUSHES_AT_ONCE) if self._files.sync else 1)
         return partial(self._drop, named)
 
     def _write(self, file: tuple[str, bytes]) -> None:
