@@ -14,6 +14,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.bloom_filters import indexed_filters, stored_filters
+from tests.support.copies import copied
 from tests.support.expression_indexes import built, kept
 from tests.support.faults import HOUR_MS, NEWER, START_MS, STEPS_MAX, stride
 from tests.support.record_indexes import indexed_places, places
@@ -59,6 +60,7 @@ def opened(storage: Storage, start_ms: int = START_MS) -> Table:
     return Table(TableContext(storage, clock=SteppingClock(start_ms), uses_metadata=True))
 
 
+@copied
 def made(table_type: str, *, with_index: bool, commits: int) -> Table:
     """Create a table with a metadata table, or also with indexes and some commits in it."""
     table = opened(create(table_type=table_type)._context.storage, START_MS - HOUR_MS)

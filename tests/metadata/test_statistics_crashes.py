@@ -16,6 +16,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import built, kept
+from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
 from tests.support.rows import held, rides
 from tests.support.storages import files_of, stored
@@ -36,6 +37,7 @@ def opened(storage: Storage, start_ms: int = START_MS) -> Table:
     return Table(TableContext(storage, clock=SteppingClock(start_ms), uses_metadata=True))
 
 
+@copied
 def made(table_type: str, *, with_statistics: bool) -> Table:
     """Create a table with a metadata table and two commits, with or without statistics."""
     table = opened(create(table_type=table_type)._context.storage, START_MS - HOUR_MS)

@@ -18,6 +18,7 @@ from drawstring.model.table_index import TableIndex
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.bloom_filters import indexed_filters, stored_filters
+from tests.support.copies import copied
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.interrupted import Interrupted, on, upserting
@@ -34,6 +35,7 @@ def expression(table: Table, function: str, **settings: object) -> TableIndex:
     return table.create_index("by_expression", "name", using="column_stats", options=options)
 
 
+@copied
 def made(table_type: str = COW, **how: Any) -> Table:
     """Return a table with some commits and no metadata table."""
     created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", **how)

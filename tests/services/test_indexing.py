@@ -24,6 +24,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support import built_statistics, expression_indexes
 from tests.support.bloom_filters import indexed_filters, stored_filters
+from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.record_indexes import indexed_places, places
@@ -36,6 +37,7 @@ BY_NAME, UPPER = "secondary_index_by_name", "expr_index_upper"
 STATISTICS = ["column_stats", "partition_stats"]
 
 
+@copied
 def made(table_type: str, *, version: int = 9) -> Table:
     """Return a table with some commits."""
     created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", version=version)

@@ -18,6 +18,7 @@ from drawstring.query.facts import load_facts
 from drawstring.storage import open_spec
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
+from tests.support.copies import copied
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.tables import create
 
@@ -53,6 +54,7 @@ def check(table: Table, taken: object = None) -> None:
         assert kept(table, "partition_stats") == of_files, taken
 
 
+@copied
 def with_statistics(table_type: str, **how: object) -> Table:
     """Return a table with some commits, the last of which added statistics to its metadata table."""
     created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", **how)

@@ -8,6 +8,7 @@ from drawstring.index.consistent.consistent_bucket import key_hashes
 from drawstring.index.consistent.rings import Ring, load_ring
 from drawstring.model.files import LogFile
 from drawstring.table import Table
+from tests.support.copies import copied
 from tests.support.rows import held, rides
 from tests.support.tables import MOR, create
 
@@ -55,6 +56,7 @@ def written_during_resizing(version: int) -> tuple[Table, str, Rows]:
     return table, resizing, rows_of(table)
 
 
+@copied
 def resizable_table(version: int = 9, **how: Any) -> Table:
     """Create a table of one partition with two buckets and no log files."""
     table = create(table_type=MOR, version=version, properties=CONSISTENT, **how)

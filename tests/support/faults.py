@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from hypothesis import settings
@@ -91,6 +92,7 @@ class Prepared:
         raise AssertionError(f"still failing after {STEPS_MAX} changes")
 
 
+@cache
 def prepared(table_type: str, version: int, operation: str) -> Prepared:
     """Create a table, with the rows before and after an operation."""
     table = create(table_type=table_type, version=version)

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 import drawstring
 from drawstring.table import Table
+from tests.support.copies import copied
 from tests.support.rows import arrow_rows
 from tests.support.tables import BUCKETS, new_address
 
@@ -24,6 +25,7 @@ SCHEMA = pa.schema(
 )
 
 
+@copied
 def filled(table_type: str, version: int = 9, index: str = "SIMPLE", ordered: bool = True) -> Table:
     """Create a table with three rows of all columns."""
     table = drawstring.create(

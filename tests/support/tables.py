@@ -16,6 +16,7 @@ from drawstring.config.keys.locks import LockSettings
 from drawstring.config.options.write_options import options_of
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
+from tests.support.copies import copied
 from tests.support.rows import SCHEMA, rides
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
@@ -61,6 +62,7 @@ def new_address() -> str:
     return f"memory://{uuid.uuid4()}"
 
 
+@copied
 def filled(uses_metadata: bool = True, **how: Any) -> Table:
     """Create a table that holds the rows A, B and C."""
     table = create(**how) if uses_metadata else listing(create(**how))

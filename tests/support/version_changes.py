@@ -6,6 +6,7 @@ from drawstring.model.table_version import LAYOUT_1
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.instants import parse_instant
+from tests.support.copies import copied
 from tests.support.rows import rides
 from tests.support.tables import BUCKETS, MOR, WITHOUT_SERVICES, create
 
@@ -17,6 +18,7 @@ SHORT_HISTORY = {
 }
 
 
+@copied
 def table_with_history(table_type: str, version: int, writes: int = 10) -> Table:
     """Make a table with archived instants, a savepoint, cleans and replaced file groups."""
     table = create(table_type=table_type, version=version, properties=BUCKETS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drawstring.table import Table
+from tests.support.copies import copied
 from tests.support.interleavings import Act
 from tests.support.rows import rides
 from tests.support.tables import create
@@ -33,6 +34,7 @@ ACTS: dict[str, Act] = {
 }
 
 
+@copied
 def prepared(table_type: str, version: int, how: dict[str, str]) -> Table:
     table = create(table_type=table_type, version=version, properties=how)
     table.upsert(OLD)

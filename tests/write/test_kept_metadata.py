@@ -14,6 +14,7 @@ from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
+from tests.support.copies import copied
 from tests.support.faults import FIRST, HOUR_MS, NEWER, START_MS, STEPS_MAX, leftovers, orphans, stride
 from tests.support.metadata_tables import listed
 from tests.support.rows import held, rides
@@ -80,6 +81,7 @@ def own_compactions(table: Table) -> list[str]:
     return [name for name in names if name.endswith("001.commit")]
 
 
+@copied
 def made(table_type: str, version: int = 9, commits: int = 3) -> Table:
     """Create a table with a metadata table."""
     storage = create(table_type=table_type, version=version)._context.storage

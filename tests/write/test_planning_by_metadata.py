@@ -18,6 +18,7 @@ from drawstring.storage.subfolder import Subfolder
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
+from tests.support.copies import copied
 from tests.support.faults import FIRST, NEWER
 from tests.support.rows import held, rides
 from tests.support.tables import BUCKETS, COW, MOR, create
@@ -43,7 +44,7 @@ def opened(table: Table, *, by_metadata: bool = True) -> Table:
     return Table(TableContext(table._context.storage, clock=clock, uses_metadata=by_metadata))
 
 
-def made(table_type: str, *, by_metadata: bool = True, options: dict[str, str] | None = None) -> Table:
+def written(table_type: str, *, by_metadata: bool = True, options: dict[str, str] | None = None) -> Table:
     """Create a table with some versions of its files, with a metadata table or without."""
     table = opened(create(table_type=table_type), by_metadata=by_metadata)
     chosen = {**KEPT, **(options or {})}
@@ -51,6 +52,9 @@ def made(table_type: str, *, by_metadata: bool = True, options: dict[str, str] |
     for ts in (3, 4, 5):
         table.upsert(rides(("c", "rome", ts, 3.0), ("d", "oslo", ts, 3.0)), options=chosen)
     return table
+
+
+made = copied(written)
 
 
 @pytest.fixture
@@ -146,7 +150,7 @@ def test_a_damaged_metadata_table_stops_no_write(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_write_reads_the_metadata_of_no_commit_but_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    table, read, seen = made(COW), TimelineStore.read, []
+    table, read, seen = written(COW), TimelineStore.read, []
 
     def noted(store: TimelineStore, instant: Instant) -> bytes:
         seen.append(instant)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from drawstring.table import Table
 from tests.support.consistent_buckets import CONSISTENT
 from tests.support.rows import SCHEMA, rides
 from tests.support.spark import spark_session
-from tests.support.storages import files_below
+from tests.support.storages import Files, files_below, files_of
 from tests.support.tables import COW, MOR, create
 
 Give = Callable[[pa.Table], Any]
@@ -137,14 +138,20 @@ def _kinds(properties: dict[str, str]) -> list[tuple[str, int]]:
     return [(MOR, 9), (MOR, 6)] if properties is CONSISTENT else [(COW, 9), (MOR, 9), (MOR, 6)]
 
 
+@cache
+def files_of_a_table(kind: tuple[str, int], properties: tuple[tuple[str, str], ...]) -> Files:
+    table = create(table_type=kind[0], version=kind[1], properties={INDEX: "SIMPLE", **dict(properties)})
+    table.insert(rides(*OLD))
+    table.upsert(rides(OLD[0]))
+    return files_of(table._context.storage)
+
+
 def refused(path: Path, name: str, kind: tuple[str, int], opened: Callable[[str], Table], give: Give) -> None:
     """Make a table, carry a wrong call out, and compare the table's files with those before it."""
     properties, call, says = CALLS[name]
-    table = create(
-        path=str(path), table_type=kind[0], version=kind[1], properties={INDEX: "SIMPLE", **properties}
-    )
-    table.insert(rides(*OLD))
-    table.upsert(rides(OLD[0]))
+    for file, data in files_of_a_table(kind, tuple(properties.items())).items():
+        (path / file).parent.mkdir(parents=True, exist_ok=True)
+        (path / file).write_bytes(data)
     before = files_below(str(path))
     with pytest.raises(InvalidError, match=f"(?s){says}") as caught:
         call(opened(str(path)), give)
