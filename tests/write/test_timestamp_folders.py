@@ -166,3 +166,19 @@ def test_many_partitions_are_looked_at_from_the_first_to_the_last() -> None:
     assert 100 < len(found) < 1_000
     assert _spread(paths[:3]) == paths[:3]
     assert _spread(paths[:1]) == paths[:1]
+
+
+def test_timestamps_as_texts_are_accepted_where_no_key_is_a_timestamp() -> None:
+    option = {"hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": "true"}
+    plain = create(SCHEMA, partition_by="v")
+    plain.upsert(rows((1, "a", 1, WINTER)), options=option)
+    assert folders(plain) == ["a"]
+    for table in (
+        create(SCHEMA, partition_by="part"),
+        create(SCHEMA, record_key=["id", "part"], partition_by="v"),
+    ):
+        with pytest.raises(UnsupportedError, match="the timestamps of part"):
+            table.upsert(rows((1, "a", 1, WINTER)), options=option)
+        assert not table.timeline.writes()
+        table.upsert(rows((1, "a", 1, WINTER)), options=dict.fromkeys(option, "false"))
+        assert held(table) == [(1, "a")]

@@ -27,7 +27,7 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.base.threads import at_once
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
-from drawstring.config.table.key_settings import BARE_SINGLE_KEY, SINGLE_KEY_ENCODING
+from drawstring.config.table.key_settings import BARE_SINGLE_KEY, SINGLE_KEY_ENCODING, TIMESTAMPS_AS_TEXTS
 from drawstring.config.table.kinds import typed_columns
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
@@ -36,6 +36,7 @@ from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.paths import split_path
 from drawstring.keygen.texts import is_moment
 from drawstring.model.files import FileSlice
+from drawstring.schema.nested import type_at
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.transaction import LockedTable
@@ -205,6 +206,7 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
             names of its partition folders cannot be determined.
     """
     config = facts.locked.config
+    _check_timestamps(config, options, schema)
     types = config.partition_types
     if options.partition_path and not types:
         types = typed_columns(options.partition_path)[1]
@@ -215,6 +217,23 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
     config = replace(config, partition_types=types, properties=properties)
     KeyGenerator(config).check_columns(schema, number_texts=facts.timeline.latest_write() is not None)
     return with_known_folders(facts, config, schema)
+
+
+def _check_timestamps(config: TableConfig, options: WriteOptions, schema: pa.Schema) -> None:
+    """Check that an option that writes timestamps in keys as texts has nothing to change.
+
+    Raises:
+        UnsupportedError: a key or partition column is a timestamp.
+    """
+    if options.key_settings.get(TIMESTAMPS_AS_TEXTS.key) != "true":
+        return
+    kinds = {name: type_at(name, schema) for name in (*config.record_key_fields, *config.partition_fields)}
+    if named := [name for name, kind in kinds.items() if kind is not None and is_moment(kind)]:
+        raise UnsupportedError(
+            f"{TIMESTAMPS_AS_TEXTS.key}=true would write the timestamps of {', '.join(named)} in record"
+            " keys or partition paths as dates and times. This release writes numbers: drop the"
+            " option in a new table; let Apache Hudi write a table that has such keys."
+        )
 
 
 def _spelling(facts: WriteFacts, options: WriteOptions) -> Mapping[str, str]:

@@ -29,6 +29,7 @@ _INTERNAL: Final = "only the Java engine itself sets it"
 _TABLE: Final = "it is a property that a table has by its format"
 _HIVE: Final = "it is for Hive's readers"
 _STREAMER: Final = "it configures Hudi's ingestion application"
+_HBASE: Final = "it is of the HBase index, which hoodie.index.type has to name"
 
 IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.archive.": _ARCHIVING,
@@ -66,8 +67,10 @@ IGNORED_FAMILIES: Final[Mapping[str, str]] = {
     "hoodie.filesystem.": _TUNING,
     "hoodie.gcp.": _SYNC,
     "hoodie.global.": _TUNING,
+    "hoodie.hbase.index.": _HBASE,
     "hoodie.hfile.": _TUNING,
     "hoodie.index.bloom.": _TUNING,
+    "hoodie.index.hbase.": _HBASE,
     "hoodie.internal.": _INTERNAL,
     "hoodie.keep.": _ARCHIVING,
     "hoodie.lance.": _TUNING,
@@ -117,13 +120,17 @@ CLOSED_FAMILIES: Final = frozenset({"hoodie.write.concurrency.", "hoodie.write.l
 
 IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.archivelog.folder": _TABLE,
+    "hoodie.assume.date.partitioning": "partitions are found at any depth",
     "hoodie.auto.adjust.lock.configs": "every write and service takes a lock, without being asked to",
+    "hoodie.auto.commit": "a write commits, or leaves the table as it was",
+    "hoodie.avro.schema.external.transformation": _TUNING,
     "hoodie.avro.schema.validate": "schemas are always checked",
     "hoodie.avro.write.support.class": _TUNING,
     "hoodie.base.path": "the path is an argument",
     "hoodie.block.writes.on.speculative.execution": _TUNING,
     "hoodie.combine.before.delete": "deleting a key twice in one batch is a single delete",
     "hoodie.datasource.partition_extractor_class": _SYNC,
+    "hoodie.datasource.read.use.new.parquet.file.format": _TUNING,
     "hoodie.datasource.write.row.writer.enable": _TUNING,
     "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": (
         "rows that lack columns are refused; drop_column and ALTER TABLE drop columns"
@@ -137,8 +144,10 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.fs.atomic_creation.support": "drawstring knows which storages create a file at most once",
     "hoodie.index.name": _METADATA,
     "hoodie.insert.shuffle.parallelism": _TUNING,
+    "hoodie.instant.time": _INTERNAL,
     "hoodie.io.factory.class": _TUNING,
     "hoodie.meta.fields.to.exclude": _TUNING,
+    "hoodie.optimized.log.blocks.scan.enable": _TUNING,
     "hoodie.partition.metafile.use.base.format": "partition metadata is always in properties format",
     "hoodie.payload.event.time.field": _MONITORING,
     "hoodie.post.commit.failures.ignored": _SERVICES,
@@ -146,6 +155,7 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.read.blob.inline.mode": _TUNING,
     "hoodie.read.columns.set": _HIVE,
     "hoodie.release.resource.on.completion.enable": _TUNING,
+    "hoodie.schema.cache.enable": _TUNING,
     "hoodie.sensitive.config.keys": "drawstring never logs values",
     "hoodie.skip.default.partition.validation": _TUNING,
     "hoodie.spark.polaris.catalog.class": _SYNC,

@@ -23,13 +23,13 @@ def _never(key: str, doc: str, *alternatives: str, scope: Scope = Scope.WRITE) -
 
 _WRITE: Final = "hoodie.datasource.write."
 _READ: Final = "hoodie.datasource.read."
+_MERGERS: Final = (
+    "ORG.APACHE.HUDI.HOODIESPARKRECORDMERGER",
+    "ORG.APACHE.HUDI.DEFAULTSPARKRECORDMERGER",
+    "ORG.APACHE.HUDI.COMMON.MODEL.HOODIEAVRORECORDMERGER",
+)
 
 CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
-    _only(
-        "FALSE",
-        _WRITE + "keygenerator.consistent.logical.timestamp.enabled",
-        "Whether timestamps in keys are formatted as dates and times.",
-    ),
     _only(
         "ORG.APACHE.HUDI.KEYGEN.PARSER.HOODIEDATETIMEPARSER",
         "hoodie.keygen.datetime.parser.class",
@@ -42,7 +42,11 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only("FALSE", "hoodie.write.commit.callback.on", "Whether a commit calls a web address."),
     _only("PARQUET", "hoodie.table.base.file.format", "Format of base files.", "hoodie.base.file.format"),
     _only("DYNAMIC", "hoodie.datasource.overwrite.mode", "Whether an overwrite replaces the whole table."),
-    _never(_WRITE + "record.merger.impls", "Classes that merge records."),
+    Option(
+        _WRITE + "record.merger.impls",
+        "Classes that merge records, where Hudi's own do what the merge mode says.",
+        only=_MERGERS,
+    ),
     _never("hoodie.write.record.merge.custom.implementation.classes", "Classes that merge records."),
     _never(
         "hoodie.write.record.merge.strategy.id", "Id of a merge strategy.", "hoodie.record.merge.strategy.id"

@@ -41,7 +41,7 @@ from drawstring.config.options.registry import (
     fields_of,
     parse_options,
 )
-from drawstring.config.table.key_settings import KEY_SETTINGS
+from drawstring.config.table.key_settings import settings_of_write
 from drawstring.config.table.kinds import (
     KeyGeneratorType,
     TableType,
@@ -233,9 +233,7 @@ class WriteOptions:
             "failed_writes": failed,
             "table_type": fields["table_type"] and TableType(fields["table_type"]),
             "key_generator": _key_generator(parsed),
-            "key_settings": {
-                option.stored_as: text_of(parsed[option][1]) for option in KEY_SETTINGS if option in parsed
-            },
+            "key_settings": settings_of_write(parsed),
             "merge_mode": asked_mode(_given_text(parsed, _MODE_KEY), _given_text(parsed, _PAYLOAD_KEY)),
         }
         options = cls(**fields)

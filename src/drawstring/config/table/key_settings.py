@@ -13,7 +13,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.base.java_patterns import linear_pattern, split_by
-from drawstring.config.options.option import Kind, Option
+from drawstring.config.options.option import Kind, Option, Value, text_of
 
 TIMEBASED: Final = "hoodie.keygen.timebased."
 BARE_SINGLE_KEY: Final = "hoodie.write.complex.keygen.new.encoding"
@@ -84,6 +84,20 @@ KEY_SETTINGS: Final[tuple[Option, ...]] = (
         stored_as=BARE_SINGLE_KEY,
     ),
 )
+"""Those that tables store."""
+
+TIMESTAMPS_AS_TEXTS: Final = Option(
+    "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
+    "Whether timestamps in record keys and partition paths are dates and times instead of numbers; true is"
+    " refused where a key or partition column is a timestamp.",
+    kind=Kind.FLAG,
+)
+
+
+def settings_of_write(parsed: Mapping[Option, tuple[str, Value]]) -> dict[str, str]:
+    """Return the settings among the parsed options of a write, by their keys."""
+    options = [option for option in (*KEY_SETTINGS, TIMESTAMPS_AS_TEXTS) if option in parsed]
+    return {option.stored_as or option.key: text_of(parsed[option][1]) or "" for option in options}
 
 
 @dataclass(frozen=True, slots=True)
