@@ -13,8 +13,11 @@ from drawstring.base.errors import InvalidError
 from drawstring.engine.local import LocalEngine
 from drawstring.model.files import BaseFile, FileStatus
 from drawstring.table import Table
-from tests.support.rows import SCHEMA, rides
-from tests.support.tables import table_types
+from tests.support.late_files import KEEP_FEW
+from tests.support.rows import SCHEMA, held, rides
+from tests.support.tables import create, table_types
+from tests.support.validation import problems
+from tests.support.version_changes import change_version
 
 LISTS = {"hoodie.metadata.enable": "false"}
 FILE_ID = "0e7c1c5e-6a52-4f0e-9f6d-0123456789ab-0"
@@ -71,3 +74,25 @@ def test_a_write_of_threads_that_begins_no_file_leaves_no_note(tmp_path: Path) -
     table = drawstring.create(tmp_path / "t", SCHEMA, name="rides", record_key="id")
     fail_before_the_first_file(table)
     assert times_of_notes(tmp_path / "t") == []
+
+
+@pytest.mark.parametrize(("old", "new"), [(6, 9), (9, 6)])
+def test_nor_do_they_when_the_timeline_has_another_layout_by_then(old: int, new: int, tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    create(path=root, version=old)
+    table = drawstring.open(root, engine=DetachedEngine(), options=LISTS)
+    fail_before_the_first_file(table)
+    folder = root / ".hoodie" / ("" if old == 6 else "timeline")
+    (failed,) = [each.name.partition("_")[0] for each in folder.glob("*.rolledback")]
+    table.upsert(rides(("a", "rome", 1, 1.0)))
+    change_version(table, new)
+    assert not list(folder.glob("*.rolledback"))
+    table = drawstring.open(root, options=LISTS)
+    assert failed in table.timeline.rolled_back
+    write_late(root, failed)
+    shutil.rmtree(root / ".hoodie" / ".temp")  # its task died before it looked whether the write goes on
+    for ts in range(2, 9):
+        table.upsert(rides(("a", "rome", ts, 1.0)), options=KEEP_FEW)
+    assert table.timeline.start is not None and table.timeline.start > failed
+    assert held(table) == [("a", "rome", 8, 1.0)]
+    assert [each.check for each in problems(table)] == ["orphan"]

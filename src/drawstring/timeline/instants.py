@@ -288,6 +288,21 @@ def note_rolled_back(storage: Storage, config: TableConfig, requested: str, now:
     storage.put_if_absent(join_path(config.timeline_folder, f"{requested}_{now}{_SUFFIX}"), b"")
 
 
+def copy_notes(storage: Storage, old: TableConfig, new: TableConfig) -> None:
+    """Copy what one timeline notes as rolled back to that of another layout."""
+    for name in _note_names(storage, old):
+        storage.put(join_path(new.timeline_folder, name), b"")
+
+
+def delete_notes(storage: Storage, config: TableConfig) -> None:
+    """Delete what a timeline that does not count notes as rolled back."""
+    storage.delete([join_path(config.timeline_folder, name) for name in _note_names(storage, config)])
+
+
+def _note_names(storage: Storage, config: TableConfig) -> list[str]:
+    return [name for name in storage.list_names(config.timeline_folder) if name.endswith(_SUFFIX)]
+
+
 def old_notes(storage: Storage, config: TableConfig, before: str) -> list[tuple[str, str]]:
     """Return the notes made before an instant time: requested time and path of each, the oldest first."""
     notes = (status for status in storage.list_files(config.timeline_folder) if status.name.endswith(_SUFFIX))

@@ -33,7 +33,7 @@ from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
 from drawstring.timeline.archive.reader import LogArchive
 from drawstring.timeline.archive.writer import StateFile, state_files_of
 from drawstring.timeline.inferred_completion_times import completion_times
-from drawstring.timeline.instants import MOVED, epoch_ms_of, file_name
+from drawstring.timeline.instants import MOVED, copy_notes, delete_notes, epoch_ms_of, file_name
 from drawstring.timeline.properties_store import make_timeline_folders
 
 _CHUNK_BYTES: Final = 16 << 20
@@ -76,6 +76,7 @@ def copy_timeline(
     instants = _new_instants(storage, old, new, files)
     for file, instant in zip(files, instants, strict=True):
         _copy(storage, new, file, instant)
+    copy_notes(storage, old, new)
     _sync(storage, new)
     return MigratedInstants(len({file.key for file in files}), archived)
 
@@ -95,6 +96,7 @@ def remove_timeline(storage: Storage, config: TableConfig) -> int:
     storage.delete_tree(config.history_folder)
     storage.delete([each.status.path for each in files if not each.instant.is_completed])
     storage.delete([each.status.path for each in files if each.instant.is_completed])
+    delete_notes(storage, config)
     storage.delete([moved])
     if config.timeline_path:
         storage.delete_tree(config.timeline_folder)
