@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.engine.protocol import Engine
 from drawstring.entry import open as open_table
 from drawstring.services.catalogs.glue import GlueCatalog
@@ -20,6 +20,10 @@ from drawstring.table import Table
 _HIVE: Final = "thrift://"
 _GLUE: Final = "glue"
 _DEFAULT: Final = "default"
+_PLACES: Final = (
+    "Catalogs are at thrift://host:port, glue, polaris+https://host:8181/api/catalog/NAME, or a folder of"
+    " tables."
+)
 
 
 class TableNames(Protocol):
@@ -121,10 +125,7 @@ def catalog(
         ['rides']
     """
     if not isinstance(address, str | os.PathLike):
-        raise InvalidError(
-            f"{address!r} is not the address of a catalog. Give thrift://host:port, glue,"
-            " polaris+https://host:8181/api/catalog/NAME, or a folder."
-        )
+        raise InvalidError(f"{address!r} is not the address of a catalog. {_PLACES}")
     text = os.fspath(address)
     shown = re.sub(r"(?<=//)[^/@]*@", "", text)  # without id and secret
     return TableCatalog(_names_of(text, storage_options), shown, storage_options)
@@ -137,7 +138,14 @@ def _names_of(address: str, storage_options: Mapping[str, str] | None) -> TableN
         return GlueCatalog.connect()
     if address.startswith(PREFIX):
         return PolarisCatalog.connect(address)
-    return Warehouse(open_storage(address, storage_options))
+    try:
+        storage = open_storage(address, storage_options)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{error.message} {_PLACES}") from error
+    folder = storage.local_path("")
+    if folder is not None and not os.path.isdir(folder):
+        raise InvalidError(f"There is no folder {folder}. {_PLACES}")
+    return Warehouse(storage)
 
 
 def _as_uri(location: str) -> str:

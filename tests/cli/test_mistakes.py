@@ -84,6 +84,7 @@ def test_what_there_is_none_of_is_said_in_words(text: Any, tmp_path: Path) -> No
     assert text("timeline", made.uri) == "no instant\n"
     assert text("holds", made.uri) == "no reader holds a position\n"
     assert text("index", "show", made.uri) == "no index\n"
+    assert text("index", "run", made.uri) == "no index is planned\n"
     assert text("savepoint", made.uri, "--list") == "no savepoint\n"
     assert text("report", made.uri).startswith("no service is due\n")
 

@@ -244,6 +244,12 @@ def test_tables_of_a_warehouse_are_opened_by_name(tmp_path: Path) -> None:
                 catalog.table(name)
 
 
+@pytest.mark.parametrize("address", ["unity://host", "/not/there"])
+def test_an_address_without_a_catalog_is_refused_with_those_that_there_are(address: str) -> None:
+    with pytest.raises(drawstring.DrawstringError, match=r"thrift://host:port, glue, .*folder of tables"):
+        drawstring.catalog(address)
+
+
 @pytest.mark.spark
 def test_tables_of_a_metastore_are_opened_by_name(metastore: str, tmp_path: Path) -> None:
     folder = tmp_path / "a b%20c"

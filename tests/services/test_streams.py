@@ -149,3 +149,15 @@ def test_what_is_refused(table: Table) -> None:
     table._write_rows("upsert", LocalEngine().rows(SCHEMA, rows(1).to_batches()), {}, damaged)
     with pytest.raises(CorruptTableError, match="positions of streams"):
         table.stream("s")
+
+
+def test_what_a_source_yields_has_a_position(table: Table) -> None:
+    stream = table.stream("s")
+    for source in (lambda position: [rows(1)], lambda position: [(rows(1), "a", 1)], lambda position: [7]):
+        with pytest.raises(InvalidError, match="Yield pairs of rows and the position"):
+            stream.run(source)
+    unfit: Any = [(rows(1), "a")]
+    with pytest.raises(InvalidError, match="Give a function"):
+        stream.run(unfit)
+    assert stream.position is None and not table.timeline.writes()
+    assert stream.run(lambda position: [[rows(1), "a"]]) == 1

@@ -250,9 +250,12 @@ class StreamWriter:
             How many batches were committed.
 
         Raises:
+            InvalidError: the source is no function, or what it yields is no pair.
             DrawstringError: a batch was not written; see `write`.
         """
-        return sum(bool(self.write(rows, position)) for rows, position in source(self._position))
+        if not callable(source):
+            raise InvalidError(f"The source is {source!r}. Give a function that is called with the position.")
+        return sum(bool(self.write(*_pair(batch))) for batch in source(self._position))
 
     def _settled(self) -> str | None:
         """Return the stored position, after a batch whose process died when it had decided to complete it."""
@@ -271,3 +274,12 @@ class StreamWriter:
     def _store(self) -> TimelineStore:
         storage = self._context.storage
         return TimelineStore(storage, load_config(storage), self._context.clock)
+
+
+def _pair(batch: Any) -> tuple[Any, str]:
+    """Return what a source yields as rows and the position behind them."""
+    if not isinstance(batch, tuple | list) or len(batch) != 2:
+        raise InvalidError(
+            f"The source yields {type(batch).__name__}. Yield pairs of rows and the position behind them."
+        )
+    return batch[0], batch[1]

@@ -57,7 +57,7 @@ def index(
         _print([each for each in table.indexes() if name in (None, each.name)], as_json=as_json)
         return
     if act == "run":
-        _print(table.run_indexing(name, options=given), as_json=as_json)
+        _print(table.run_indexing(name, options=given), as_json=as_json, nothing="no index is planned")
         return
     if name is None:
         raise InvalidError(f"`drawstring index {act}` needs the name of the index. Give it after the path.")
@@ -80,12 +80,12 @@ def _say(what: str, name: str, *, as_json: bool) -> None:
         output.print_line(f"{what} {name}")
 
 
-def _print(indexes: list[TableIndex], *, as_json: bool) -> None:
+def _print(indexes: list[TableIndex], *, as_json: bool, nothing: str = "no index") -> None:
     if as_json:
         output.print_json([_fields(each) for each in indexes])
         return
     if not indexes:
-        output.print_line("no index")
+        output.print_line(nothing)
         return
     rows = ((each.name, each.kind, ", ".join(each.columns), _state(each)) for each in indexes)
     output.print_grid(("index", "kind", "columns", "state"), rows)

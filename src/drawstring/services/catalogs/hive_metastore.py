@@ -76,7 +76,7 @@ class HiveMetastore:
             return cls(ThriftHiveMetastore.Client(TBinaryProtocol(transport)), transport, address)
         raise UnavailableError(
             f"No Hive metastore answers at {', '.join(addresses)}. Check"
-            " hoodie.datasource.hive_sync.metastore.uris, and whether it runs."
+            " the address (hoodie.datasource.hive_sync.metastore.uris of a sync), and whether it runs."
         )
 
     def close(self) -> None:
