@@ -229,10 +229,9 @@ def _batches(
 def _matching(
     file: pa.NativeFile, query: ParquetQuery, where: pc.Expression, metadata: pq.FileMetaData | None
 ) -> Iterator[pa.RecordBatch]:
-    fragment = fragment_of(file, query.constants)
-    if metadata is None and _excludes(query, fragment.metadata):
+    parquet, fragment = open_for_condition(file, query.constants, query.dictionaries)
+    if metadata is None and _excludes(query, parquet.metadata):
         return
-    parquet = open_file(file, fragment.metadata, query.dictionaries)
     present = columns_of(parquet)
     known = types_of(query.constants)
     bound = bound_columns(where, with_table_types(known, with_table_types(present, query.types)))
@@ -240,7 +239,9 @@ def _matching(
     stored = {*present.names} - query.constants.keys()
     in_predicate = (name for name in bound.names if name in stored)
     needed = list(dict.fromkeys([*requested, *in_predicate]))
-    groups = groups_that_may_match(fragment, where, bound, with_table_types(present, known))
+    groups: Sequence[int] = range(parquet.num_row_groups)
+    if fragment is not None:
+        groups = groups_that_may_match(fragment, where, bound, with_table_types(present, known))
     match = partial(matching_numbers, where=where, bound=bound, constants=query.constants)
     looked_at = [name for name in needed if name in bound.names]
     # Where a request takes long, all columns are fetched by one.
@@ -254,6 +255,26 @@ def _matching(
             kept = keep_rows(batch, where, bound, query.constants)
             if kept.num_rows:
                 yield kept.select(requested)
+
+
+def open_for_condition(
+    file: pa.NativeFile, constants: Mapping[str, pa.Scalar], dictionaries: Sequence[str] = ()
+) -> tuple[pq.ParquetFile, ds.ParquetFileFragment | None]:
+    """Open a file of which some rows are needed.
+
+    Args:
+        file: the file.
+        constants, dictionaries: as of `ParquetQuery`.
+
+    Returns:
+        The file, and what tells which row groups may match; None for a small file with one row group, which
+        is decoded in less time.
+    """
+    if not is_small(file):
+        fragment = fragment_of(file, constants)
+        return open_file(file, fragment.metadata, dictionaries), fragment
+    parquet = open_file(file, None, dictionaries)
+    return parquet, fragment_of(file, constants) if parquet.num_row_groups > 1 else None
 
 
 def _is_worth_steps(parquet: pq.ParquetFile, groups: Sequence[int]) -> bool:

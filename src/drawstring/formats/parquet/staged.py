@@ -23,9 +23,9 @@ from drawstring.formats.parquet.read import (
     ParquetQuery,
     columns_of,
     fetched_if_small,
-    fragment_of,
     group_rows,
     open_file,
+    open_for_condition,
     spans,
     types_of,
 )
@@ -42,7 +42,7 @@ class StagedFile:
         path: path of the file, for errors.
         file: the file.
         parquet: the same, opened.
-        fragment: the same, for tests of its statistics; None if no condition will be tested.
+        fragment: the same, for tests of its statistics; None if it is not worth it or there is no condition.
         schema: its columns.
         constants: columns with a known value.
     """
@@ -70,7 +70,8 @@ class StagedFile:
             where: the predicate.
             bound: its columns, with their types in its evaluation.
         """
-        assert self.fragment is not None
+        if self.fragment is None:
+            return list(self.groups)
         present = with_table_types(self.schema, types_of(self.constants))
         with about_file(self.path):
             return groups_that_may_match(self.fragment, where, bound, present)
@@ -165,8 +166,10 @@ def staged(storage: Storage, path: str, constants: Mapping[str, pa.Scalar] | Non
     with opened:
         with about_file(path):
             file = fetched_if_small(opened)
-            fragment = None if constants is None else fragment_of(file, constants)
-            parquet = open_file(file, None if fragment is None else fragment.metadata)
+            if constants is None:
+                parquet, fragment = open_file(file), None
+            else:
+                parquet, fragment = open_for_condition(file, constants)
             schema = columns_of(parquet)
         yield StagedFile(path, file, parquet, fragment, schema, constants or {})
 
