@@ -195,7 +195,8 @@ def _run(locked: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence | 
     store, context = locked.store, locked.context
     inflight = instant if instant.state is State.INFLIGHT else store.start(instant, is_flushed=False)
     locked.lock.check()
-    _delete(context, [path for paths in plan.files.values() for path in paths])
+    deleted = [path for paths in plan.files.values() for path in paths]
+    _delete(context, deleted)
     sweep_leftovers(context.storage, context.clock, (*own_folders(locked.config), *plan.files))
     dropped = {each for each in plan.partitions_to_delete if _drop_partition(context.storage, each)}
     metadata = _metadata_of(instant, plan, dropped, watch)
@@ -203,7 +204,8 @@ def _run(locked: LockedTable, instant: Instant, plan: CleanPlan, fence: Fence | 
     if not plan.partitions_to_delete:
         locked.lock.afterwards(locked.guard.stage(inflight, content, partial(cleaned_files, metadata)))
     # A replaced file that came back after its write was archived would count again.
-    context.storage.sync(folders_above(path for paths in plan.files.values() for path in paths))
+    folders = {path.rpartition("/")[0] for path in deleted}
+    context.storage.sync(folders_above(deleted) if plan.partitions_to_delete else folders)
     later = locked.lock.in_order_afterwards()
     completed = store.complete(inflight, content, fence, defer=later.append)
     result = CleanResult(
