@@ -24,6 +24,7 @@ from drawstring.spark.sql.options import (
     ORDERING,
     PARTITION_PATH,
     RECORD_KEY,
+    check_names,
     session_options,
     table_options,
 )
@@ -64,6 +65,7 @@ def _define(given: Mapping[str, Any], spark: SparkSession) -> str:
     columns = StructType.fromJson(json.loads(given["schema"]))
     columns = StructType([each for each in columns if each.name not in META_COLUMNS])
     partitioned_by = _identities(given["transforms"])
+    check_names(properties)
     options = table_options(properties)
     location = properties.get("location")
     existing = _existing(location, spark) if location else None

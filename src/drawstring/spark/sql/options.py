@@ -13,6 +13,7 @@ option of the write. As in Hudi, those that the table stores are its own once it
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -39,6 +40,10 @@ _NAMES: Final = {
 }
 """Hudi's own names of properties in `CREATE TABLE`, in lower case, as options."""
 
+_WRITTEN: Final = {name.lower(): name for name in ("primaryKey", "orderingFields", "preCombineField")}
+_SLIP_RATIO: Final = 0.85
+"""Similarity from which the name of a property counts as a misspelling: a letter or two differ."""
+
 _TYPES: Final = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 _OF_STATEMENTS: Final = (INSERT_OPERATION, OVERWRITE_MODE, OPERATION)
 
@@ -60,6 +65,22 @@ def table_options(properties: Mapping[str, str]) -> dict[str, str]:
         elif key.startswith(("hoodie.", "drawstring.")):
             options[key] = value
     return options
+
+
+def check_names(properties: Mapping[str, str]) -> None:
+    """Check that no property of `CREATE TABLE` is a misspelling of those that say what a record is.
+
+    Other properties are the user's own. One of these would make a table without keys or without an order.
+
+    Raises:
+        InvalidError: one is.
+    """
+    for name in properties:
+        key = name.removeprefix(_OPTION_PREFIX).lower()
+        if key in _NAMES or "." in key:
+            continue
+        if near := difflib.get_close_matches(key, _WRITTEN, n=1, cutoff=_SLIP_RATIO):
+            raise InvalidError(f"There is no property {name!r}. Did you mean {_WRITTEN[near[0]]!r}?")
 
 
 def _type_of(text: str) -> str:
