@@ -14,6 +14,7 @@ properties of the table. Columns that it lacks are read from the log files, and 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, TypeAlias
@@ -76,6 +77,11 @@ class KnownSlice:
         texts: int = versions.keys.nbytes
         columns: int = versions.rows.nbytes
         return columns + texts + _DECISION_BYTES * len(versions.keys)
+
+    def has(self, columns: Iterable[str]) -> bool:
+        """Return whether the log records have those of some columns that the table has."""
+        present, known = {*self.log.versions.rows.column_names}, {*self.task.schema.names}
+        return all(name in present or name not in known for name in columns)
 
     def is_of(self, task: ReadTask) -> bool:
         """Return whether a task sees the same records in the same way."""

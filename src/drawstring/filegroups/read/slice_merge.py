@@ -56,17 +56,21 @@ def _base_rows(
 def _needed(task: ReadTask) -> list[str]:
     """Return the columns that merging, filtering and the result need."""
     config = task.config
-    condition = task.condition
     if config.merge_mode is MergeMode.CUSTOM and task.file_slice.logs:
         return list(task.schema.names)
     names = [
-        *task.columns,
-        *([] if condition is None else where_columns(condition, task.schema)),
+        *result_columns(task),
         *([RECORD_KEY] if config.populate_meta_fields else config.record_key_fields),
         *ordering_fields(config),
     ]
     known = {*task.schema.names}
     return [name for name in dict.fromkeys(names) if name in known]
+
+
+def result_columns(task: ReadTask) -> Sequence[str]:
+    """Return the columns that the result of a task and its condition need; not all need be the table's."""
+    condition = task.condition
+    return task.columns if condition is None else (*task.columns, *where_columns(condition, task.schema))
 
 
 def log_reading(task: ReadTask) -> LogReading:

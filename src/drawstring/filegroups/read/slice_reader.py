@@ -23,7 +23,14 @@ from drawstring.filegroups.read.bootstrap_reader import base_rows_of, with_value
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.read.log_records import LogRecords, read_log_records
 from drawstring.filegroups.read.merge_memory import MEMORY, KnownSlice, with_columns_of
-from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, finished, log_reading, slice_records
+from drawstring.filegroups.read.slice_merge import (
+    SliceMerge,
+    base_rows,
+    finished,
+    log_reading,
+    result_columns,
+    slice_records,
+)
 from drawstring.filegroups.read.sorted_merge import has_sorted_runs, in_order, merged_parts, small_log_records
 from drawstring.filegroups.read.staged_merge import can_stage, may_stage, staged_rows
 from drawstring.filegroups.read.tasks import ComposedTask, ReadTask
@@ -127,7 +134,7 @@ def _known_slice(task: ReadTask) -> KnownSlice | None:
     if task.keys is not None or task.key_range is not None:
         return None
     known = MEMORY.recall(task)
-    if known is not None and {*log_reading(task).schema.names} <= {*known.log.versions.rows.column_names}:
+    if known is not None and known.has(result_columns(task)):
         return known
     log = slice_records(task)
     if log.instants is None or not log.merger.chooses_whole_records:
