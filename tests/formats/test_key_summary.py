@@ -39,6 +39,21 @@ def test_the_successors_filter_has_every_key(rows: int, new: int) -> None:
     assert footer["hoodie_max_record_key"] == f"key-{rows + new - 1:06}"
 
 
+@pytest.mark.parametrize(("rows", "rows_of_filter"), [(1_000, 1), (61_000, 2), (230_000, 4), (300_000, 4)])
+def test_a_filter_for_few_questions_has_a_third_of_the_bits_and_more_rows(
+    rows: int, rows_of_filter: int
+) -> None:
+    summary = KeySummary(rate=BloomFilter.LOOSE_RATE)
+    summary.add(keys(0, rows))
+    footer = summary.footer()
+    bloom = filter_in(footer)
+    assert bloom.contains(keys(0, rows)).all()
+    assert bloom.contains(keys(700_000, 710_000)).mean() < 0.02
+    assert len(footer["org.apache.hudi.bloomfilter"]) < rows_of_filter * 2.4 * min(rows, 60_000) + 100
+    assert reusable_filter(footer, rows, BloomFilter.LOOSE_RATE) is not None
+    assert reusable_filter(footer, rows, BloomFilter.DEFAULT_RATE) is None
+
+
 @pytest.mark.parametrize("rows", [1_000, 70_000])
 def test_keys_of_the_former_file_are_not_hashed_again(rows: int) -> None:
     former = footer_of(keys(0, rows))

@@ -82,7 +82,7 @@ def rows(start: int, stop: int) -> pa.RecordBatch:
 
 
 def write(storage: LocalStorage, *batches: pa.RecordBatch, **options: Any) -> int:
-    settings = {"table_avro_schema": AVRO, "compression": "snappy", "bloom": True} | options
+    settings = {"table_avro_schema": AVRO, "compression": "snappy", "bloom": 1e-9} | options
     sink = ParquetSink(storage, "p1/f.parquet", SCHEMA, **settings)
     for batch in batches:
         sink.write(batch)
@@ -159,7 +159,7 @@ def test_without_bloom_filter_the_footer_has_the_schema_only(storage: LocalStora
 def test_many_keys_get_the_filter_of_the_default_size(storage: LocalStorage) -> None:
     schema = pa.schema([pa.field("_hoodie_record_key", pa.string())])
     keys = pa.array([f"k{number}" for number in range(70_000)])
-    sink = ParquetSink(storage, "k.parquet", schema, table_avro_schema=AVRO, compression="snappy", bloom=True)
+    sink = ParquetSink(storage, "k.parquet", schema, table_avro_schema=AVRO, compression="snappy", bloom=1e-9)
     for start in range(0, len(keys), 9_000):
         sink.write(pa.record_batch([keys[start : start + 9_000]], schema=schema))
     sink.close()
@@ -205,7 +205,7 @@ def test_size_so_far_grows_to_the_size_in_the_end(storage: LocalStorage) -> None
 
 def test_aborted_file_is_gone(storage: LocalStorage) -> None:
     sink = ParquetSink(
-        storage, "p1/f.parquet", SCHEMA, table_avro_schema=AVRO, compression="zstd", bloom=True
+        storage, "p1/f.parquet", SCHEMA, table_avro_schema=AVRO, compression="zstd", bloom=1e-9
     )
     sink.write(rows(0, 10))
     sink.abort()

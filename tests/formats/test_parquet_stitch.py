@@ -76,7 +76,7 @@ def test_all_rows_are_in_the_new_file_under_its_name(how: dict[str, Any]) -> Non
     put(storage, "c.parquet", rows_of(200, 81), compression="brotli")
     sources = sources_of(storage, "a.parquet", "b.parquet", "c.parquet")
     assert can_stitch(sources)
-    size = stitch(storage, sources, "new.parquet", "new.parquet", bloom=True)
+    size = stitch(storage, sources, "new.parquet", "new.parquet", bloom=BloomFilter.DEFAULT_RATE)
     assert size == len(storage.read("new.parquet"))
     expected = pa.concat_tables([rows_of(0, 100), rows_of(100, 7), rows_of(200, 81)])
     found = read(storage, "new.parquet")
@@ -96,7 +96,13 @@ def test_a_new_file_can_be_put_together_with_others_again() -> None:
     storage = memory()
     for number in range(3):
         put(storage, f"{number}.parquet", rows_of(10 * number, 10))
-    stitch(storage, sources_of(storage, "0.parquet", "1.parquet"), "x.parquet", "x", bloom=True)
+    stitch(
+        storage,
+        sources_of(storage, "0.parquet", "1.parquet"),
+        "x.parquet",
+        "x",
+        bloom=BloomFilter.DEFAULT_RATE,
+    )
     stitch(storage, sources_of(storage, "x.parquet", "2.parquet"), "y.parquet", "y", bloom=False)
     found = read(storage, "y.parquet")
     assert found.column(0).to_pylist() == [f"k{each:05}" for each in range(30)]

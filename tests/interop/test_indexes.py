@@ -66,5 +66,25 @@ def test_both_find_each_others_records(referee: Referee, tmp_path: Path, kind: K
     ours("delete", rides((13, 16, 40), 700, "lima"))
 
 
+def test_a_bloom_index_of_hudi_finds_all_keys_by_filters_for_few_questions(
+    referee: Referee, tmp_path: Path
+) -> None:
+    path, kind = str(tmp_path / "rides"), Kind("SIMPLE", COW)
+    table, memory = kind.create(path), InMemory(kind)
+    table.bulk_insert(table_of(rides(range(500), 100, "rome")))
+    memory.upsert(rides(range(500), 100, "rome"))
+    properties = tmp_path / "rides/.hoodie/hoodie.properties"
+    stored = properties.read_text()
+    assert "hoodie.index.type=SIMPLE\n" in stored
+    # Hudi refuses another index than the one that the table names.
+    properties.write_text(stored.replace("hoodie.index.type=SIMPLE\n", ""))
+    rows = rides(range(0, 700, 3), 200, "rome")
+    bloom = hudi_options(kind, "upsert") | {"hoodie.index.type": "BLOOM"}
+    referee.write(path, table_of(rows), bloom)
+    memory.upsert(rows)
+    assert content(drawstring.open(path)) == memory.content()
+    assert rows_of(referee.read(path)) == memory.content()
+
+
 def rides(numbers: range | tuple[int, ...], ts: int, city: str) -> list[Row]:
     return [(f"k{number:03}", city, ts, number * 1000 + ts) for number in numbers]

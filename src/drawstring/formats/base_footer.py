@@ -24,9 +24,13 @@ class BaseFooter:
 
     metadata: pq.FileMetaData
 
-    def reusable_filter(self) -> BloomFilter | None:
-        """Return the bloom filter if the file that replaces this one can extend it, else None."""
-        return reusable_filter(self._filter_entries(), self.metadata.num_rows)
+    def reusable_filter(self, rate: float) -> BloomFilter | None:
+        """Return the bloom filter if the file that replaces this one can extend it, else None.
+
+        Args:
+            rate: rate of false positives that it may have.
+        """
+        return reusable_filter(self._filter_entries(), self.metadata.num_rows, rate)
 
     def bloom_filter(self) -> BloomFilter | None:
         """Return the bloom filter; None if there is none, or it cannot be read."""

@@ -12,6 +12,7 @@ from drawstring.config.keys.log_index import CLIQUE_FILES, ENABLE
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.index.bloom_pruning import BloomPruning
 from drawstring.index.bucket.simple_bucket import BucketCounts, BucketIndex, stored_counts
 from drawstring.index.consistent.consistent_bucket import ConsistentIndex
@@ -129,6 +130,26 @@ def is_global_index(kind: str | None, config: TableConfig) -> bool:
         config: configuration of the table.
     """
     return ((kind or "").startswith("GLOBAL_") or kind == "RECORD_INDEX") and bool(config.partition_fields)
+
+
+def bloom_rate(options: WriteOptions, config: TableConfig) -> float:
+    """Return the rate of false positives of the bloom filters of base files, 0 for none.
+
+    A bloom index looks up all keys of a batch in each filter. The others ask no filter: what is left are
+    queries of a few keys. Of a table that names no index the next writer may have a bloom index; in one that
+    does, Hudi refuses any other.
+
+    Args:
+        options: options of the write.
+        config: the table.
+    """
+    if not options.bloom_enabled:
+        return 0.0
+    in_metadata = options.metadata.bloom_filters or BLOOM_FILTERS in config.metadata_partitions
+    has_log_index = log_index_cliques(options.log_index, options.log_index_clique_files, config) > 0
+    has_bloom_index = any("BLOOM" in (each or "") for each in (config.index_type, options.index_type))
+    is_loose = config.index_type is not None and not (has_bloom_index or in_metadata or has_log_index)
+    return BloomFilter.LOOSE_RATE if is_loose else BloomFilter.DEFAULT_RATE
 
 
 def partitions_to_build(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.settings import FileSettings
+from drawstring.index.choose import bloom_rate
 from drawstring.metadata.definitions import summarized_columns
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.meta import with_meta_fields, without_meta
@@ -46,7 +47,7 @@ def file_settings(
         schema=without_meta(avro_to_arrow(schema_json)),
         avro_schema=with_meta_fields(schema_json),
         compression=options.compression,
-        bloom=options.bloom_enabled,
+        bloom=bloom_rate(options, config),
         base_file_bytes_max=options.sizing.base_file_size_max_bytes,
         log_format=options.log_block_format,
         summarized=summarized_columns(storage, config),

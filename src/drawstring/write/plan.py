@@ -15,7 +15,7 @@ from drawstring.config.table.kinds import columns_of
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.index.choose import check_non_blocking, choose_index, log_index_cliques
+from drawstring.index.choose import bloom_rate, check_non_blocking, choose_index, log_index_cliques
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.protocol import Index
 from drawstring.merge.record_mergers import takes_partial_blocks
@@ -108,7 +108,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             schema=schema,
             avro_schema=with_meta_fields(schema_json),
             compression=options.compression,
-            bloom=options.bloom_enabled,
+            bloom=bloom_rate(options, config),
             base_file_bytes_max=options.sizing.base_file_size_max_bytes,
             log_format=options.log_block_format,
             clique_files=log_index_cliques(options.log_index, options.log_index_clique_files, config),

@@ -222,7 +222,8 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.parquet.bloom.filter.enabled",
-        "Whether base files contain a bloom filter of their keys.",
+        "Whether base files contain a bloom filter of their keys. It is exact (a rate of false positives of"
+        " 10⁻⁹) unless the table's `hoodie.index.type` is an index other than a bloom index (10⁻³).",
         kind=Kind.FLAG,
         default=True,
         field="bloom_enabled",

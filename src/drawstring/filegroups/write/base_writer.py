@@ -78,15 +78,15 @@ class BaseFileWriter:
         self, settings: FileSettings, storage: Storage, former: BaseFooter | None
     ) -> ParquetSink | PatchedSink:
         """Create the file."""
-        bloom = settings.bloom and settings.config.populate_meta_fields
-        inherited = former.reusable_filter() if former is not None and bloom else None
+        rate = settings.key_filter
+        inherited = former.reusable_filter(rate) if former is not None and rate else None
         sink = ParquetSink(
             storage,
             self.path,
             settings.full_schema,
             table_avro_schema=settings.avro_schema,
             compression=settings.compression,
-            bloom=inherited or bloom,
+            bloom=inherited or rate,
             row_groups=settings.row_groups,
         )
         sink.share(settings.encodings)

@@ -180,7 +180,7 @@ class _OpenLog:
             form.schema,
             table_avro_schema=form.avro_schema,
             compression=settings.compression,
-            bloom=settings.bloom and settings.config.populate_meta_fields and not settings.clique_files,
+            bloom=0.0 if settings.clique_files else settings.key_filter,
             row_groups=settings.log_row_groups,
         )
 

@@ -139,10 +139,10 @@ class Patch:
             return entries
         stored = self.footer.metadata.metadata or {}
         texts = {key.decode(errors="replace"): text.decode(errors="replace") for key, text in stored.items()}
-        extended = extended_footer(texts, self.footer.metadata.num_rows, new)
+        extended = extended_footer(texts, self.footer.metadata.num_rows, new, self.settings.bloom)
         if extended is not None:
             return entries | extended
-        summary = KeySummary()
+        summary = KeySummary(rate=self.settings.bloom)
         for group in range(len(file.group_rows)):
             for chunk in file.columns(group, [RECORD_KEY]).column(0).chunks:
                 summary.add(chunk)

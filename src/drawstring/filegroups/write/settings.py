@@ -35,7 +35,7 @@ class FileSettings:
         schema: the table's columns without meta columns.
         avro_schema: Avro text of the columns with meta columns.
         compression: Parquet codec.
-        bloom: whether base files have a bloom filter.
+        bloom: rate of false positives of the bloom filters of base files, 0 for none.
         base_file_bytes_max: size in bytes at which a new base file is started.
         log_format: format of data blocks, `parquet` or `avro`.
         clique_files: maximum number of log files in a clique; 0 if log files carry no index.
@@ -50,13 +50,18 @@ class FileSettings:
     schema: pa.Schema
     avro_schema: str
     compression: str
-    bloom: bool
+    bloom: float
     base_file_bytes_max: int
     log_format: str
     clique_files: int = 0
     partial: tuple[str, ...] = ()
     logs_named_by: str | None = None
     summarized: tuple[str, ...] = ()
+
+    @property
+    def key_filter(self) -> float:
+        """Rate of false positives of the bloom filters, 0 if files have none: there are none without keys."""
+        return self.bloom if self.config.populate_meta_fields else 0.0
 
     @property
     def row_groups(self) -> RowGroups:

@@ -65,6 +65,9 @@ class BloomFilter:
     DEFAULT_CAPACITY: Final = 60_000
     DEFAULT_KEYS_MAX: Final = 100_000
     DEFAULT_RATE: Final = 1e-9
+    LOOSE_KEYS_MAX: Final = 240_000
+    LOOSE_RATE: Final = 1e-3
+    """For files that are asked for few keys: such a filter has a third of the bits and of the hashes."""
 
     def __init__(self, shape: BloomShape, capacity: int, keys_max: int, type_code: str = DYNAMIC) -> None:
         self.shape = shape
@@ -95,6 +98,17 @@ class BloomFilter:
             false_positives: rate of false positives of a full row.
         """
         return BloomFilter(BloomShape.of(capacity, false_positives), capacity, keys_max)
+
+    @staticmethod
+    def of_large_file(false_positives: float) -> BloomFilter:
+        """Return a filter without keys for a file of more than `DEFAULT_CAPACITY` rows."""
+        is_loose = false_positives > BloomFilter.DEFAULT_RATE
+        keys_max = BloomFilter.LOOSE_KEYS_MAX if is_loose else BloomFilter.DEFAULT_KEYS_MAX
+        return BloomFilter.empty(keys_max=keys_max, false_positives=false_positives)
+
+    def is_as_exact_as(self, false_positives: float) -> bool:
+        """Return whether the filter has no more false positives than a rate allows."""
+        return self.shape.hashes >= BloomShape.of(self.DEFAULT_CAPACITY, false_positives).hashes
 
     @staticmethod
     def build(keys: pa.Array, capacity: int = DEFAULT_CAPACITY) -> BloomFilter:
@@ -243,7 +257,8 @@ def _decode_dynamic(data: Base64Text) -> BloomFilter:
         raise ValueError("its rows differ in shape")
     keys_max = rows * capacity
     if capacity == BloomFilter.DEFAULT_CAPACITY:
-        keys_max = max(keys_max, BloomFilter.DEFAULT_KEYS_MAX)
+        is_loose = shape == BloomShape.of(capacity, BloomFilter.LOOSE_RATE)
+        keys_max = max(keys_max, BloomFilter.LOOSE_KEYS_MAX if is_loose else BloomFilter.DEFAULT_KEYS_MAX)
     return BloomFilter(shape, capacity, keys_max).restored([row for _, row in images], count)
 
 

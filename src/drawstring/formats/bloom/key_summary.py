@@ -93,9 +93,11 @@ class KeySummary:
 
     Args:
         former: filter of the file that this one replaces, which is extended.
+        rate: rate of false positives of a new filter.
     """
 
-    def __init__(self, former: BloomFilter | None = None) -> None:
+    def __init__(self, former: BloomFilter | None = None, *, rate: float = BloomFilter.DEFAULT_RATE) -> None:
+        self._rate = rate
         self._waiting: list[pa.Array] = []
         self._waiting_rows = 0
         self._new: list[pa.Array] = []
@@ -125,7 +127,7 @@ class KeySummary:
         if not is_known:
             self._new.append(keys)
         if self._waiting_rows > BloomFilter.DEFAULT_CAPACITY:
-            self._bloom = _filled(BloomFilter.empty(), self._waiting)
+            self._bloom = _filled(BloomFilter.of_large_file(self._rate), self._waiting)
             self._waiting, self._new, self._former = [], [], None
 
     def footer(self) -> dict[str, str]:
@@ -141,7 +143,8 @@ class KeySummary:
         former = self._former
         if former is not None and has_room(former, sum(map(len, self._new))):
             return _filled(former, self._new)
-        return _filled(BloomFilter.empty(max(1, self._waiting_rows)), self._waiting)
+        own = BloomFilter.empty(max(1, self._waiting_rows), false_positives=self._rate)
+        return _filled(own, self._waiting)
 
 
 def has_room(former: BloomFilter, new: int) -> bool:
@@ -150,18 +153,21 @@ def has_room(former: BloomFilter, new: int) -> bool:
     return is_growing or former.keys + new <= former.capacity * (1 + OVERFULL_SHARE)
 
 
-def extended_footer(footer: Mapping[str, str], rows: int, new: pa.Array) -> dict[str, str] | None:
+def extended_footer(
+    footer: Mapping[str, str], rows: int, new: pa.Array, rate: float = BloomFilter.DEFAULT_RATE
+) -> dict[str, str] | None:
     """Return the entries of a file that has the keys of another one and new ones.
 
     Args:
         footer: entries of the other file's footer.
         rows: number of its rows.
         new: the new keys (string), without nulls.
+        rate: rate of false positives that the filter may have.
 
     Returns:
         The entries; None if they have to be made of all keys.
     """
-    former = reusable_filter(footer, rows)
+    former = reusable_filter(footer, rows, rate)
     ends = [footer.get(SMALLEST_KEY), footer.get(LARGEST_KEY)]
     if former is None or None in ends or not has_room(former, len(new)):
         return None
@@ -171,12 +177,15 @@ def extended_footer(footer: Mapping[str, str], rows: int, new: pa.Array) -> dict
     return entries | {SMALLEST_KEY: smallest or "", LARGEST_KEY: largest or ""}
 
 
-def reusable_filter(footer: Mapping[str, str], rows: int) -> BloomFilter | None:
+def reusable_filter(
+    footer: Mapping[str, str], rows: int, rate: float = BloomFilter.DEFAULT_RATE
+) -> BloomFilter | None:
     """Return the filter of a file if the file that replaces it should extend it, else None.
 
     Args:
         footer: entries of the file's footer.
         rows: number of rows in the file.
+        rate: rate of false positives that the filter may have.
     """
     if FILTER not in footer or footer.get(FILTER_TYPE) != DYNAMIC:
         return None
@@ -185,7 +194,8 @@ def reusable_filter(footer: Mapping[str, str], rows: int) -> BloomFilter | None:
     except DrawstringError:
         return None
     has_all_and_few_others = rows <= bloom.keys <= rows * (1 + STALE_SHARE)
-    return bloom if has_all_and_few_others and bloom.capacity <= rows * CAPACITY_SHARE else None
+    is_fit = bloom.capacity <= rows * CAPACITY_SHARE and bloom.is_as_exact_as(rate)
+    return bloom if has_all_and_few_others and is_fit else None
 
 
 def _filled(bloom: BloomFilter, keys: list[pa.Array]) -> BloomFilter:

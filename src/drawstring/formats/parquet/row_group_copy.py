@@ -35,7 +35,7 @@ def can_stitch(sources: Sequence[ChunkSource]) -> bool:
 
 
 def stitch(
-    storage: Storage, sources: Sequence[ChunkSource], path: str, name: str | None, *, bloom: bool
+    storage: Storage, sources: Sequence[ChunkSource], path: str, name: str | None, *, bloom: float
 ) -> int:
     """Write one file with the row groups of several.
 
@@ -44,7 +44,8 @@ def stitch(
         sources: the source files, in order; `can_stitch` returned True for them.
         path: path of the new file.
         name: file name for the meta column; None copies that column, too.
-        bloom: whether the footer gets a bloom filter and the smallest and largest key.
+        bloom: rate of false positives of the bloom filter that the footer gets beside the smallest and
+            largest key, 0 for neither.
 
     Returns:
         The file's size in bytes.
@@ -52,7 +53,7 @@ def stitch(
     Raises:
         CorruptTableError: a source is missing or damaged.
     """
-    keys = _keys(storage, sources) if bloom else {}
+    keys = _keys(storage, sources, bloom) if bloom else {}
     target = storage.create(path)
     try:
         with disk_errors(TABLE_DISK, path):
@@ -83,9 +84,9 @@ def _stitched(
     return size_bytes
 
 
-def _keys(storage: Storage, sources: Sequence[ChunkSource]) -> dict[str, str]:
+def _keys(storage: Storage, sources: Sequence[ChunkSource], rate: float) -> dict[str, str]:
     """Return the key summary for the footer, for which only the record key column is read."""
-    summary = KeySummary()
+    summary = KeySummary(rate=rate)
     for source in sources:
         for batch in read_parquet(storage, source.path, ParquetQuery(columns=[RECORD_KEY])):
             summary.add(batch.column(RECORD_KEY))

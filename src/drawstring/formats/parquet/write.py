@@ -77,8 +77,8 @@ class ParquetSink:
         schema: its columns, including meta columns.
         table_avro_schema: the record schema as Avro JSON; missing meta columns are added.
         compression: Parquet codec by name (`snappy`, `zstd`, `gzip`, `lz4_raw`, `uncompressed`).
-        bloom: whether the footer gets a bloom filter and the smallest and largest record key; or the
-            filter of the file that this one replaces, which is extended.
+        bloom: rate of false positives of the bloom filter that the footer gets beside the smallest and
+            largest record key, 0 for neither; or the filter of the file that this one replaces.
         row_groups: how large they get.
     """
 
@@ -90,7 +90,7 @@ class ParquetSink:
         *,
         table_avro_schema: str,
         compression: str,
-        bloom: bool | BloomFilter,
+        bloom: float | BloomFilter,
         row_groups: RowGroups = RowGroups(),
     ) -> None:
         self._storage = storage
@@ -242,8 +242,8 @@ def encode_parquet_block(
     return bytes(target.getvalue())
 
 
-def _key_summary(bloom: bool | BloomFilter) -> KeySummary:
-    return KeySummary(bloom if isinstance(bloom, BloomFilter) else None)
+def _key_summary(bloom: float | BloomFilter) -> KeySummary:
+    return KeySummary(bloom) if isinstance(bloom, BloomFilter) else KeySummary(rate=bloom)
 
 
 def entries_of(avro_schema_json: str) -> dict[str, str]:

@@ -93,7 +93,7 @@ def _write(settings: FileSettings, storage: Storage, sources: Sequence[ChunkSour
     ensure_partition(storage, partition, settings.instant)
     markers = Markers(storage, settings.instant)
     markers.create(path, _IO_TYPE)
-    size_bytes = stitch(storage, sources, path, name if has_meta else None, bloom=settings.bloom and has_meta)
+    size_bytes = stitch(storage, sources, path, name if has_meta else None, bloom=settings.key_filter)
     markers.confirm(path, _IO_TYPE)
     rows = sum(each.rows for each in sources)
     return WriteStat(

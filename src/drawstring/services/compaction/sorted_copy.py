@@ -180,16 +180,16 @@ class _Copy:
 
     def write(self) -> None:
         """Write the row groups and the entries of the footer."""
-        order, keys = KeyOrder(self.writer.path), KeySummary()
+        rate = self.settings.key_filter
+        order, keys = KeyOrder(self.writer.path), KeySummary(rate=rate)
         rows = 0
         for batch in self._written():
             order.check(batch)
             keys.add(batch.column(RECORD_KEY))
             rows += batch.num_rows
         self.writer.count(rows, pa.array([], pa.string()))
-        bloom = self.settings.bloom and self.settings.config.populate_meta_fields
         entries = entries_of(self.settings.avro_schema)
-        self.writer.patched.add_entries(entries | (keys.footer() if bloom else {}))
+        self.writer.patched.add_entries(entries | (keys.footer() if rate else {}))
 
     def _written(self) -> Iterator[pa.RecordBatch]:
         """Write row group by row group; yield the rows, or the keys of those that were copied."""
