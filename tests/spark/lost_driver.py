@@ -1,6 +1,6 @@
-"""A driver of a Spark cluster that upserts rows into every file group of a table; run as a module.
+"""A driver of a Spark cluster that writes rows into every partition of a table; run as a module.
 
-    python -m tests.spark.lost_driver MASTER TABLE OPTIONS
+    python -m tests.spark.lost_driver MASTER TABLE OPTIONS OPERATION
 
 Its tasks wait where `tests.support.lingering` says, if the environment names the folder where it is told.
 """
@@ -30,10 +30,11 @@ def linger() -> None:
         install(Path(folder), lambda: TaskContext.get() is not None)
 
 
-def main(master: str, uri: str, options: str) -> None:
+def main(master: str, uri: str, options: str, operation: str) -> None:
     spark = spark_session(master, EXECUTORS)
     rows = spark.createDataFrame(rides(*LATE)).repartition(2)
-    drawstring.spark.write(rows, uri, options=BEATS, storage_options=json.loads(options))
+    given = {"options": BEATS, "storage_options": json.loads(options)}
+    drawstring.spark.write(rows, uri, operation=operation, **given)
 
 
 if __name__ == "__main__":

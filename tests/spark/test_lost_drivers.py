@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -42,9 +42,9 @@ EXECUTOR, WORKER = "executor.CoarseGrainedExecutorBackend", "deploy.worker.Worke
 
 
 @contextmanager
-def driver(master: str, table: Table, options: dict[str, str], variables: dict[str, str]) -> Iterator[int]:
+def driver(arguments: Sequence[str], variables: dict[str, str]) -> Iterator[int]:
     """Run a driver; it is killed with its JVM, if it still runs, at the end."""
-    words = [sys.executable, "-m", "tests.spark.lost_driver", master, table.uri, json.dumps(options)]
+    words = [sys.executable, "-m", "tests.spark.lost_driver", *arguments]
     with subprocess.Popen(words, cwd=ROOT, env=variables, start_new_session=True) as process:
         try:
             yield process.pid
@@ -66,7 +66,9 @@ def until_gone(pids: list[int]) -> None:
         time.sleep(0.1)
 
 
-def outlive(table: Table, options: dict[str, str], folder: Path, kinds: tuple[str, str]) -> None:
+def outlive(
+    table: Table, options: dict[str, str], folder: Path, kinds: tuple[str, str], operation: str = "upsert"
+) -> None:
     table.upsert(rides(*FIRST))
     (folder / "told").mkdir()
     tasks = Lingering(folder / "told", kinds)
@@ -76,7 +78,7 @@ def outlive(table: Table, options: dict[str, str], folder: Path, kinds: tuple[st
     )
     variables = environment(PYTHONPATH=str(folder / "site"), **{FOLDER: str(tasks.folder)})
     with cluster(folder, variables) as master:
-        with driver(master, table, options, variables):
+        with driver((master, table.uri, json.dumps(options), operation), variables):
             tasks.until_they_wait()
             frozen = running(EXECUTOR, WORKER)
             assert len(frozen) == 3
@@ -94,11 +96,19 @@ def outlive(table: Table, options: dict[str, str], folder: Path, kinds: tuple[st
         assert held(table) == [row for row in held(table) if row not in LATE]
 
 
-@pytest.mark.parametrize(("table_type", "kinds"), [(COW, ("before", "dies")), (MOR, ("marked", "dies"))])
+@pytest.mark.parametrize(
+    ("table_type", "operation", "kinds"),
+    [
+        (COW, "upsert", ("before", "dies")),
+        (MOR, "upsert", ("marked", "dies")),
+        (COW, "bulk_insert", ("before", "dies")),
+    ],
+)
 def test_files_of_executors_that_outlive_their_driver_never_count(
-    table_type: str, kinds: tuple[str, str], tmp_path: Path
+    table_type: str, operation: str, kinds: tuple[str, str], tmp_path: Path
 ) -> None:
-    outlive(create(path=tmp_path / "t", **table_options(table_type)), {}, tmp_path, kinds)
+    table = create(path=tmp_path / "t", **table_options(table_type))
+    outlive(table, {}, tmp_path, kinds, operation)
 
 
 def test_nor_in_an_object_store_when_the_heartbeat_has_expired(s3: S3Server, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
     marked   behind the marker, before the file
     dies     the same, and dies as soon as the file is there, before it looks whether its write is over
 
-What they do is told in files of a folder that all processes see.
+Each process ends when it is through with that file. What they do is told in files of a folder that all see.
 """
 
 from __future__ import annotations
@@ -47,17 +47,18 @@ def install(folder: Path, is_task: Callable[[], bool] = lambda: True) -> None:
 
     def confirm_and_tell(markers: Markers, path: str, io_type: str, **how: Any) -> None:
         number = ours.get(path)
-        if number is not None and kinds[number] == "dies":
-            _tell(folder, number, "died")
-            os._exit(9)
-        try:
+        if number is None:
             confirm(markers, path, io_type, **how)
-        except ConflictError:
-            if number is not None:
-                _tell(folder, number, "refused")
-            raise
-        if number is not None:
-            _tell(folder, number, "stays")
+            return
+        what = "died"
+        if kinds[number] != "dies":
+            try:
+                confirm(markers, path, io_type, **how)
+                what = "stays"
+            except ConflictError:
+                what = "refused"
+        _tell(folder, number, what)
+        os._exit(9)  # it would go on with its other files
 
     Markers.create = create_and_wait  # type: ignore[method-assign]
     Markers.confirm = confirm_and_tell  # type: ignore[assignment]
