@@ -218,12 +218,11 @@ def test_a_time_too_far_away_for_arrow_is_an_error_that_says_so(tmp_path: Path) 
     assert error.value.path == "a.orc"
 
 
-@pytest.mark.parametrize(("ending", "says"), [("lance", "package lance"), ("avro", "only Parquet, ORC and")])
-def test_base_files_of_other_formats_are_refused_by_name(ending: str, says: str, tmp_path: Path) -> None:
-    (tmp_path / f"a.{ending}").write_bytes(b"what it may be")
-    with pytest.raises(UnsupportedError, match=says) as error:
-        list(read_base(open_storage(tmp_path), f"a.{ending}", Selection(["id"])))
-    assert error.value.path == f"a.{ending}"
+def test_base_files_of_other_formats_are_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "a.avro").write_bytes(b"what it may be")
+    with pytest.raises(UnsupportedError, match="only Parquet, ORC, HFile and Lance") as error:
+        list(read_base(open_storage(tmp_path), "a.avro", Selection(["id"])))
+    assert error.value.path == "a.avro"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 .parquet   columns, row groups and rows are filtered while reading (`parquet.read`)
 .orc       columns are filtered while reading, rows afterwards; a stripe at a time
 .hfile     the values are Avro records of the file's own schema; a block at a time
-.lance     not supported
+.lance     columns are filtered while reading, rows afterwards; a batch at a time
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
+from drawstring.formats.lance import lance_schema, read_lance
 from drawstring.formats.orc.read import orc_schema, read_orc
 from drawstring.formats.parquet import ParquetQuery, parquet_schema, read_parquet
 from drawstring.model.files import file_extension
@@ -98,6 +99,8 @@ def base_schema(storage: Storage, path: str) -> pa.Schema:
     if extension == _HFILE:
         with about_file(path, _HFILE_KIND), storage.open(path) as file:
             return avro_to_arrow(_schema_json(HFileReader(file, file.size())), with_unions=True)
+    if extension == _LANCE:
+        return lance_schema(storage, path)
     raise _unsupported(path, extension)
 
 
@@ -131,6 +134,8 @@ def _stored_rows(storage: Storage, path: str, columns: Sequence[str]) -> Iterato
     extension = file_extension(path)
     if extension == _ORC:
         yield from read_orc(storage, path, columns)
+    elif extension == _LANCE:
+        yield from read_lance(storage, path, columns)
     elif extension == _HFILE:
         with about_file(path, _HFILE_KIND), storage.open(path) as file:
             reader = HFileReader(file, file.size())
@@ -155,13 +160,8 @@ def _typed(stored: pa.Schema, types: pa.Schema) -> pa.Schema:
 
 
 def _unsupported(path: str, extension: str) -> UnsupportedError:
-    if extension == _LANCE:
-        return UnsupportedError(
-            "Lance base files are not supported. Read the table with Apache Hudi and the package lance.",
-            path=path,
-        )
     return UnsupportedError(
-        f"Base files {extension or 'without an extension'} are not supported, only Parquet, ORC and HFile."
-        " Read the table with Apache Hudi.",
+        f"Base files {extension or 'without an extension'} are not supported, only Parquet, ORC, HFile and"
+        " Lance. Read the table with Apache Hudi.",
         path=path,
     )

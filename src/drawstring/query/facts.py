@@ -158,7 +158,7 @@ def scoped_paths(facts: TableFacts) -> Sequence[str]:
     )
 
 
-_BASE_FILE_FORMATS = ("PARQUET", "ORC", "HFILE")
+_BASE_FILE_FORMATS = ("PARQUET", "ORC", "HFILE", "LANCE")
 
 
 def check_readable(config: TableConfig) -> None:
