@@ -14,6 +14,7 @@ from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
 from drawstring.model.instant import Action
 from drawstring.services.cleaning import planner, run
 from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
@@ -288,6 +289,29 @@ def test_a_partition_that_was_written_to_since_it_was_planned_to_go_stays() -> N
     result = table.clean(options=keep_1)
     assert result and result.partitions_deleted == 0
     assert held(table) == [("a", "rome", 2, 2.0), ("new", "oslo", 3, 3.0)]
+
+
+@pytest.mark.parametrize("before", ["delete", "delete_folder"])
+def test_a_file_that_a_writer_puts_into_a_partition_that_goes_is_kept(
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(path=tmp_path / "t")
+    table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=NEVER)
+    table.delete_partition("oslo", options=NEVER)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=NEVER)
+    delete, metadata = getattr(LocalStorage, before), "oslo/.hoodie_partition_metadata"
+
+    def late(self: LocalStorage, what: Any) -> Any:
+        if what == "oslo" or (before == "delete" and metadata in what):
+            with self.create("oslo/new.parquet") as file:
+                file.write(b"rows")
+        return delete(self, what)
+
+    monkeypatch.setattr(LocalStorage, before, late)
+    assert table.clean(options={"hoodie.clean.commits.retained": "1"})
+    storage = table._context.storage
+    assert storage.read("oslo/new.parquet") == b"rows"
+    assert storage.exists(metadata)
 
 
 @pytest.mark.parametrize("name", ["v6_cow_clean", "v9_mor_clean", "v9_cow_savepoint_clean"])

@@ -217,6 +217,17 @@ def test_delete_tree_takes_the_folder_and_nothing_else(storage: Storage) -> None
     assert paths(storage) == []
 
 
+def test_delete_folder_takes_no_folder_that_has_something_in_it(storage: Storage) -> None:
+    for path in ("p/a", "q/r/b"):
+        storage.put(path, b"")
+    for folder in ("p", "q", "nowhere"):
+        storage.delete_folder(folder)
+    assert paths(storage) == ["p/a", "q/r/b"]
+    storage.delete(["p/a"])
+    assert storage.delete_folder("p")
+    assert storage.list_folders("") == ["q"]
+
+
 def test_a_created_file_is_whole_once_closed(storage: Storage) -> None:
     parts = [np.random.default_rng(number).bytes(3 << 20) for number in range(8)]
     reused = bytearray(3 << 20)

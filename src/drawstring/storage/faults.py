@@ -141,6 +141,11 @@ class FaultyStorage:
         self._change(folder)
         self._inner.delete_tree(folder)
 
+    def delete_folder(self, folder: str) -> bool:
+        """Delete a folder that has nothing in it; counts as a change."""
+        self._change(folder)
+        return self._inner.delete_folder(folder)
+
     def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
         """Do what can be done now for files that are put soon; no change, since nobody sees it."""
         return self._inner.stage(files)

@@ -127,6 +127,18 @@ class FileSystem:
         """Delete a folder and everything below it."""
         shutil.rmtree(path, ignore_errors=ignore_errors)
 
+    def remove_folder(self, path: str) -> bool:
+        """Delete a folder unless it has something in it; return whether it is gone."""
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            return False
+        return True
+
     def set_modified(self, path: str, modified_ns: int) -> None:
         """Set the modification time of a file, in nanoseconds since the epoch, and flush it."""
         os.utime(path, ns=(modified_ns, modified_ns), follow_symlinks=False)
@@ -339,6 +351,14 @@ def _opened_to_lock(full: str) -> int | None:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
         return os.open(full, os.O_RDONLY | flags)
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder, or a symbolic link to one."""
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that points to itself
+        return False
 
 
 def is_link(full: str) -> bool:

@@ -25,6 +25,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -38,6 +39,7 @@ from drawstring.storage.file_system import (
     StagedFiles,
     drop_unless_held,
     inode,
+    is_folder,
     is_link,
     is_unfinished,
     locked_content,
@@ -79,7 +81,7 @@ class LocalStorage:
 
     def list_files(self, folder: str) -> list[FileStatus]:
         """List the files directly in a folder, sorted by path."""
-        return sorted(_files_of(folder, self._entries(folder)), key=_by_path)
+        return sorted(_files_of(folder, self._entries(folder)), key=attrgetter("path"))
 
     def list_names(self, folder: str) -> list[str]:
         """List the names directly in a folder, sorted, those of folders with a slash; asks for no sizes."""
@@ -87,13 +89,13 @@ class LocalStorage:
         try:
             folders = {entry.name for entry in entries if entry.is_dir()}
         except OSError:
-            folders = {entry.name for entry in entries if _is_folder(entry)}
+            folders = {entry.name for entry in entries if is_folder(entry)}
         names = (name for entry in entries if (name := entry.name)[0] != "." or not is_hidden(name))
         return sorted([f"{name}/" if name in folders else name for name in names])
 
     def list_folders(self, folder: str) -> list[str]:
         """List the paths of the folders directly in a folder, sorted."""
-        return sorted(joined(folder, entry.name) for entry in self._entries(folder) if _is_folder(entry))
+        return sorted(joined(folder, entry.name) for entry in self._entries(folder) if is_folder(entry))
 
     def list_tree(self, folder: str) -> list[FileStatus]:
         """List all files below a folder, sorted by path."""
@@ -103,17 +105,17 @@ class LocalStorage:
             current = todo.pop()
             entries = self._entries(current)
             statuses += _files_of(current, entries)
-            todo += [joined(current, entry.name) for entry in entries if _is_folder(entry)]
-        return sorted(statuses, key=_by_path)
+            todo += [joined(current, entry.name) for entry in entries if is_folder(entry)]
+        return sorted(statuses, key=attrgetter("path"))
 
     def list_unfinished(self, folder: str) -> list[FileStatus]:
         """List the temporary files directly in a folder, sorted by path."""
         statuses = []
         for entry in self._entries(folder):
             with suppress(FileNotFoundError):
-                if is_unfinished(entry.name) and not _is_folder(entry):
+                if is_unfinished(entry.name) and not is_folder(entry):
                     statuses.append(_status(joined(folder, entry.name), entry.stat(follow_symlinks=False)))
-        return sorted(statuses, key=_by_path)
+        return sorted(statuses, key=attrgetter("path"))
 
     def drop_unfinished(self, paths: Iterable[str]) -> None:
         """Delete temporary files that no live process holds."""
@@ -140,7 +142,11 @@ class LocalStorage:
         full = self._full(path)
         with _translated(path):
             self._prepare(full)
-            return self._files.create(full)
+            try:
+                return self._files.create(full)
+            except FileNotFoundError:  # a clean deletes the folders of partitions that have nothing any more
+                self._prepare(full)
+                return self._files.create(full)
 
     def put(self, path: str, data: bytes) -> None:
         """Write a whole file atomically."""
@@ -215,6 +221,12 @@ class LocalStorage:
             # A second pass deletes what another process added during the first.
             self._files.remove_tree(full, ignore_errors=True)
             self._files.remove_tree(full)
+
+    def delete_folder(self, folder: str) -> bool:
+        """Delete a folder unless it has something in it, and return whether it is gone."""
+        full = self._full_folder(folder)
+        with _translated(folder):
+            return self._files.remove_folder(full)
 
     def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
         """Write and flush temporary files, which a put of the same bytes in the folder gives their names."""
@@ -351,23 +363,12 @@ def _files_of(folder: str, entries: Iterable[os.DirEntry[str]]) -> Iterator[File
     for entry in entries:
         # A file can vanish between the listing and the stat call.
         with suppress(FileNotFoundError):
-            if not is_hidden(entry.name) and not _is_folder(entry):
+            if not is_hidden(entry.name) and not is_folder(entry):
                 yield _status(joined(folder, entry.name), entry.stat(follow_symlinks=False))
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that points to itself
-        return False
 
 
 def _status(path: str, stats: os.stat_result) -> FileStatus:
     return FileStatus(path, stats.st_size, stats.st_mtime_ns // 1_000_000)
-
-
-def _by_path(status: FileStatus) -> str:
-    return status.path
 
 
 def _version(data: bytes) -> str:

@@ -185,6 +185,10 @@ class MemoryStorage:
             for each in self._store.below(folder):
                 del self._store.folders[each]
 
+    def delete_folder(self, folder: str) -> bool:
+        """Do nothing: a folder is a part of names."""
+        return True
+
     def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
         """Do nothing: a put takes no time."""
         return lambda: None

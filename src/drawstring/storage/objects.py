@@ -163,6 +163,10 @@ class ObjectStorage:
             paths = [meta["path"] for page in pages for meta in page]
         self.delete(path for path in paths if path)
 
+    def delete_folder(self, folder: str) -> bool:
+        """Do nothing: a folder is a part of names."""
+        return True
+
     def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
         """Do nothing: a put is one request."""
         return lambda: None

@@ -113,6 +113,13 @@ class Storage(Protocol):
         """Delete a folder and everything below it; a missing folder is ignored."""
         ...
 
+    def delete_folder(self, folder: str) -> bool:
+        """Delete a folder unless it has something in it, and return whether it is gone.
+
+        Where folders are parts of names nothing is done, and the answer is yes.
+        """
+        ...
+
     def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
         """Do what can be done now for files that are put soon, such as to flush their bytes.
 

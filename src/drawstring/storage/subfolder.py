@@ -105,6 +105,10 @@ class Subfolder:
         """Delete a folder and everything below it."""
         self._storage.delete_tree(self._below(folder))
 
+    def delete_folder(self, folder: str) -> bool:
+        """Delete a folder unless it has something in it."""
+        return self._storage.delete_folder(self._below(folder))
+
     def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
         """Do what can be done now for files that are put soon."""
         return self._storage.stage([(self._below(folder), data) for folder, data in files])

@@ -133,13 +133,16 @@ class Recorder(FileSystem):
             for name in files:
                 self.unlink(os.path.join(folder, name))
             for name in folders:
-                self._remove_folder(os.path.join(folder, name))
-        self._remove_folder(path)
+                self.remove_folder(os.path.join(folder, name))
+        self.remove_folder(path)
 
-    def _remove_folder(self, path: str) -> None:
-        os.rmdir(path)
-        self._folders.discard(path)
-        self._note(Call.NAMES, path, names=((path, None),))
+    def remove_folder(self, path: str) -> bool:
+        was_there = os.path.isdir(path)
+        is_gone = super().remove_folder(path)
+        if is_gone and was_there:
+            self._folders.discard(path)
+            self._note(Call.NAMES, path, names=((path, None),))
+        return is_gone
 
     def flush_file(self, descriptor: int, path: str) -> None:
         with self._mutex:

@@ -267,14 +267,12 @@ def _drop_partition(storage: Storage, partition: str) -> bool:
     listed = storage.list_files(partition)
     if not partition or not is_empty_after(listed, ()):
         return False
-    if storage.local_path(partition) is not None and not storage.list_folders(partition):
-        storage.delete_tree(partition)
-        return True
     metadata_files = {each.path: storage.read(each.path) for each in listed}
     storage.delete(metadata_files)
-    if is_empty_after(storage.list_files(partition), ()):
+    is_free = is_empty_after(storage.list_files(partition), ())
+    if is_free and (storage.list_folders(partition) or storage.delete_folder(partition)):
         return True
-    # Another process wrote to the partition while this one stalled, so it needs its metadata.
+    # Another process writes to the partition, or wrote while this one stalled, so it needs its metadata.
     for path, data in metadata_files.items():
         storage.put_if_absent(path, data)
     return False
