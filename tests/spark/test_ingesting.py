@@ -315,7 +315,8 @@ def test_executors_read_a_topic(both: Both, broker: Broker) -> None:
 
 
 def test_what_is_no_engine_and_what_executors_cannot_reach_is_told(both: Both) -> None:
-    options = KEY | {"hoodie.streamer.source.dfs.root": str(both.folder)}
+    (both.folder / "in").mkdir()
+    options = KEY | {"hoodie.streamer.source.dfs.root": str(both.folder / "in")}
     with pytest.raises(
         InvalidError, match=r"Leave it out, or give\s+drawstring\.spark\.SparkEngine\(spark\)"
     ):
@@ -361,7 +362,8 @@ def test_a_mistaken_command_starts_no_session(
     from drawstring.spark.ingesting import StartedLate
 
     monkeypatch.setattr(StartedLate, "batches", lambda engine: pytest.fail("a session was started"))
-    folder = f"--option=hoodie.streamer.source.dfs.root={tmp_path}"
+    (tmp_path / "in").mkdir()
+    folder = f"--option=hoodie.streamer.source.dfs.root={tmp_path / 'in'}"
     for more, why in (
         (["--source", "parket"], "There is no source 'parket'"),
         (["--source", "parquet"], "The source has no folder"),
