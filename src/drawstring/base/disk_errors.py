@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
@@ -46,6 +47,11 @@ def disk_error(error: OSError, where: str, path: str | None = None) -> Drawstrin
     remedy = remedy.format(where=where)
     then = "then try again. The unfinished action has no effect: the table is as it was before."
     return UnavailableError(f"{happened}. {remedy[0].upper()}{remedy[1:]}, {then}", path=path)
+
+
+def temporary_disk_errors() -> AbstractContextManager[None]:
+    """Raise the errors of the disk that has the temporary folder; see `disk_errors`."""
+    return disk_errors(f"{tempfile.gettempdir()} (or set TMPDIR to another folder)")
 
 
 @contextmanager

@@ -15,14 +15,13 @@ import tempfile
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager
 from itertools import groupby
 from typing import Final
 
 import pyarrow as pa
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.base.disk_errors import disk_errors
+from drawstring.base.disk_errors import temporary_disk_errors
 
 _RUN_ROWS: Final = 8_192
 """Rows of a batch of an arranged run: whoever merges runs holds some batches of each."""
@@ -103,7 +102,7 @@ class SpillingGroups:
             self._folder = None
 
     def _spill(self) -> None:
-        with _on_disk():
+        with temporary_disk_errors():
             self._write_run()
 
     def _write_run(self) -> None:
@@ -150,7 +149,7 @@ class SpillingTables:
         self._held.append(rows)
         self._held_bytes += rows.nbytes
         if self._held_bytes > self._limit_bytes:
-            with _on_disk():
+            with temporary_disk_errors():
                 self._write_held()
 
     def drain(self) -> Iterator[pa.RecordBatch]:
@@ -176,11 +175,6 @@ class SpillingTables:
             self._spilled += 1
         self._held.clear()
         self._held_bytes = 0
-
-
-def _on_disk() -> AbstractContextManager[None]:
-    """Translate errors of the disk that has the temporary folder."""
-    return disk_errors(f"{tempfile.gettempdir()} (or set TMPDIR to another folder)")
 
 
 def _folder_of(owner: object) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from drawstring.base.bounds import BATCH_ROWS
-from drawstring.base.disk_errors import disk_errors
+from drawstring.base.disk_errors import temporary_disk_errors
 from drawstring.base.errors import not_installed
 from drawstring.formats.file_errors import about_file
 from drawstring.storage.protocol import Storage
@@ -93,7 +93,7 @@ def _file_of_machine(storage: Storage, path: str) -> Iterator[str]:
             yield local
             return
         with tempfile.NamedTemporaryFile(prefix="drawstring-", suffix=".lance") as copy:
-            with disk_errors(f"{tempfile.gettempdir()} (or set TMPDIR to another folder)"):
+            with temporary_disk_errors():
                 shutil.copyfileobj(file, copy, _COPIED_BYTES)
                 copy.flush()
             yield copy.name

@@ -59,9 +59,11 @@ class EncodedCommit:
 def in_parts(logs: Iterable[EncodedLog]) -> Iterator[list[EncodedLog]]:
     """Yield log files in parts that may be held in memory."""
     part: list[EncodedLog] = []
+    size_bytes = 0
     for log in logs:
         part.append(log)
-        if sum(len(each.content) for each in part) >= _BYTES_MAX:
+        size_bytes += len(log.content)
+        if size_bytes >= _BYTES_MAX:
             yield part
-            part = []
+            part, size_bytes = [], 0
     yield part

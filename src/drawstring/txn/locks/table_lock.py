@@ -194,7 +194,7 @@ def _acquire_by_polling(lock: Lock, ids: Ids, wait: _Wait) -> None:
     pause_ms = _FIRST_POLL_MS
     while not lock.try_acquire():
         wait.pause(lock, min(pause_ms, _pause_of_polls(wait.so_far_ms())) * jitter(ids))
-        pause_ms *= 2
+        pause_ms = min(2 * pause_ms, _POLLS_MS[0])
 
 
 def _pause_of_polls(waited_ms: float) -> float:
