@@ -86,7 +86,7 @@ def test_the_footers_say_what_the_files_hold(tmp_path: Path) -> None:
             "hudi.log.instant_time",
         }
         assert own <= set(footer)
-        assert footer["hudi.log.format.VERSION"] == "1"
+        assert footer["hudi.log.format.VERSION"] == "2"
         assert footer["hudi.log.instant_time"] == instant
         assert f"_{instant}_" in path.name
         assert footer["hudi.log.block_type"] == kind

@@ -127,7 +127,7 @@ def test_a_footer_has_the_entries_of_both_kinds_of_readers() -> None:
         HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: "0",
     }
     assert encode_footer(BlockType.PARQUET_DATA, header) == {
-        "hudi.log.format.VERSION": "1",
+        "hudi.log.format.VERSION": "2",
         "hudi.log.format.INSTANT_TIME": INSTANT,
         "hudi.log.format.SCHEMA": AVRO,
         "hudi.log.format.IS_PARTIAL": "true",
@@ -147,7 +147,7 @@ def test_a_footer_has_the_entries_of_both_kinds_of_readers() -> None:
 @pytest.mark.parametrize(
     "entries",
     [
-        {f"{UPSTREAM}VERSION": "1", f"{UPSTREAM}INSTANT_TIME": "7", f"{UPSTREAM}IS_PARTIAL": "true",
+        {f"{UPSTREAM}VERSION": "2", f"{UPSTREAM}INSTANT_TIME": "7", f"{UPSTREAM}IS_PARTIAL": "true",
          f"{UPSTREAM}SCHEMA": AVRO, f"{UPSTREAM}SOME_LATER_KEY": "x"},
         {f"{UPSTREAM}metadata": json.dumps({"VERSION": "1", "INSTANT_TIME": "7", "IS_PARTIAL": "true",
                                             "SCHEMA": AVRO, "BLOCK_IDENTIFIER": None})},
@@ -168,7 +168,7 @@ def test_without_entries_the_name_says_all() -> None:
     assert (block.kind, block.instant, block.schema_json) == (BlockType.DELETE, INSTANT, None)
 
 
-@pytest.mark.parametrize("entries", [{f"{UPSTREAM}VERSION": "2"}, {"hudi.log.format_version": "3"}])
+@pytest.mark.parametrize("entries", [{f"{UPSTREAM}VERSION": "3"}, {"hudi.log.format_version": "3"}])
 def test_a_later_version_of_the_format_is_refused(entries: dict[str, str]) -> None:
     with pytest.raises(UnsupportedError, match="Upgrade drawstring"):
         read(parquet(entries), f"{ID}_0-0-0_1_1.log.parquet")

@@ -21,8 +21,8 @@ AVRO_SCHEMA: Final = "parquet.avro.schema"
 
 _PREFIX: Final = "hudi.log.format."
 _WRAPPED: Final = f"{_PREFIX}metadata"
-_VERSION: Final = 1
-"""The number that Apache Hudi writes, and the greatest that it reads, whichever format a log file has."""
+_VERSION: Final = 2
+"""The number that Apache Hudi's master writes into native files, and the greatest that it reads; blocks keep 1."""
 
 _PROPOSED_VERSION_KEY: Final = "hudi.log.format_version"
 _PROPOSED_VERSION: Final = 2
