@@ -30,11 +30,9 @@ from tests.support.order_lines import (
     lineitem,
     made,
     read,
-    small_row_groups,
 )
 from tests.support.tables import MOR, WITHOUT_COMPACTION, create
 
-__all__ = ["small_row_groups"]
 pytestmark = pytest.mark.usefixtures("small_row_groups")
 
 

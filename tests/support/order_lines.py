@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
-from drawstring.formats.parquet import ParquetSink, RowGroups
 from drawstring.schema.meta import IS_DELETED_COLUMN
 from drawstring.table import Table
 from tests.support.tables import MOR, WITHOUT_COMPACTION, create
@@ -41,15 +39,6 @@ CONDITIONS: dict[str, Callable[[Row], bool]] = {
     "order_id = 17 and line = 1": lambda row: row[:2] == (17, 1),
     "order_id between 10 and 20": lambda row: 10 <= row[0] <= 20,
 }
-
-
-@pytest.fixture
-def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    def small(*args: Any, **how: Any) -> ParquetSink:
-        return ParquetSink(*args, **(how | {"row_groups": RowGroups(50)}))
-
-    monkeypatch.setattr("drawstring.filegroups.write.base_writer.ParquetSink", small)
-    monkeypatch.setattr("drawstring.formats.parquet.read.READ_AHEAD_BYTES", 10_000)
 
 
 def lineitem(rows: Sequence[Row]) -> pa.Table:

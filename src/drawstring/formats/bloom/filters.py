@@ -102,8 +102,7 @@ class BloomFilter:
     @staticmethod
     def of_large_file(false_positives: float) -> BloomFilter:
         """Return a filter without keys for a file of more than `DEFAULT_CAPACITY` rows."""
-        is_loose = false_positives > BloomFilter.DEFAULT_RATE
-        keys_max = BloomFilter.LOOSE_KEYS_MAX if is_loose else BloomFilter.DEFAULT_KEYS_MAX
+        keys_max = _keys_max(is_loose=false_positives > BloomFilter.DEFAULT_RATE)
         return BloomFilter.empty(keys_max=keys_max, false_positives=false_positives)
 
     def is_as_exact_as(self, false_positives: float) -> bool:
@@ -258,8 +257,12 @@ def _decode_dynamic(data: Base64Text) -> BloomFilter:
     keys_max = rows * capacity
     if capacity == BloomFilter.DEFAULT_CAPACITY:
         is_loose = shape == BloomShape.of(capacity, BloomFilter.LOOSE_RATE)
-        keys_max = max(keys_max, BloomFilter.LOOSE_KEYS_MAX if is_loose else BloomFilter.DEFAULT_KEYS_MAX)
+        keys_max = max(keys_max, _keys_max(is_loose=is_loose))
     return BloomFilter(shape, capacity, keys_max).restored([row for _, row in images], count)
+
+
+def _keys_max(*, is_loose: bool) -> int:
+    return BloomFilter.LOOSE_KEYS_MAX if is_loose else BloomFilter.DEFAULT_KEYS_MAX
 
 
 def _decode_row(data: Base64Text, start: int) -> tuple[BloomShape, BloomBits]:
