@@ -22,7 +22,7 @@ AVRO_SCHEMA: Final = "parquet.avro.schema"
 _PREFIX: Final = "hudi.log.format."
 _WRAPPED: Final = f"{_PREFIX}metadata"
 _VERSION: Final = 2
-"""The number that Apache Hudi's master writes into native files, and the greatest that it reads; blocks keep 1."""
+"""What Apache Hudi's master writes into native files, and the greatest that it reads; blocks keep 1."""
 
 _PROPOSED_VERSION_KEY: Final = "hudi.log.format_version"
 _PROPOSED_VERSION: Final = 2
