@@ -66,6 +66,8 @@ def aims() -> Iterator[Aim]:
             yield Aim(peers.WRITERS_COW, f"{scenario}_{processes}", others, 1.0)
     yield Aim(peers.FILES, "compact_files", ("small-files-delta-rs",), 1.0)
     yield from _layout_aims()
+    yield from _pipeline_aims()
+    yield from _lineitem_aims()
     for ours in (peers.LOCAL_MOR, peers.LOCAL_COW):
         yield Aim(ours, "peak memory", ("delta-rs", "hudi-rs-rc-mor", "hudi-rs-rc-cow"), 1.0)
 
@@ -82,10 +84,38 @@ def _layout_aims() -> Iterator[Aim]:
         yield Aim(peers.LAYOUT_LSM, step, (peers.LAYOUT_PAIMON, peers.LAYOUT_PYPAIMON), 1.0)
 
 
+def _pipeline_aims() -> Iterator[Aim]:
+    """Yield the aims of loads, merged reads and copy-on-write upserts in the workload of rides."""
+    for ours in (peers.SPARK_MOR, peers.SPARK_COW):
+        yield Aim(ours, "bulk_insert", ("iceberg-mor",), 1.3)
+    yield Aim(peers.SPARK_MOR, "snapshot", (peers.SPARK_COW,), 1 / 1.5)
+    for ours in (peers.LOCAL_MOR, peers.LOCAL_COW):
+        yield Aim(ours, "bulk_insert", ("delta-rs",), 1 / 1.3)
+    yield Aim(peers.LOCAL_COW, "upsert", ("delta-rs",), 1.3)
+
+
+def _lineitem_aims() -> Iterator[Aim]:
+    """Yield the aims of the suite `tpch`, with and without Spark."""
+    iceberg, delta_rs = ("lineitem-iceberg",), ("lineitem-delta-rs",)
+    for ours in (peers.TPCH_SPARK_MOR, peers.TPCH_SPARK_COW):
+        yield Aim(ours, "bulk_insert", iceberg, 1.3)
+    yield Aim(peers.TPCH_SPARK_MOR, "columns_3", (peers.TPCH_SPARK_COW,), 1 / 1.5)
+    for step in ("q1", "q3", "q6", "key", "range"):
+        yield Aim(peers.TPCH_SPARK_MOR, step, iceberg, 1.0)
+    jvm = tuple(f"lineitem-{system}" for system in peers.JVM_SYSTEMS)
+    for step in ("upsert", "compact"):
+        yield Aim(peers.TPCH_SPARK_MOR, step, jvm, 1.0)
+    for ours in (peers.TPCH_MOR, peers.TPCH_COW):
+        yield Aim(ours, "bulk_insert", delta_rs, 1 / 1.3)
+        yield Aim(ours, "peak memory of bulk_insert", delta_rs, 1.0)
+    yield Aim(peers.TPCH_COW, "upsert", delta_rs, 1.3)
+    yield Aim(peers.TPCH_MOR, "columns_3", (peers.TPCH_COW,), 1 / 1.5)
+
+
 def text(results: Results) -> str:
     """Return the aims that this run can tell about; empty when there are none."""
     rows = [row for aim in aims() if (row := _row(results, aim))]
-    head = ("aim", "step", "drawstring", "other", "times", "wanted", "met")
+    head = ("aim", "step", "drawstring", "other", "times", "of cpu", "wanted", "met")
     return markdown(head, rows) if rows else ""
 
 
@@ -102,9 +132,16 @@ def _row(results: Results, aim: Aim) -> tuple[str, ...] | None:
         f"{ours:,.2f}",
         f"{others[best]:,.2f}",
         f"{times:.1f}",
+        _processor_times(results, aim, best),
         f"{aim.factor:.1f}",
         "yes" if times >= aim.factor else "no",
     )
+
+
+def _processor_times(results: Results, aim: Aim, other: str) -> str:
+    """Return how many times our processor seconds the other's are; empty where there are none."""
+    ours, theirs = (results.processor_seconds(peer, aim.step) for peer in (aim.ours, other))
+    return "" if ours is None or theirs is None else f"{theirs / max(ours, 0.001):.1f}"
 
 
 def _value(results: Results, peer: str, step: str) -> float | None:

@@ -80,6 +80,10 @@ LAYOUT_LSM, LAYOUT_PAIMON, LAYOUT_PYPAIMON = "layout-lsm", "layout-paimon", "lay
 LSM_JVM = "lsm_jvm.py"
 PYPAIMON_PYTHON = "BENCH_PYPAIMON_PYTHON"
 TPCH_MOR, TPCH_COW = "lineitem-mor", "lineitem-cow"
+TPCH_SPARK_MOR, TPCH_SPARK_COW = "lineitem-spark-mor", "lineitem-spark-cow"
+LINEITEM, LINEITEM_SPARK = "lineitem_local.py", "lineitem_spark.py"
+JVM_SYSTEMS = {"hudi": HUDI, "delta": DELTA, "iceberg": ICEBERG, "paimon": PAIMON}
+"""What `scripts/spark_tables.py` runs beside drawstring: merge on read each."""
 
 
 def on_spark(index: str, kind: str) -> str:
@@ -163,10 +167,19 @@ PEERS = (
     Peer(WRITERS_NBCC, "writers", "mor", "writers_drawstring.py", ("mor", "bucket", "non_blocking")),
     Peer(WRITERS_DELTA, "writers", "cow", "writers_delta_rs.py", module="deltalake"),
     Peer(WRITERS_ICEBERG, "writers", "cow", "writers_pyiceberg.py", module="pyiceberg"),
-    Peer(TPCH_MOR, "tpch", "mor", "lineitem_drawstring.py", ("mor",)),
-    Peer(TPCH_COW, "tpch", "cow", "lineitem_drawstring.py", ("cow",)),
-    Peer("lineitem-delta-rs", "tpch", "cow", "lineitem_delta_rs.py", module="deltalake"),
-    Peer("lineitem-pyiceberg", "tpch", "cow", "lineitem_pyiceberg.py", module="pyiceberg"),
+    Peer(TPCH_MOR, "tpch", "mor", LINEITEM, ("drawstring", "mor")),
+    Peer(TPCH_COW, "tpch", "cow", LINEITEM, ("drawstring", "cow")),
+    Peer("lineitem-delta-rs", "tpch", "cow", LINEITEM, ("delta_rs",), module="deltalake"),
+    Peer("lineitem-pyiceberg", "tpch", "cow", LINEITEM, ("pyiceberg",), module="pyiceberg"),
+    Peer("lineitem-lance", "tpch", "mor", LINEITEM, ("lance",), module="lance"),
+    *(
+        Peer(name, "tpch-spark", kind, LINEITEM_SPARK, ("drawstring", kind), module="pyspark")
+        for name, kind in ((TPCH_SPARK_MOR, "mor"), (TPCH_SPARK_COW, "cow"))
+    ),
+    *(
+        Peer(f"lineitem-{system}", "tpch-spark", "mor", LINEITEM_SPARK, (system,), jars=jars)
+        for system, jars in JVM_SYSTEMS.items()
+    ),
     Peer(FILES, "files", "cow", "small_files_drawstring.py"),
     Peer("small-files-delta-rs", "files", "cow", "small_files_delta_rs.py", module="deltalake"),
     Peer(LARGE_GROUP, "group", "mor", "large_compaction.py", ("default",)),
@@ -202,6 +215,7 @@ _SUITE_OF = {
     "writers": "writers",
     "lsm": "lsm",
     "tpch": "tpch",
+    "tpch-spark": "tpch",
     "files": "services",
     "group": "services",
     "services": "services",

@@ -20,7 +20,8 @@ METADATA_STEPS = (
 )  # fmt: skip
 _FINDING = ("narrow_unsorted", "narrow_clustered", "s3_named", "s3_point", "s3_listed", "build_index")
 LINEITEM_STEPS = (
-    "base_3_columns", "columns_3", "columns_all", "q1", "q6", "key", "compacted_3_columns", "compacted_q6",
+    "base_3_columns", "columns_3", "columns_all", "q1", "q3", "q6", "key", "range",
+    "compacted_3_columns", "compacted_q1", "compacted_q6",
 )  # fmt: skip
 STEPS = (
     "bulk_insert", "bulk_insert_bare", "scan_base", "upsert", "late", "delete", "snapshot", "snapshot_2",
@@ -52,6 +53,8 @@ OURS = {
     ("services", "mor"): peers.SERVICES,
     ("tpch", "mor"): peers.TPCH_MOR,
     ("tpch", "cow"): peers.TPCH_COW,
+    ("tpch-spark", "mor"): peers.TPCH_SPARK_MOR,
+    ("tpch-spark", "cow"): peers.TPCH_SPARK_COW,
     ("files", "cow"): peers.FILES,
     ("group", "mor"): peers.LARGE_GROUP,
     ("lsm", "mor"): f"layout-{peers.LAYOUTS[0]}",
@@ -70,6 +73,7 @@ HEADS = {
     "metadata-spark": "Metadata table, on Spark",
     "metadata-keys": "A large record index",
     "tpch": "Lineitem, embedded",
+    "tpch-spark": "Lineitem, on Spark",
     "services": "Services, on Spark",
     "files": "Small files, embedded",
     "group": "One file group",
@@ -87,6 +91,10 @@ _INDEXES_NOTE = (
 _SERVICES_NOTE = (
     "Seconds, in parentheses those of the processor, and how many times drawstring's; the peak is that of the"
     " steps in the table, of each by itself."
+)
+_LINEITEM_NOTE = (
+    "Seconds, in parentheses those of the processor, and how many times drawstring's for the same kind of"
+    " table; the median of\nthree of what is read after the upsert."
 )
 _METADATA_NOTE = (
     "Seconds, in parentheses those of the processor, and how many times drawstring's; medians of what is done"
@@ -114,10 +122,8 @@ NOTES = {
     "metadata-spark": _METADATA_NOTE,
     "metadata-keys": _METADATA_NOTE,
     "timeline": "Seconds, in parentheses those of the processor; medians of three, `archive` once.",
-    "tpch": (
-        "Seconds, in parentheses those of the processor, and how many times drawstring's for the same kind of"
-        " table; the median of\nthree of what is read after the upsert."
-    ),
+    "tpch": _LINEITEM_NOTE,
+    "tpch-spark": _LINEITEM_NOTE,
     "streams": (
         "Seconds of a micro-batch of 1,000 rows, the first one apart, and of all of them; then of what comes"
         " from a Kafka topic. In\nparentheses seconds of the processor, without the broker's."

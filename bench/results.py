@@ -20,8 +20,8 @@ SLICE_COPIES = 10
 PEAK_MB_MAX = 1073
 """What reading a large slice may take, and a large write besides its batch: 1 GiB."""
 MEDIANS = (
-    "upsert", "new_rows", "lookup", "columns_3", "q1", "q6", "key", "between_keys", "merge_all",
-    "merge_3_columns",
+    "upsert", "new_rows", "lookup", "columns_3", "q1", "q3", "q6", "key", "range", "compacted_3_columns",
+    "compacted_q1", "compacted_q6", "between_keys", "merge_all", "merge_3_columns",
 )  # fmt: skip
 """Steps that are done several times, with a number after the name."""
 LARGE_WRITES = ("update_all_files", "hot_bulk_insert", "hot_insert", "hot_upsert_cow", "hot_upsert_bucket")
@@ -123,7 +123,7 @@ class Results:
 
     def _expected(self, one: Measured, did: set[str]) -> Any:
         """Return what a step must return, None if any result will do; hudi-rs 0.6 cannot delete yet."""
-        if BY_NAME[one.peer].engine == "tpch":
+        if BY_NAME[one.peer].engine in ("tpch", "tpch-spark"):
             lineitem = self.expected["lineitem"]
             return lineitem.get(one.step, lineitem.get(one.step.rpartition("_")[0]))
         if one.step in SAME_TOTALS:

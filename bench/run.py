@@ -20,7 +20,19 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from bench import aims, curves, data, layouts, lives, report, streams, summary, topic, tpch, writers
+from bench import (
+    aims,
+    curves,
+    data,
+    layouts,
+    lives,
+    report,
+    streams,
+    summary,
+    topic,
+    tpch,
+    writers,
+)
 from bench.peers import BY_NAME, PEERS, STREAMS, SUITES, Command, Missing, Peer, command
 from bench.results import Measured, Results
 from bench.watch import Watch
@@ -39,6 +51,7 @@ WITHOUT_RIDES = {
     "group",
     "lsm",
     "tpch",
+    "tpch-spark",
     "metadata-keys",
     STREAMS,
 }
@@ -84,35 +97,33 @@ def run(options: argparse.Namespace, work: Path) -> int:
 def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, Any]:
     """Make the data that the peers need; return the results that they must have."""
     engines = {peer.engine for peer in peers}
+    expected: dict[str, Any] = {}
     if "scaling" in engines:
         _say("making small batches")
         data.make_small_batches(folder)
     if "memory" in engines:
         _say(f"making {WIDE_ROWS * size.rows:,} wide rows")
         data.make_wide(folder, WIDE_ROWS * size.rows)
-    if "tpch" in engines:
+    if engines & {"tpch", "tpch-spark"}:
         _say(f"making {size.rows:,} rows of lineitem")
-        lineitem = {"lineitem": tpch.make(folder, size.rows)}
-    else:
-        lineitem = {}
+        expected["lineitem"] = tpch.make(folder, size.rows)
     if "metadata-keys" in engines:
         data.tell_keys(folder, KEYS_OF_A_ROW * size.rows)
     if STREAMS in engines:
         _say("making micro-batches")
         streams.make(folder, size.rows)
-    expected: dict[str, Any] = {}
     if "lsm" in engines:
         _say("making a wide table and small upserts of it")
-        expected = layouts.make(folder)
+        expected |= layouts.make(folder)
     if engines <= WITHOUT_RIDES:
-        return expected | lineitem
+        return expected
     _say(f"making {size.rows:,} rows and {size.batches} batches of {size.updates + size.inserts:,}")
     expected |= data.make(folder, size)["expected"]
     if engines & {"indexes", "indexes-spark", "indexes-hudi"}:
         data.make_new_rides(folder, size)
     if "writers" in engines:
         data.make_writers(folder, size, WRITERS_COMMITS)
-    return expected | lineitem
+    return expected
 
 
 def _run_peer(peer: Peer, able: Command, work: Path, results: Results) -> bool:
@@ -174,7 +185,12 @@ def _json(line: str) -> dict[str, Any]:
 
 def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed: list[str]) -> int:
     known = size if "scan_base" in results.expected else None
-    parts = [_machine(known), report.text(results), writers.aims(results), aims.text(results)]
+    parts = [
+        _machine(known),
+        report.text(results),
+        writers.aims(results),
+        aims.text(results),
+    ]
     verdict = "All results agree." if not failed else f"Failed, or wrong results: {', '.join(failed)}."
     shown = "\n\n".join([*(part for part in parts if part), verdict])
     print(f"\n{shown}")

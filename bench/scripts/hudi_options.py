@@ -1,8 +1,10 @@
-"""The options of the ride table in Hudi's words: the same for drawstring on Spark and for Hudi itself."""
+"""The options of a table in Hudi's words: the same for drawstring on Spark and for Hudi itself."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+from shapes import RIDES, Shape
 
 INCREMENTAL = {"hoodie.datasource.query.type": "incremental"}
 BEGIN = "hoodie.datasource.read.begin.instanttime"
@@ -25,19 +27,25 @@ def in_one_bucket(index: str) -> dict[str, str]:
     return INDEXES[index] | one_bucket
 
 
-def write_options(kind: str, index: str) -> dict[str, str]:
+def write_options(kind: str, index: str, shape: Shape = RIDES) -> dict[str, str]:
     """Return the options of every write."""
     return {
-        "hoodie.table.name": "rides",
+        "hoodie.table.name": shape.name,
         "hoodie.datasource.write.table.type": KINDS[kind],
-        "hoodie.datasource.write.recordkey.field": "ride_id",
-        "hoodie.datasource.write.partitionpath.field": "city",
-        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.recordkey.field": ",".join(shape.key),
+        "hoodie.datasource.write.partitionpath.field": ",".join(shape.partition_by),
+        "hoodie.datasource.write.precombine.field": shape.ordering,
         **UNCOMPACTED,
         "hoodie.clean.automatic": "false",
         "hoodie.bulkinsert.shuffle.parallelism": "4",
         "hoodie.upsert.shuffle.parallelism": "4",
-    } | INDEXES[index]
+    } | index_options(index, shape)
+
+
+def index_options(index: str, shape: Shape) -> dict[str, str]:
+    """Return the options of the index alone."""
+    buckets = {"hoodie.bucket.index.num.buckets": str(shape.buckets)} if index == "bucket" else {}
+    return INDEXES[index] | buckets
 
 
 def completion_of_first(table: str) -> str:

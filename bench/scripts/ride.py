@@ -55,6 +55,11 @@ def step(name: str, action: Callable[..., Any], *args: Any) -> Any:
     return result
 
 
+def note(name: str, result: Any) -> None:
+    """Tell something as a step that took no time."""
+    tell({"step": name, "s": 0.0, "result": result})
+
+
 def run(peer: Any, work: Workload) -> None:
     """Take a peer through the workload."""
     batches = range(1, work.facts["size"]["batches"] + 1)
@@ -85,6 +90,13 @@ def size(path: str) -> dict[str, float]:
     """Return megabytes and number of the files under a folder, checksum files of Hadoop left out."""
     files = [file for file in Path(path).rglob("*") if file.is_file() and file.suffix != ".crc"]
     return {"mb": round(sum(file.stat().st_size for file in files) / 1e6, 1), "files": len(files)}
+
+
+def arguments() -> tuple[Path, str, list[str]]:
+    """Return the data's folder, the table's, of which nothing is left, and a script's other words."""
+    shutil.rmtree(sys.argv[2], ignore_errors=True)
+    Path(sys.argv[2]).parent.mkdir(parents=True, exist_ok=True)
+    return Path(sys.argv[1]).resolve(), str(Path(sys.argv[2]).resolve()), sys.argv[3:]
 
 
 def _is_meant(peer: Any, step_name: str) -> bool:

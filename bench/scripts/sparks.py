@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 KEY_HEAD = 3
 KEY_LENGTH_MAX = 1000
+KEY_LOW_BITS = 3
 
 
 def session(jars: str | None, conf: dict[str, str]) -> SparkSession:
@@ -37,12 +38,21 @@ def session(jars: str | None, conf: dict[str, str]) -> SparkSession:
 def source(spark: SparkSession, file: str, key: str = "ride_id") -> DataFrame:
     """Return the rows of an input file as a pipeline hands them over: with a column that it computes.
 
-    The key is put together from two parts of itself. Its values stay, but Spark has to make them, whatever
-    the rows are for. So the source is not a bare file, which drawstring's Python workers would read
-    themselves (ADR 28).
+    The key is put together from two parts of itself: of a text its head and the rest, of a number its high
+    and its low bits. Its values stay, but Spark has to make them, whatever the rows are for. So the source
+    is not a bare file, which drawstring's Python workers would read themselves (ADR 28).
     """
-    parts = F.substring(key, 1, KEY_HEAD), F.substring(key, KEY_HEAD + 1, KEY_LENGTH_MAX)
-    return spark.read.parquet(file).withColumn(key, F.concat(*parts))
+    rows = spark.read.parquet(file)
+    if rows.schema[key].dataType.typeName() == "string":
+        parts = F.substring(key, 1, KEY_HEAD), F.substring(key, KEY_HEAD + 1, KEY_LENGTH_MAX)
+        return rows.withColumn(key, F.concat(*parts))
+    high = F.shiftleft(F.shiftright(key, KEY_LOW_BITS), KEY_LOW_BITS)
+    return rows.withColumn(key, high.bitwiseOR(F.col(key).bitwiseAND((1 << KEY_LOW_BITS) - 1)))
+
+
+def bare(spark: SparkSession, file: str) -> DataFrame:
+    """Return the rows of a file that is only read: what queries join with a table."""
+    return spark.read.parquet(file)
 
 
 class Reads:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bench import data
@@ -28,6 +30,18 @@ def test_the_source_of_a_peer_has_the_rows_of_the_file_and_is_not_the_file(tmp_p
     assert parquet_input(computed.select("ride_id"), arrow_schema(computed.select("ride_id").schema)) is None
     plan = computed._jdf.queryExecution().optimizedPlan().toString()
     assert plan.startswith("Project [concat(substring(ride_id"), plan
+
+
+def test_a_number_is_put_together_from_its_bits(tmp_path: Path) -> None:
+    from bench.scripts.sparks import source
+    from tests.support.spark import spark_session
+
+    rows = pa.table({"number": [0, 1, 7, 8, 1 << 40, (1 << 62) + 13], "value": list("abcdef")})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    computed = source(spark_session(), str(tmp_path / "rows.parquet"), "number")
+    assert computed.toArrow().to_pylist() == rows.to_pylist()
+    plan = computed._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.startswith("Project [(shiftleft(shiftright(number"), plan
 
 
 def test_no_peer_on_spark_reads_a_file_in_another_way() -> None:

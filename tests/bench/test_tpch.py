@@ -16,8 +16,8 @@ from bench.results import Measured, Results
 ROWS = 3000
 
 
-def small_lineitem(_: Path, rows: int) -> pa.Table:
-    """Return rows with the columns of the generator that the suite uses, and one that it only carries."""
+def small_tables(_: Path, rows: int) -> dict[str, pa.Table]:
+    """Return tables with the columns of the generator that the suite uses, and one that it only carries."""
     rng = np.random.default_rng(7)
     numbers = np.arange(rows)
     days = rng.integers(0, 2500, rows)
@@ -40,29 +40,46 @@ def small_lineitem(_: Path, rows: int) -> pa.Table:
         "l_shipdate": pa.array([datetime.date(1992, 1, 2) + datetime.timedelta(int(day)) for day in days]),
         "l_comment": pa.array([f"comment {number}" for number in numbers], pa.string_view()),
     }
+    return {"lineitem": pa.table(columns), "orders": small_orders(rows // 4)}
+
+
+def small_orders(count: int) -> pa.Table:
+    numbers = np.arange(count)
+    start = datetime.date(1995, 1, 1)
+    columns = {
+        "o_orderkey": numbers,
+        "o_orderdate": pa.array([start + datetime.timedelta(int(day)) for day in numbers % 100]),
+        "o_orderpriority": pa.array(np.array(["1-URGENT", "5-LOW"])[numbers % 2], pa.string_view()),
+        "o_shippriority": np.zeros(count, "int32"),
+    }
     return pa.table(columns)
 
 
-@pytest.mark.long
+@pytest.mark.parametrize("kind", ["mor", pytest.param("cow", marks=pytest.mark.long)])
 def test_both_kinds_of_table_answer_as_the_files_do(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tpch, "_generated", small_lineitem)
+    monkeypatch.setattr(tpch, "_generated", small_tables)
+    monkeypatch.setenv("BENCH_READS", "1")
     words = ["--suite", "tpch", "--rows", str(ROWS), "--work", str(tmp_path)]
-    code = run.main([*words, "--peers", "lineitem-mor,lineitem-cow"])
+    code = run.main([*words, "--peers", f"lineitem-{kind}"])
     shown = capsys.readouterr().out
     assert code == 0, shown
     told = [line.split("|")[1].strip() for line in shown.splitlines() if line.startswith("| ")]
-    assert {"upsert", "columns_3", "q1", "q6", "key", "compact", "compacted_q6"} <= {*told}
+    compacted = {"compact", "compacted_3_columns", "compacted_q1", "compacted_q6"}
+    assert {"upsert", "columns_3", "q1", "q3", "q6", "key", "range"} <= {*told}
+    assert (compacted <= {*told}) == (kind == "mor")
 
 
 def test_changes_show_in_every_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tpch, "_generated", small_lineitem)
+    monkeypatch.setattr(tpch, "_generated", small_tables)
     expected = tpch.make(tmp_path, ROWS)
     changed, new = ROWS // tpch.ONE_CHANGED_IN, ROWS // tpch.ONE_NEW_IN
     assert expected["base_3_columns"][0] == ROWS
     assert expected["columns_3"][0] == expected["columns_all"] == ROWS + new
     assert expected["columns_3"][3] == changed + new
+    assert all(len(expected[name]) > 0 for name in ("q1", "q3", "q6"))
+    assert expected["range"][0] == pytest.approx(ROWS / tpch.FOUND_BETWEEN_IN, abs=8)
 
 
 def test_an_answer_from_stale_rows_is_wrong() -> None:
