@@ -13,7 +13,7 @@ from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions, check_call, table_scope
 from drawstring.config.table.config import TableType
-from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT, is_sorted
+from drawstring.config.table.storage_layout import BASE_FORMAT, LSM_TREE, STORAGE_LAYOUT, is_sorted
 from drawstring.creation import TableDefinition, described, make_table
 from drawstring.engine.local import engine_of
 from drawstring.engine.protocol import Engine
@@ -156,6 +156,11 @@ def _properties(
     stored = table_scope(options)
     if source.hive_style:
         stored.setdefault(_HIVE_STYLE, "true")
+    if stored.get(BASE_FORMAT, "parquet").lower() != "parquet":
+        raise UnsupportedError(
+            f"A bootstrapped table has Parquet base files, as its source has. Drop {BASE_FORMAT}, or create a"
+            " table and insert the rows."
+        )
     if is_sorted(stored):
         raise UnsupportedError(
             "A bootstrapped table refers to the rows of its source in their order, so it cannot have"

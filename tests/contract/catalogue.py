@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.support.contract.cells import (
     BARE_CELLS,
     CELLS,
+    FORMAT_CELLS,
     NO_OPERATIONS,
     NO_TABLES,
     OPERATIONS,
@@ -14,7 +15,7 @@ from tests.support.contract.cells import (
     Cell,
     Refusal,
 )
-from tests.support.contract.kinds import BARE_DIMENSIONS, DIMENSIONS
+from tests.support.contract.kinds import BARE_DIMENSIONS, DIMENSIONS, FORMAT_DIMENSIONS
 
 README = Path(__file__).with_name("README.md")
 
@@ -51,6 +52,11 @@ BARE = f"""## Tables without the column `_hoodie_is_deleted`: {len(BARE_CELLS)}
 There updates, merges and partial upserts write log blocks with the columns that they set alone, and every
 history has some, which the suite makes sure of. Of two dimensions any two of these values come together.
 """
+FORMATS = f"""## Base files in other formats: {len(FORMAT_CELLS)}
+
+ORC and Lance, in COPY_ON_WRITE tables (`cow`), in MERGE_ON_READ ones, and sorted by key (`lsm`); native log
+files have the format of base files. `make test` has one cell of each storage.
+"""
 
 
 def catalogue() -> str:
@@ -76,6 +82,10 @@ def catalogue() -> str:
             *(f"- {name}: {', '.join(values)}" for name, values in BARE_DIMENSIONS.items()),
             "",
             *_table(BARE_CELLS),
+            FORMATS,
+            *(f"- {name}: {', '.join(values)}" for name, values in FORMAT_DIMENSIONS.items()),
+            "",
+            *_table(FORMAT_CELLS),
         ]
     )
 

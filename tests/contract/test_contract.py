@@ -10,7 +10,15 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.support.combinations import others_long
-from tests.support.contract.cells import BARE_CELLS, CELLS, PATCHES, SHORT_CELLS, Cell, operations_of
+from tests.support.contract.cells import (
+    BARE_CELLS,
+    CELLS,
+    FORMAT_CELLS,
+    PATCHES,
+    SHORT_CELLS,
+    Cell,
+    operations_of,
+)
 from tests.support.contract.model import Model
 from tests.support.contract.steps import FIRST, NUMBERS, PLACES, Both, Item, Pace, Step
 from tests.support.contract.witness import Witness
@@ -47,7 +55,7 @@ def histories(draw: st.DrawFn, cell: Cell) -> list[Step]:
     ]
 
 
-@pytest.mark.parametrize("cell", others_long(CELLS, SHORT_CELLS), ids=str)
+@pytest.mark.parametrize("cell", others_long([*CELLS, *FORMAT_CELLS], SHORT_CELLS), ids=str)
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_query_sees_what_the_model_says(cell: Cell, data: st.DataObject) -> None:

@@ -45,7 +45,7 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     def small(*args: Any, **how: Any) -> ParquetSink:
         return ParquetSink(*args, **(how | {"row_groups": RowGroups(GROUP_ROWS)}))
 
-    monkeypatch.setattr("drawstring.filegroups.write.base_writer.ParquetSink", small)
+    monkeypatch.setattr("drawstring.formats.file_sinks.ParquetSink", small)
     monkeypatch.setattr(rewrite, "PATCHED_VALUES_MIN", 1)
     monkeypatch.setattr(patched_groups, "_SMALL_GROUP_ROWS", 4)
 

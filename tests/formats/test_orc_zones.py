@@ -12,7 +12,7 @@ import pytest
 from pyarrow import orc
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats.orc.read import read_orc
+from drawstring.formats.base_files import Selection, read_base
 from drawstring.formats.orc.zones import stripe_zones
 from drawstring.formats.protobuf import encode_message
 from drawstring.storage.memory import MemoryStorage
@@ -97,7 +97,7 @@ def test_an_orc_file_with_such_a_footer_is_corrupt(monkeypatch: pytest.MonkeyPat
     orc.write_table(rows, sink, compression="zlib")
     storage = MemoryStorage("memory://orc-zones")
     storage.put("a.orc", sink.getvalue().to_pybytes())
-    assert len(list(read_orc(storage, "a.orc", ["at"]))) == 1
+    assert len(list(read_base(storage, "a.orc", Selection(["at"])))) == 1
     monkeypatch.setattr("drawstring.formats.orc.zones._CHUNK_BYTES_MAX", 8)
     with pytest.raises(CorruptTableError, match="time zones cannot be read"):
-        list(read_orc(storage, "a.orc", ["at"]))
+        list(read_base(storage, "a.orc", Selection(["at"])))

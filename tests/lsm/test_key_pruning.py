@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from drawstring.expressions.predicate import parse_where
 from drawstring.expressions.prefixes import after_prefix
-from drawstring.filegroups.write import native_log
-from drawstring.formats.parquet import RowGroups, read
+from drawstring.formats.parquet import ParquetSink, RowGroups, read
 from drawstring.query.pruning import key_range
 from drawstring.schema.meta import with_meta
 from drawstring.table import Table
@@ -38,13 +37,13 @@ def table() -> Table:
 
 
 def small_row_groups() -> Any:
-    defaults = native_log.ParquetSink.__init__.__kwdefaults__ | {"row_groups": RowGroups(SMALL_GROUPS)}
+    defaults = ParquetSink.__init__.__kwdefaults__ | {"row_groups": RowGroups(SMALL_GROUPS)}
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **{**kwargs, "row_groups": defaults["row_groups"]})
 
-    original = native_log.ParquetSink.__init__
-    return patch.object(native_log.ParquetSink, "__init__", init)
+    original = ParquetSink.__init__
+    return patch.object(ParquetSink, "__init__", init)
 
 
 def read_groups(table: Table, where: str) -> tuple[list[str], int]:

@@ -226,7 +226,7 @@ def test_base_files_of_other_formats_are_refused_by_name(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("endings", "says"), [(("orc",), "has ORC base files"), (("parquet", "orc"), "several")]
+    ("endings", "says"), [(("hfile",), "has HFILE base files"), (("parquet", "orc"), "several")]
 )
 def test_such_tables_are_not_written_to(endings: tuple[str, ...], says: str, tmp_path: Path) -> None:
     table = drawstring.open(rewritten("v6_cow_ops", tmp_path, endings))

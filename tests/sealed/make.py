@@ -28,6 +28,8 @@ PAYLOAD = "hoodie.compaction.payload.class"
 FIELDS = {PAYLOAD: "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload"}
 OWN = "com.example.SumOfFares"
 CUSTOM = {PAYLOAD: OWN}
+BASE_FORMAT = "hoodie.table.base.file.format"
+ORC, LANCE = {BASE_FORMAT: "orc"}, {BASE_FORMAT: "lance"}
 CDC = {"hoodie.table.cdc.enabled": "true"}
 
 
@@ -96,15 +98,25 @@ def with_runs(path: Path, **how: Any) -> Table:
     return table
 
 
-def lsm_with_partial_updates(path: Path) -> Table:
+def lsm_with_partial_updates(path: Path, **how: Any) -> Table:
     """Sorted files of partial updates between two compactions."""
-    table = with_runs(path)
+    table = with_runs(path, **how)
     table.compact()
     source = rides(("d", "rome", 7, 70.0), ("a", "rome", 1, 10.0), ("m", "rome", 7, 70.0))
     merge = table.merge(source, on=["id", "city"], options=PARTIAL)
     merge = merge.when_matched_update({"fare": "source.fare", "ts": "source.ts"})
     merge.when_not_matched_insert({name: f"source.{name}" for name in SCHEMA.names}).execute()
     table.upsert(rows(("d", "rome", 6, 6.0, "late"), ("m", "rome", 8, 8.0, "m8")), options=WITHOUT_SERVICES)
+    return table
+
+
+def cow_in_lance(path: Path) -> Table:
+    """Lance base files, rewritten, and native files of change images."""
+    properties = {**CDC, **LANCE}
+    table = create(COLUMNS, path=path, table_type=COW, version=10, properties=properties)
+    table.insert(rows(*((key, "rome", 1, 1.0, "first") for key in "abc")), options=WITHOUT_SERVICES)
+    table.upsert(rows(("a", "rome", 2, 2.0, "new"), ("n", "rome", 2, 2.0, None)), options=WITHOUT_SERVICES)
+    table.delete(rides(("b", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
     return table
 
 
@@ -119,6 +131,11 @@ TABLES: dict[str, Callable[[Path], Table]] = {
     "v10_mor_fields": partial(with_runs, **FIELDS, **UNSORTED),
     "v10_lsm_custom_merger": partial(with_runs, **CUSTOM),
     "v10_mor_custom_merger": partial(with_runs, **CUSTOM, **UNSORTED),
+    "v10_mor_orc": partial(with_runs, **ORC, **UNSORTED),
+    "v10_lsm_orc": partial(lsm_with_partial_updates, **ORC),
+    "v10_mor_lance": partial(lsm_with_partial_updates, **LANCE, **UNSORTED),
+    "v10_lsm_lance": partial(with_runs, **LANCE),
+    "v10_cow_lance": cow_in_lance,
 }
 
 

@@ -93,9 +93,10 @@ class Prepared:
 
 
 @cache
-def prepared(table_type: str, version: int, operation: str) -> Prepared:
+def prepared(table_type: str, version: int, operation: str, base_format: str = "parquet") -> Prepared:
     """Create a table, with the rows before and after an operation."""
-    table = create(table_type=table_type, version=version)
+    properties = {"hoodie.table.base.file.format": base_format}
+    table = create(table_type=table_type, version=version, properties=properties)
     table.upsert(FIRST)
     table.upsert(rides(("c", "rome", 3, 3.0), ("d", "oslo", 3, 3.0)))
     start = Prepared.of(table)

@@ -43,6 +43,19 @@ def test_a_writer_that_dies_at_any_step_is_cleaned_up_by_the_next(
 
 
 @pytest.mark.parametrize(
+    ("base_format", "table_type", "operation"),
+    [("orc", MOR, "upsert"), ("lance", COW, "upsert"), ("lance", MOR, "compact")],
+)
+@pytest.mark.scaled
+def test_a_writer_of_files_in_other_formats_that_dies_is_cleaned_up(
+    base_format: str, table_type: str, operation: str
+) -> None:
+    start = prepared(table_type, 10, operation, base_format)
+    for storage, step in start.deaths(OPERATIONS[operation]):
+        check_after_death(storage, start, step)
+
+
+@pytest.mark.parametrize(
     ("table_type", "version", "operation"),
     [(COW, 9, "upsert"), (MOR, 6, "upsert"), (MOR, 9, "insert_overwrite"), (COW, 6, "delete")],
 )

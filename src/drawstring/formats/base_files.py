@@ -19,8 +19,8 @@ from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
-from drawstring.formats.lance import lance_schema, read_lance
-from drawstring.formats.orc.read import orc_schema, read_orc
+from drawstring.formats.lance.read import open_lance_schema, read_open_lance
+from drawstring.formats.orc.read import open_orc_schema, read_open_orc
 from drawstring.formats.parquet import ParquetQuery, parquet_schema, read_parquet
 from drawstring.model.files import file_extension
 from drawstring.schema.avro import avro_to_arrow
@@ -28,7 +28,7 @@ from drawstring.schema.evolve import conform
 from drawstring.storage.protocol import Storage
 
 _PARQUET, _ORC, _HFILE, _LANCE = ".parquet", ".orc", ".hfile", ".lance"
-_HFILE_KIND = "HFile"
+_KINDS = {_ORC: "ORC", _HFILE: "HFile", _LANCE: "Lance"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,8 @@ def base_schema(storage: Storage, path: str) -> pa.Schema:
     extension = file_extension(path)
     if extension == _PARQUET:
         return parquet_schema(storage, path)
-    if extension == _ORC:
-        return orc_schema(storage, path)
-    if extension == _HFILE:
-        with about_file(path, _HFILE_KIND), storage.open(path) as file:
-            return avro_to_arrow(_schema_json(HFileReader(file, file.size())), with_unions=True)
-    if extension == _LANCE:
-        return lance_schema(storage, path)
-    raise _unsupported(path, extension)
+    with about_file(path, _KINDS.get(extension, extension)), storage.open(path) as file:
+        return open_schema(file, extension, storage.local_path(path))
 
 
 def is_parquet(path: str) -> bool:
@@ -127,22 +121,51 @@ def _all_rows(
     storage: Storage, path: str, columns: Sequence[str], types: pa.Schema | None
 ) -> Iterator[pa.RecordBatch]:
     for batch in _stored_rows(storage, path, columns):
-        yield batch if types is None else conform(batch, _typed(batch.schema, types))
+        yield batch if types is None else conform(batch, with_types(batch.schema, types))
 
 
 def _stored_rows(storage: Storage, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     extension = file_extension(path)
+    with about_file(path, _KINDS.get(extension, extension)), storage.open(path) as file:
+        yield from open_rows(file, extension, storage.local_path(path), columns)
+
+
+def open_rows(
+    file: pa.NativeFile, extension: str, local: str | None, columns: Sequence[str] | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of an open file in a format other than Parquet, a bounded batch at a time.
+
+    Args:
+        file: the file, open for random access.
+        extension: of its name, which tells the format.
+        local: its path on this machine; None if it has none.
+        columns: top-level columns to yield, of which those that the file lacks are left out; None for all.
+
+    Raises:
+        UnsupportedError: this release cannot read the format.
+    """
     if extension == _ORC:
-        yield from read_orc(storage, path, columns)
+        yield from read_open_orc(file, columns)
     elif extension == _LANCE:
-        yield from read_lance(storage, path, columns)
+        yield from read_open_lance(file, local, columns)
     elif extension == _HFILE:
-        with about_file(path, _HFILE_KIND), storage.open(path) as file:
-            reader = HFileReader(file, file.size())
-            for batch in read_hfile_records(reader.scan(), _schema_json(reader), columns):
-                yield batch.select([name for name in columns if name in batch.schema.names])
+        reader = HFileReader(file, file.size())
+        for batch in read_hfile_records(reader.scan(), _schema_json(reader), columns):
+            names = batch.schema.names
+            yield batch.select(names if columns is None else [name for name in columns if name in names])
     else:
-        raise _unsupported(path, extension)
+        raise _unsupported(extension)
+
+
+def open_schema(file: pa.NativeFile, extension: str, local: str | None) -> pa.Schema:
+    """Return the schema of an open file in a format other than Parquet; see `open_rows`."""
+    if extension == _ORC:
+        return open_orc_schema(file)
+    if extension == _LANCE:
+        return open_lance_schema(file, local)
+    if extension == _HFILE:
+        return avro_to_arrow(_schema_json(HFileReader(file, file.size())), with_unions=True)
+    raise _unsupported(extension)
 
 
 def _schema_json(reader: HFileReader) -> str:
@@ -152,16 +175,15 @@ def _schema_json(reader: HFileReader) -> str:
     return schema_json
 
 
-def _typed(stored: pa.Schema, types: pa.Schema) -> pa.Schema:
+def with_types(stored: pa.Schema, types: pa.Schema) -> pa.Schema:
     """Return the columns of a file, with the table's types for columns that the table has."""
     return pa.schema(
         [types.field(each.name).with_nullable(True) if each.name in types.names else each for each in stored]
     )
 
 
-def _unsupported(path: str, extension: str) -> UnsupportedError:
+def _unsupported(extension: str) -> UnsupportedError:
     return UnsupportedError(
         f"Base files {extension or 'without an extension'} are not supported, only Parquet, ORC, HFile and"
-        " Lance. Read the table with Apache Hudi.",
-        path=path,
+        " Lance. Read the table with Apache Hudi."
     )

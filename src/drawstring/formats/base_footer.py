@@ -1,28 +1,53 @@
-"""The footer of a Parquet base file, read once when the file is rewritten."""
+"""The footers of data files in any format: their entries, and what is known of their rows.
+
+.parquet   key-value metadata
+.orc       user metadata
+.lance     metadata of the schema
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import orc
 
+from drawstring.base.errors import UnsupportedError
 from drawstring.formats.bloom.filters import BloomFilter
-from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, StoredSummary, reusable_filter
+from drawstring.formats.bloom.key_summary import StoredSummary, reusable_filter
 from drawstring.formats.file_errors import about_file
+from drawstring.formats.lance.footer import lance_footer
+from drawstring.formats.parquet import stored_summary
+from drawstring.model.files import file_extension
 from drawstring.storage.protocol import Storage
+
+_PARQUET, _ORC, _LANCE = ".parquet", ".orc", ".lance"
+_KINDS: Final = {_PARQUET: "Parquet", _ORC: "ORC", _LANCE: "Lance"}
 
 
 @dataclass(frozen=True, slots=True)
 class BaseFooter:
-    """The footer of a base file.
+    """The footer of a base file, or of a native log file.
 
     Attributes:
-        metadata: the Parquet metadata.
+        entries: its entries.
+        rows, columns: their numbers.
+        parquet: all metadata of a Parquet file.
     """
 
-    metadata: pq.FileMetaData
+    entries: Mapping[str, str]
+    rows: int
+    columns: int
+    parquet: pq.FileMetaData | None = None
+
+    @property
+    def metadata(self) -> pq.FileMetaData:
+        """All metadata of a file that is known to be a Parquet file."""
+        assert self.parquet is not None
+        return self.parquet
 
     def reusable_filter(self, rate: float) -> BloomFilter | None:
         """Return the bloom filter if the file that replaces this one can extend it, else None.
@@ -30,21 +55,17 @@ class BaseFooter:
         Args:
             rate: rate of false positives that it may have.
         """
-        return reusable_filter(self._filter_entries(), self.metadata.num_rows, rate)
+        return reusable_filter(self.entries, self.rows, rate)
 
     def bloom_filter(self) -> BloomFilter | None:
         """Return the bloom filter; None if there is none, or it cannot be read."""
-        return StoredSummary.of(self._filter_entries(), self.metadata.num_rows).bloom_filter()
-
-    def _filter_entries(self) -> dict[str, str]:
-        entries: Mapping[bytes, bytes] = self.metadata.metadata or {}
-        return {name: entries.get(name.encode(), b"").decode() for name in (FILTER, FILTER_TYPE)}
+        return StoredSummary.of(self.entries, self.rows).bloom_filter()
 
     def greatest(self, column: str) -> Any:
         """Return the greatest value of a column that is not nested; None if it is unknown."""
-        metadata, values = self.metadata, []
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
+        metadata, values = self.parquet, []
+        groups = () if metadata is None else map(metadata.row_group, range(metadata.num_row_groups))
+        for group in groups:
             chunks = (group.column(at) for at in range(group.num_columns))
             match = next((chunk for chunk in chunks if chunk.path_in_schema == column), None)
             statistics = None if match is None else match.statistics
@@ -55,10 +76,76 @@ class BaseFooter:
 
 
 def base_footer(storage: Storage, path: str) -> BaseFooter:
-    """Read the footer of a Parquet base file.
+    """Read the footer of a base file.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+        UnsupportedError: files of its format have none that is known.
+    """
+    with storage.open(path) as file:
+        return open_footer(file, path)
+
+
+def open_footer(file: pa.NativeFile, path: str) -> BaseFooter:
+    """Read the footer of an open file; see `base_footer`.
+
+    Args:
+        file: the file.
+        path: its path or name.
+    """
+    extension = file_extension(path)
+    with about_file(path, _KINDS.get(extension, extension)):
+        if extension not in _READERS:
+            raise UnsupportedError(f"Files {extension} have no footer that this release knows.")
+        return _READERS[extension](file)
+
+
+def has_footer(path: str) -> bool:
+    """Return whether files of a format have a footer that this release knows."""
+    return file_extension(path) in _READERS
+
+
+def key_summary(storage: Storage, path: str) -> StoredSummary | None:
+    """Return the key summary in the footer of a base file; None if files of its format have none.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
     """
-    with about_file(path), storage.open(path) as file:
-        return BaseFooter(pq.read_metadata(file))
+    extension = file_extension(path)
+    if extension == _PARQUET:
+        return stored_summary(storage, path)
+    if extension not in _READERS:
+        return None
+    with about_file(path, _KINDS[extension]):
+        footer = base_footer(storage, path)
+    return StoredSummary.of(footer.entries, footer.rows)
+
+
+def _of_parquet(file: pa.NativeFile) -> BaseFooter:
+    metadata = pq.read_metadata(file)
+    stored: Mapping[bytes, bytes] = metadata.metadata or {}
+    entries = {_text(name): _text(value) for name, value in stored.items()}
+    return BaseFooter(entries, metadata.num_rows, metadata.num_columns, metadata)
+
+
+def _of_orc(file: pa.NativeFile) -> BaseFooter:
+    stripes = orc.ORCFile(file)
+    stored: Mapping[bytes, bytes] = stripes.metadata or {}
+    entries = {_text(name): _text(value) for name, value in stored.items()}
+    return BaseFooter(entries, stripes.nrows, len(stripes.schema))
+
+
+def _of_lance(file: pa.NativeFile) -> BaseFooter:
+    footer = lance_footer(file)
+    return BaseFooter(footer.entries, footer.rows, footer.columns)
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+_READERS: Final[Mapping[str, Callable[[pa.NativeFile], BaseFooter]]] = {
+    _PARQUET: _of_parquet,
+    _ORC: _of_orc,
+    _LANCE: _of_lance,
+}

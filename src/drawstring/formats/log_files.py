@@ -37,12 +37,13 @@ from drawstring.schema.meta import RECORD_KEY
 _PEEK_BYTES = 16 << 10
 
 
-def log_blocks(file: pa.NativeFile, log: LogFile) -> list[LogBlock]:
+def log_blocks(file: pa.NativeFile, log: LogFile, local: str | None = None) -> list[LogBlock]:
     """Return the blocks of an open log file.
 
     Args:
         file: the file, open for random access.
         log: its name.
+        local: its path on this machine; a file without one may be copied to a temporary one to be read.
 
     Raises:
         CorruptTableError: the file is empty, or a complete block or a native file is damaged.
@@ -52,7 +53,7 @@ def log_blocks(file: pa.NativeFile, log: LogFile) -> list[LogBlock]:
     if size == 0:
         raise CorruptTableError(f"A log file is empty: {REPAIR}.")
     if log.native is not None:
-        return [native_block(file, log)]
+        return [native_block(file, log, local)]
     head = bytes(file.read(_PEEK_BYTES))
     return [native_block(file, log)] if head.startswith(MAGIC) else scan_blocks(file, size, head)
 

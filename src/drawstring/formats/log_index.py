@@ -30,7 +30,10 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from drawstring.base.errors import DrawstringError
 from drawstring.base.javahash import java_min_max
+from drawstring.formats.base_files import is_parquet
+from drawstring.formats.base_footer import has_footer, open_footer
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY, StoredSummary
 from drawstring.storage.protocol import Storage
@@ -42,6 +45,7 @@ FALSE_POSITIVES: Final = 1e-5
 FILTER_KEYS_MAX: Final = 100_000
 """Number of keys of a log file above which it has only a key range and no filter."""
 
+_DAMAGE: Final = (struct.error, KeyError, RecursionError, TypeError, ValueError)
 _VERSION: Final = 1
 _PARQUET_END: Final = struct.Struct("<i4s")
 _BLOCK_END_BYTES: Final = 12
@@ -147,12 +151,19 @@ def read_log_index(storage: Storage, path: str) -> LogIndex | None:
     """
     with storage.open(path) as file:
         try:
-            entries = _footer_entries(file)
+            entries = _entries(file, path)
             if entries is None or ENTRY not in entries:
                 return None
             return _decode(entries, path.rpartition("/")[2])
-        except (pa.ArrowException, struct.error, KeyError, RecursionError, TypeError, ValueError):
+        except (DrawstringError, pa.ArrowException, *_DAMAGE):
             return None
+
+
+def _entries(file: pa.NativeFile, path: str) -> Mapping[str, str] | None:
+    """Return the entries of the footer with which a log file ends; None if it has none."""
+    if has_footer(path) and not is_parquet(path):
+        return open_footer(file, path).entries
+    return _footer_entries(file)
 
 
 def _footer_entries(file: pa.NativeFile) -> dict[str, str] | None:

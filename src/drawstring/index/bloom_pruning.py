@@ -34,9 +34,8 @@ from drawstring.filegroups.read.slice_merge import SliceMerge
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.filegroups.write.cliques import logs_to_read
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.formats.base_files import is_parquet
+from drawstring.formats.base_footer import key_summary
 from drawstring.formats.bloom.key_summary import StoredSummary
-from drawstring.formats.parquet import stored_summary
 from drawstring.index.tag_context import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
@@ -171,9 +170,9 @@ class MayHold:
         base = file_slice.base
         if base is None:
             return False
-        if not is_parquet(base.status.path):
+        summary = key_summary(open_spec(self.settings.storage), base.status.path)
+        if summary is None:
             return True
-        summary = stored_summary(open_spec(self.settings.storage), base.status.path)
         return self._may_hold(wanted, summary, asking_share=ASKING_SHARE)
 
     def _may_hold(self, wanted: SortedKeys, summary: StoredSummary, asking_share: float = math.inf) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
-from drawstring.formats.parquet import parquet_footer
+from drawstring.formats.base_footer import base_footer, has_footer
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import is_base_path
 from drawstring.storage.protocol import Storage
@@ -66,13 +66,13 @@ class ExistingWrites:
         for instant in self.timeline.writes()[: -_WRITES_CHECKED - 1 : -1]:
             stats = [each for each in self.store.commit_metadata(instant).stats if self._is_there(each)]
             for stat in stats[:_FILES_LOOKED_AT]:
-                footer = parquet_footer(self.storage, stat.path)
+                footer = base_footer(self.storage, stat.path).entries
                 yield from ((footer[name], stat) for name in _KEYS if name in footer)
             if stats:
                 return
 
     def _is_there(self, stat: WriteStat) -> bool:
-        return stat.path.endswith(".parquet") and is_base_path(stat.path) and self.storage.exists(stat.path)
+        return has_footer(stat.path) and is_base_path(stat.path) and self.storage.exists(stat.path)
 
 
 def has_rings(storage: Storage) -> bool:

@@ -200,9 +200,16 @@ class LogFile:
         return f".{file_id}_{instant}.log.{version}_{write_token}"
 
     @staticmethod
-    def native_name_of(file_id: str, instant: str, version: int, write_token: str, kind: NativeLog) -> str:
-        """Return the name of a native log file in Parquet."""
-        return f"{file_id}_{write_token}_{instant}_{version}.{kind}.parquet"
+    def native_name_of(
+        file_id: str,
+        instant: str,
+        version: int,
+        write_token: str,
+        kind: NativeLog,
+        extension: str = ".parquet",
+    ) -> str:
+        """Return the name of a native log file; the extension tells its format."""
+        return f"{file_id}_{write_token}_{instant}_{version}.{kind}{extension}"
 
     @property
     def order(self) -> tuple[str, int, str, int]:

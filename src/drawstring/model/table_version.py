@@ -4,7 +4,7 @@
     2 to 6    1        their slice              taken back by command blocks         a payload class
     8         2        the write                deleted with their file              merge mode and class
     9         2        the write                deleted with their file              merge mode, properties
-    10        2        the same as 9; new log files are Parquet files of their own (native log files)
+    10        2        the same as 9; new log files are files like base files (native log files)
 
 No other module compares version or layout numbers. It asks the rules of its table (`TableConfig.rules`), and
 where the answer takes code of a higher room, that room has a table of functions keyed by an enum from here:
@@ -111,6 +111,7 @@ class VersionRules:
         names_logs_by_slice: whether a log file is named by the base instant of its slice, so that several
             writes may put blocks into it; otherwise it is named by the one write that made it.
         log_format: format of new log files.
+        base_formats: formats of base files that its readers know, and that this release writes.
         log_marker: type of the marker that precedes a log file, `APPEND` or `CREATE`.
         appends_rollbacks: whether log records of a failed write are taken back by command blocks in further
             log files; otherwise its log files are deleted.
@@ -142,6 +143,7 @@ class VersionRules:
     log_file_assignment: LogFileAssignment
     names_logs_by_slice: bool
     log_format: LogFormat
+    base_formats: tuple[str, ...]
     log_marker: str
     appends_rollbacks: bool
     has_partial_blocks: bool
@@ -195,6 +197,7 @@ _VERSION_6: Final = VersionRules(
     log_file_assignment=LogFileAssignment.BY_LOG_NAME,
     names_logs_by_slice=True,
     log_format=LogFormat.INLINE,
+    base_formats=("PARQUET", "ORC"),
     log_marker="APPEND",
     appends_rollbacks=True,
     has_partial_blocks=False,
@@ -222,6 +225,7 @@ _VERSION_8: Final = VersionRules(
     log_file_assignment=LogFileAssignment.BY_COMPLETION,
     names_logs_by_slice=False,
     log_format=LogFormat.INLINE,
+    base_formats=("PARQUET", "ORC", "LANCE"),
     log_marker="CREATE",
     appends_rollbacks=False,
     has_partial_blocks=True,

@@ -111,7 +111,7 @@ def _refusals(config: TableConfig) -> list[tuple[bool, str]]:
             has_some_meta_fields(config.properties),
             f"has some of the meta columns only ({META_FIELDS_MODE})",
         ),
-        (config.base_file_format != "PARQUET", f"has {config.base_file_format} base files"),
+        (not config.has_written_format, f"has {config.base_file_format} base files"),
         (
             config.has_several_base_formats,
             "may have base files of several formats (hoodie.table.multiple.base.file.formats.enable)",

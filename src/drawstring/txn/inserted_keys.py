@@ -23,9 +23,9 @@ from drawstring.base.javahash import sorts_like_java
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.slice_merge import SliceMerge
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
-from drawstring.formats.base_files import Selection, is_parquet, read_base
+from drawstring.formats.base_files import Selection, read_base
+from drawstring.formats.base_footer import key_summary
 from drawstring.formats.bloom.key_summary import StoredSummary
-from drawstring.formats.parquet import stored_summary
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import FileSlice, FileStatus, LogFile
 from drawstring.schema.avro import avro_to_arrow
@@ -141,7 +141,7 @@ class _Keys:
         try:
             if stat.is_log:
                 found = iter([self._of_log(stat, time)])
-            elif is_parquet(stat.path) and not _may_hold(stored_summary(self.storage, stat.path), keys):
+            elif not _may_hold(key_summary(self.storage, stat.path), keys):
                 return False
             else:
                 found = self._of_base(stat.path)
@@ -163,8 +163,10 @@ class _Keys:
         return SliceMerge(task).log_keys
 
 
-def _may_hold(summary: StoredSummary, keys: pa.Array) -> bool:
+def _may_hold(summary: StoredSummary | None, keys: pa.Array) -> bool:
     """Return whether a file may have one of some keys, by its footer."""
+    if summary is None:
+        return True
     smallest, largest = summary.smallest, summary.largest
     if smallest and largest and sorts_like_java(pa.array([smallest, largest])) and sorts_like_java(keys):
         keys = keys.filter(pc.and_(pc.greater_equal(keys, smallest), pc.less_equal(keys, largest)))

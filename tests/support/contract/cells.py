@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.support.combinations import covering, pairwise
-from tests.support.contract.kinds import BARE_DIMENSIONS, DIMENSIONS, Kind
+from tests.support.contract.kinds import BARE_DIMENSIONS, DIMENSIONS, FORMAT_DIMENSIONS, Kind
 
 Meeting = tuple[str, str, str]
 
@@ -72,12 +72,12 @@ NO_TABLES = (
     Refusal(
         "lsm on 6, 8, 9",
         "needs table version 10",
-        lambda kind: kind.storage == "lsm" and kind.version != "10",
+        lambda kind: kind.is_sorted and kind.version != "10",
     ),
     Refusal(
         "lsm on no_meta",
         r"needs hoodie\.populate\.meta\.fields=true",
-        lambda kind: kind.storage == "lsm" and kind.files == "no_meta",
+        lambda kind: kind.is_sorted and kind.files == "no_meta",
     ),
     Refusal(
         "no_meta, dropped on time, custom",
@@ -182,6 +182,8 @@ EVERY = _every(DIMENSIONS)
 CELLS = _with_operations(_in_pairs(EVERY), meetings(EVERY))
 BARE = _every(BARE_DIMENSIONS)
 BARE_CELLS = _with_operations(_in_pairs(BARE), meetings(BARE), PATCHES)
+FORMATS = _every(FORMAT_DIMENSIONS)
+FORMAT_CELLS = _with_operations(_in_pairs(FORMATS), meetings(FORMATS))
 
 
 def values_of(cell: Cell) -> set[Hashable]:
@@ -194,12 +196,19 @@ def _stored_values_of(cell: Cell) -> set[Hashable]:
     return {*values_of(cell), (cell.kind.index, cell.kind.storage)}
 
 
-SHORT_CELLS = (*covering(CELLS, _stored_values_of), *covering(BARE_CELLS, values_of))
+SHORT_CELLS = (
+    *covering(CELLS, _stored_values_of),
+    *covering(BARE_CELLS, values_of),
+    *covering(FORMAT_CELLS, lambda cell: [cell.kind.storage]),
+)
 """Cells in which each index meets each storage, and every other value and operation is there; for tables
-without a column for deletes, each value."""
+without a column for deletes, each value; for base files in other formats, each storage."""
 
 
 BARE_SPARK_CELLS = covering(BARE_CELLS, values_of)[:2]
 
 
-SPARK_CELLS = covering(CELLS, values_of) + BARE_SPARK_CELLS
+FORMAT_SPARK_CELLS = covering(FORMAT_CELLS, lambda cell: [cell.kind.storage])[:4]
+
+
+SPARK_CELLS = covering(CELLS, values_of) + BARE_SPARK_CELLS + FORMAT_SPARK_CELLS

@@ -43,6 +43,15 @@ BARE_DIMENSIONS: dict[str, tuple[str, ...]] = {
     "files": ("bare", "bare_cdc"),
 }
 """Tables whose updates go to log blocks with some of the columns."""
+FORMAT_DIMENSIONS: dict[str, tuple[str, ...]] = {
+    "index": ("simple", "bloom", "bucket", "log"),
+    "storage": ("orc_lsm", "lance_cow", "orc", "lance_lsm", "orc_cow", "lance"),
+    "version": ("9", "10"),
+    "order": ("event", "commit"),
+    "layout": ("hive", "keys"),
+    "files": ("full", "no_meta", "cdc_all"),
+}
+"""Tables whose base files, and native log files, have other formats than Parquet."""
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 LOG_INDEX = {"hoodie.index.log.enable": "true", "hoodie.index.log.clique.files": "2"}
 INDEXES: dict[str, dict[str, str]] = {
@@ -101,7 +110,18 @@ class Kind:
 
     @property
     def is_mor(self) -> bool:
-        return self.storage != "cow"
+        return not self.storage.endswith("cow")
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the files are sorted by key."""
+        return self.storage.endswith("lsm")
+
+    @property
+    def base_format(self) -> dict[str, str]:
+        """The property that tells the format of base files, if it is not Parquet."""
+        name = self.storage.partition("_")[0]
+        return {"hoodie.table.base.file.format": name} if name in ("orc", "lance") else {}
 
     @property
     def is_ordered(self) -> bool:
@@ -170,7 +190,8 @@ class Kind:
                 **INDEXES.get(self.index, {"hoodie.index.type": self.index.upper()}),
                 **keygen,
                 **FILES[self.files],
-                **({"hoodie.table.storage.layout": "lsm_tree"} if self.storage == "lsm" else {}),
+                **({"hoodie.table.storage.layout": "lsm_tree"} if self.is_sorted else {}),
+                **self.base_format,
             },
         )
 

@@ -357,7 +357,7 @@ def compact(both: Both, step: Step, options: dict[str, str]) -> CommitResult | N
 
 def cluster(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
     both.model.late = []
-    by = {} if both.kind.storage == "lsm" else {"hoodie.clustering.plan.strategy.sort.columns": "value"}
+    by = {} if both.kind.is_sorted else {"hoodie.clustering.plan.strategy.sort.columns": "value"}
     return both.table.cluster(options={**options, **by})
 
 

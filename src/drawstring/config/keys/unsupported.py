@@ -40,7 +40,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     _only("FALSE", "hoodie.errortable.enable", "Whether bad records go to another table."),
     _only("FALSE", "hoodie.metaserver.enabled", "Whether a server stores the timeline."),
     _only("FALSE", "hoodie.write.commit.callback.on", "Whether a commit calls a web address."),
-    _only("PARQUET", "hoodie.table.base.file.format", "Format of base files.", "hoodie.base.file.format"),
     _only("DYNAMIC", "hoodie.datasource.overwrite.mode", "Whether an overwrite replaces the whole table."),
     Option(
         _WRITE + "record.merger.impls",

@@ -48,6 +48,7 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
             (config.is_merge_on_read and options.storage_layout) or None,
             config.storage_layout,
         ),
+        ("format of base files", options.base_file_format, config.base_file_format.lower()),
         ("merge mode", options.merge_mode, config.merge_mode),
         *_payload(options, config),
         (

@@ -96,6 +96,7 @@ class WriteOptions:
         key_settings: settings of the key generator, by the keys under which tables store them.
         cdc_enabled, cdc_mode: whether a new table writes CDC log files, and with what contents.
         storage_layout: `lsm_tree` for a new table with files sorted by record key, else `default`.
+        base_file_format: of a new table, in lower case.
         populate_meta_fields, drop_partition_columns: which columns the files of a new table have.
         merge_mode, payload_class: how versions of a record merge.
         delete_field, delete_marker: the column of a new table whose value marks deletes, and that value.
@@ -142,6 +143,7 @@ class WriteOptions:
     cdc_enabled: bool | None
     cdc_mode: str | None
     storage_layout: str | None
+    base_file_format: str | None
     merge_mode: MergeMode | None
     payload_class: str | None
     delete_field: str | None

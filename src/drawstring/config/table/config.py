@@ -210,6 +210,16 @@ class TableConfig:
         return LSM_TREE if self.has_sorted_files else DEFAULT_LAYOUT
 
     @property
+    def base_extension(self) -> str:
+        """The ending of the names of base files and of native log files, with its dot."""
+        return f".{self.base_file_format.lower()}"
+
+    @property
+    def has_written_format(self) -> bool:
+        """Whether base files have a format that this release writes to tables of their version."""
+        return self.base_file_format in self.rules.base_formats
+
+    @property
     def has_several_base_formats(self) -> bool:
         """Whether base files may have other formats than `base_file_format`."""
         return _flag(self.properties, "hoodie.table.multiple.base.file.formats.enable")

@@ -23,7 +23,7 @@ from drawstring.config.table.new_index import index_properties
 from drawstring.config.table.new_keys import KEY_PROPERTIES, key_properties
 from drawstring.config.table.new_merging import MODE_KEY, PAYLOAD_KEYS, STRATEGY_KEY, new_merging
 from drawstring.config.table.properties import table_checksum
-from drawstring.config.table.storage_layout import layout_property
+from drawstring.config.table.storage_layout import BASE_FORMAT, layout_property
 from drawstring.config.table.virtual_keys import (
     check_leaner_files,
     meta_field_properties,
@@ -88,6 +88,7 @@ def new_table_properties(
     if schema_json:
         properties["hoodie.table.create.schema"] = schema_json
     properties |= {key: value for key, value in extra.items() if key not in _CONSUMED} | _change_logs(extra)
+    properties[BASE_FORMAT] = _base_format(properties[BASE_FORMAT], rules)
     if not has_some_meta_fields(properties):
         properties |= meta_field_properties(properties, has_mode=rules.stores_meta_fields_mode)
     properties |= of_index | layout_property(properties, record_key, rules)
@@ -95,6 +96,16 @@ def new_table_properties(
     check_leaner_files(properties, record_key, columns, merging.ordering)
     properties["hoodie.table.checksum"] = str(table_checksum(name, extra.get("hoodie.database.name", "")))
     return properties
+
+
+def _base_format(name: str, rules: VersionRules) -> str:
+    base_format = name.upper()
+    if base_format not in rules.base_formats:
+        raise InvalidError(
+            f"{BASE_FORMAT}={name} needs a later table version: no reader of version {rules.number} knows it."
+            " Change that, or drop the option."
+        )
+    return base_format
 
 
 def _check_name(name: str) -> None:
@@ -113,7 +124,7 @@ def _identity(
         "hoodie.table.version": str(rules.number),
         "hoodie.timeline.layout.version": str(rules.layout.number),
         "hoodie.table.format": "native",
-        "hoodie.table.base.file.format": "PARQUET",
+        BASE_FORMAT: "PARQUET",
         "hoodie.table.timeline.timezone": "UTC",
         "hoodie.timeline.path": "timeline",
         "hoodie.timeline.history.path": "history",

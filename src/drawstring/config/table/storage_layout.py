@@ -16,6 +16,7 @@ from drawstring.config.options.option import Option
 from drawstring.config.table.kinds import META_FIELDS, TableType
 from drawstring.model.table_version import LogFormat, VersionRules
 
+BASE_FORMAT: Final = "hoodie.table.base.file.format"
 STORAGE_LAYOUT: Final = "hoodie.table.storage.layout"
 LSM_TREE: Final = "lsm_tree"
 DEFAULT_LAYOUT: Final = "default"
@@ -28,6 +29,16 @@ LAYOUT_OPTIONS: Final[tuple[Option, ...]] = (
         choices=(DEFAULT_LAYOUT, LSM_TREE),
         field="storage_layout",
         stored_as=STORAGE_LAYOUT,
+    ),
+    Option(
+        BASE_FORMAT,
+        "Format of the base files of a new table, and of its native log files (version 10). `lance` needs"
+        " `pip install 'drawstring[lance]'`.",
+        alternatives=("hoodie.base.file.format",),
+        choices=("parquet", "orc", "hfile", "lance"),
+        only=("PARQUET", "ORC", "LANCE"),
+        field="base_file_format",
+        stored_as=BASE_FORMAT,
     ),
 )
 

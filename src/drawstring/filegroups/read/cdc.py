@@ -292,7 +292,7 @@ def _log_rows(storage: Storage, log: LogFile) -> Iterator[pa.RecordBatch]:
         with storage.open(path) as file:
             if file.size() < max(log.status.size_bytes, 1):
                 raise CorruptTableError("A CDC log file is truncated. Restore it from a backup.")
-            for block in log_blocks(file, log):
+            for block in log_blocks(file, log, storage.local_path(path)):
                 if block.kind is BlockType.CORRUPT or block.schema_json is None:
                     raise CorruptTableError(
                         f"A CDC log file is truncated or damaged at byte {block.offset}."

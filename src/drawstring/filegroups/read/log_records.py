@@ -266,7 +266,11 @@ def open_logs(reading: LogReading, file_slice: FileSlice) -> Iterator[OpenLogs]:
     """
     with ExitStack() as files:
         opened = {log: files.enter_context(open_log(reading.storage, log)) for log in file_slice.logs}
-        placed = [PlacedBlock(log, block) for log, file in opened.items() for block in scan_log(log, file)]
+        placed = [
+            PlacedBlock(log, block)
+            for log, file in opened.items()
+            for block in scan_log(reading.storage, log, file)
+        ]
         check_whole(reading, placed)
         yield OpenLogs(reading, placed, opened)
 
@@ -314,14 +318,14 @@ def open_log(storage: Storage, log: LogFile) -> pa.NativeFile:
         return storage.open(log.status.path)
 
 
-def scan_log(log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
+def scan_log(storage: Storage, log: LogFile, file: pa.NativeFile) -> list[LogBlock]:
     """Return the blocks of an open log file.
 
     Raises:
         CorruptTableError: the file is empty, or a block header is invalid.
     """
     with about_log(log):
-        return log_blocks(file, log)
+        return log_blocks(file, log, storage.local_path(log.status.path))
 
 
 def _piece(reading: LogReading, placed: PlacedBlock, file: pa.NativeFile) -> LogPiece:

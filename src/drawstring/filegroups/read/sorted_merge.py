@@ -36,10 +36,10 @@ from drawstring.filegroups.read.log_records import (
 from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, log_reading
 from drawstring.filegroups.read.sorted_runs import BASE_WINDOW_BYTES, SortedRun, fenced, gathered, in_runs
 from drawstring.filegroups.read.tasks import LogReading, ReadTask
-from drawstring.formats.base_files import is_parquet
+from drawstring.formats.base_footer import has_footer
 from drawstring.formats.log_native import NativeBlock
 from drawstring.merge.versions import flat
-from drawstring.model.files import FileSlice, NativeLog, file_extension
+from drawstring.model.files import FileSlice, NativeLog
 from drawstring.schema.meta import RECORD_KEY
 
 WINDOWS_BYTES: Final = 64 << 20
@@ -58,11 +58,9 @@ _Run: TypeAlias = SortedRun["_Window"]
 def has_sorted_runs(config: TableConfig, file_slice: FileSlice) -> bool:
     """Return whether the files of a slice are sorted: not if it has log files of an older format."""
     base = file_slice.base
-    if not config.has_sorted_files or (base and (base.source or not is_parquet(base.status.name))):
+    if not config.has_sorted_files or (base and (base.source or not has_footer(base.status.name))):
         return False
-    return all(
-        log.native in _MERGED and file_extension(log.status.name) == ".parquet" for log in file_slice.logs
-    )
+    return all(log.native in _MERGED and has_footer(log.status.name) for log in file_slice.logs)
 
 
 @dataclass(frozen=True, slots=True)

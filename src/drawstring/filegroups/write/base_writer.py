@@ -14,7 +14,7 @@ from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter, constant
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_footer import BaseFooter
-from drawstring.formats.parquet import ParquetSink
+from drawstring.formats.file_sinks import FileForm, FileSink, open_sink
 from drawstring.formats.parquet.patched import PatchedSink
 from drawstring.model.commit import Held, WriteStat
 from drawstring.model.files import (
@@ -61,7 +61,8 @@ class BaseFileWriter:
         self._previous = previous
         self._partition = partition
         self._file_id = file_id
-        self.name = BaseFile.name_of(file_id, write_token, settings.instant)
+        extension = settings.config.base_extension
+        self.name = BaseFile.name_of(file_id, write_token, settings.instant, extension)
         self.path = join_path(partition, self.name)
         self.rows = 0
         self._order = KeyOrder(self.path) if settings.config.has_sorted_files else None
@@ -76,19 +77,18 @@ class BaseFileWriter:
 
     def _opened(
         self, settings: FileSettings, storage: Storage, former: BaseFooter | None
-    ) -> ParquetSink | PatchedSink:
+    ) -> FileSink | PatchedSink:
         """Create the file."""
         rate = settings.key_filter
         inherited = former.reusable_filter(rate) if former is not None and rate else None
-        sink = ParquetSink(
-            storage,
-            self.path,
+        form = FileForm(
             settings.full_schema,
-            table_avro_schema=settings.avro_schema,
-            compression=settings.compression,
-            bloom=inherited or rate,
-            row_groups=settings.row_groups,
+            settings.avro_schema,
+            settings.compression,
+            inherited or rate,
+            settings.row_groups,
         )
+        sink = open_sink(storage, self.path, form)
         sink.share(settings.encodings)
         sink.summarize(settings.summarized)
         return sink
@@ -96,7 +96,7 @@ class BaseFileWriter:
     @property
     def bytes_written(self) -> int:
         """Approximate number of bytes written so far."""
-        return cast("ParquetSink", self._sink).bytes_written
+        return cast("FileSink", self._sink).bytes_written
 
     def write(self, batch: pa.RecordBatch, *, is_known: bool = False) -> None:
         """Append rows that have their meta columns.
@@ -107,14 +107,14 @@ class BaseFileWriter:
         """
         if self._order is not None:
             self._order.check(batch)
-        cast("ParquetSink", self._sink).write(batch, is_known=is_known)
+        cast("FileSink", self._sink).write(batch, is_known=is_known)
         self.rows += batch.num_rows
         if not is_known and self._new_keys is not None:
             self._note(batch.column(RECORD_KEY).cast(pa.string()))
 
-    def flush(self) -> None:
-        """Store the rows so far, which take no memory then."""
-        cast("ParquetSink", self._sink).flush()
+    def flush(self) -> bool:
+        """Store the rows so far, which take no memory then; return whether the file's format can."""
+        return cast("FileSink", self._sink).flush()
 
     def _note(self, keys: pa.Array) -> None:
         """Note the keys of new records, if these are few."""
@@ -226,9 +226,9 @@ class NewGroups:
             self._finish()
 
     def flush(self) -> None:
-        """Store the rows so far as row groups of their own."""
-        if self._open is not None:
-            self._open.flush()
+        """Store the rows so far as row groups of their own, or else as a whole file."""
+        if self._open is not None and not self._open.flush():
+            self._finish()
 
     def close(self) -> Iterator[WriteStat]:
         """Finish the last file and yield the statistics of all."""

@@ -23,7 +23,7 @@ from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block
-from drawstring.formats.log_native.changes import encode_change_file
+from drawstring.formats.log_native.changes import write_change_file
 from drawstring.model.files import FileSlice, LogFile, NativeLog, TaskContext, join_path
 from drawstring.model.table_version import LogFormat
 from drawstring.schema.avro import avro_to_arrow
@@ -84,16 +84,16 @@ class ChangeLog:
         if not self._parts:
             return {}
         settings = self._settings
-        name_of, encode = _FORMATS[settings.config.rules.log_format]
-        path = join_path(target.partition, name_of(target.file_id, settings.instant, context.write_token))
+        name_of, write = _FORMATS[settings.config.rules.log_format]
+        place = (target.file_id, settings.instant, context.write_token, settings.config.base_extension)
+        path = join_path(target.partition, name_of(*place))
         markers = Markers(storage, settings.instant)
         markers.create(path, "CREATE")
         header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: self._schema_json}
         batches = [self._rows(part) for part in self._parts]
-        content = encode(batches, self._schema_json, header, settings.compression)
-        storage.put(path, content)
+        size_bytes = write(storage, path, batches, self._schema_json, header, settings.compression)
         markers.confirm(path, "CREATE")
-        return {path: len(content)}
+        return {path: size_bytes}
 
     def _note(
         self, operation: str, keys: pa.Array, before: pa.RecordBatch | None, after: pa.RecordBatch | None
@@ -114,26 +114,33 @@ class ChangeLog:
         return pa.RecordBatch.from_arrays([columns[name]() for name in schema.names], schema=schema)
 
 
-def _inline_name(file_id: str, instant: str, write_token: str) -> str:
+def _inline_name(file_id: str, instant: str, write_token: str, _extension: str) -> str:
     return f"{LogFile.name_of(file_id, instant, 1, write_token)}.cdc"
 
 
-def _native_name(file_id: str, instant: str, write_token: str) -> str:
-    return LogFile.native_name_of(file_id, instant, 1, write_token, NativeLog.CDC)
+def _native_name(file_id: str, instant: str, write_token: str, extension: str) -> str:
+    return LogFile.native_name_of(file_id, instant, 1, write_token, NativeLog.CDC, extension)
 
 
-def _inline_file(
-    batches: Sequence[pa.RecordBatch], schema_json: str, header: Mapping[HeaderKey, str], _compression: str
-) -> bytes:
+def _write_inline(
+    storage: Storage,
+    path: str,
+    batches: Sequence[pa.RecordBatch],
+    schema_json: str,
+    header: Mapping[HeaderKey, str],
+    _compression: str,
+) -> int:
     rows = pa.Table.from_batches(batches).combine_chunks()
-    return encode_block(BlockType.CDC_DATA, header, encode_datums(rows.to_batches()[0], schema_json))
+    content = encode_block(BlockType.CDC_DATA, header, encode_datums(rows.to_batches()[0], schema_json))
+    storage.put(path, content)
+    return len(content)
 
 
 _FORMATS: Final = {
-    LogFormat.INLINE: (_inline_name, _inline_file),
-    LogFormat.NATIVE: (_native_name, encode_change_file),
+    LogFormat.INLINE: (_inline_name, _write_inline),
+    LogFormat.NATIVE: (_native_name, write_change_file),
 }
-"""How a CDC log file is named and encoded in each log format."""
+"""How a CDC log file is named and written in each log format."""
 
 
 def _image(rows: pa.RecordBatch | None, kind: pa.StructType, count: int) -> pa.Array:

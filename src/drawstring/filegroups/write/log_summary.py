@@ -29,7 +29,7 @@ def summarise_log(storage: Storage, log: LogFile) -> tuple[StoredSummary, bool]:
     log_keys = LogKeys()
     is_opaque = False
     with open_log(storage, log) as file:
-        for block in scan_log(log, file):
+        for block in scan_log(storage, log, file):
             with about_log(log, block.instant):
                 keys = _keys(file, block)
             for each in keys or []:

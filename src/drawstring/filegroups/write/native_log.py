@@ -1,4 +1,4 @@
-"""Writer of native log files: records in a file, deletes in another one, each a Parquet file.
+"""Writer of native log files: records in a file, deletes in another one, in the format of base files.
 
     <version>.log.parquet       the records; partial updates apart from new records, in files of two versions
     <version>.deletes.parquet   the deletes
@@ -32,11 +32,10 @@ from drawstring.filegroups.write.log_content import (
     with_records,
 )
 from drawstring.filegroups.write.markers import Markers
+from drawstring.formats.file_sinks import FileForm, open_sink, schema_entry
 from drawstring.formats.log_index import LogKeys, encode_log_index
 from drawstring.formats.log_inline import BlockType, HeaderKey
 from drawstring.formats.log_native import DeleteLog, deletes_schema, encode_footer
-from drawstring.formats.log_native.footer import AVRO_SCHEMA
-from drawstring.formats.parquet import ParquetSink
 from drawstring.merge.versions import ordering_fields
 from drawstring.model.commit import Held, WriteStat
 from drawstring.model.files import FileStatus, LogFile, NativeLog, join_path
@@ -163,7 +162,10 @@ class _OpenLog:
         settings, group = target.settings, target.file_slice
         instant, first, token = first_version(target)
         self._version = first + form.later
-        self._name = LogFile.native_name_of(group.file_id, instant, self._version, token, form.kind)
+        extension = settings.config.base_extension
+        self._name = LogFile.native_name_of(
+            group.file_id, instant, self._version, token, form.kind, extension
+        )
         self._path = join_path(group.partition, self._name)
         self._rows = 0
         self._inserts: int | None = None
@@ -174,15 +176,11 @@ class _OpenLog:
         self._io_type = settings.config.rules.log_marker
         self._markers = Markers(target.storage, settings.instant)
         self._markers.create(self._path, self._io_type)
-        self._sink = ParquetSink(
-            target.storage,
-            self._path,
-            form.schema,
-            table_avro_schema=form.avro_schema,
-            compression=settings.compression,
-            bloom=0.0 if settings.clique_files else settings.key_filter,
-            row_groups=settings.log_row_groups,
+        bloom = 0.0 if settings.clique_files else settings.key_filter
+        file_form = FileForm(
+            form.schema, form.avro_schema, settings.compression, bloom, settings.log_row_groups
         )
+        self._sink = open_sink(target.storage, self._path, file_form)
 
     def add_records(self, part: LogPart) -> None:
         """Append records with their meta columns."""
@@ -215,7 +213,7 @@ class _OpenLog:
             ConflictError: the write ended meanwhile; the file was deleted.
         """
         form, target = self._form, self._target
-        footer = encode_footer(_TYPES[form.kind], form.header) | {AVRO_SCHEMA: form.avro_schema}
+        footer = encode_footer(_TYPES[form.kind], form.header) | schema_entry(self._path, form.avro_schema)
         self._sink.add_entries(footer | self._index(earlier))
         size_bytes = self._sink.close()
         self._markers.confirm(self._path, self._io_type)

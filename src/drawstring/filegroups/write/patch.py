@@ -30,6 +30,7 @@ from drawstring.filegroups.write.merge_handle import Applied, MergeHandle
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.patched_groups import GroupChanges, PatchedGroups, one_batch
 from drawstring.filegroups.write.settings import FileSettings
+from drawstring.formats.base_files import is_parquet
 from drawstring.formats.base_footer import BaseFooter
 from drawstring.formats.bloom.key_summary import KeySummary, extended_footer
 from drawstring.formats.parquet.column_chunks import ChunkSource
@@ -56,7 +57,7 @@ def patch_source_of(settings: FileSettings, storage: Storage, target: FileSlice)
         CorruptTableError: the base file is missing or damaged.
     """
     config, base = settings.config, target.base
-    if base is None or base.source is not None:
+    if base is None or base.source is not None or not is_parquet(base.status.path):
         return None
     if config.renames(base.instant) is not None:
         return None

@@ -38,7 +38,7 @@ from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.patch import Patch, patch_source_of
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored, keyed
-from drawstring.formats.base_files import Selection
+from drawstring.formats.base_files import Selection, read_base
 from drawstring.formats.base_footer import BaseFooter, base_footer
 from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
 from drawstring.merge.record_mergers import merger_of
@@ -128,8 +128,7 @@ def _patch(
 
 
 def _is_small(footer: BaseFooter) -> bool:
-    metadata = footer.metadata
-    return bool(metadata.num_rows * metadata.num_columns < PATCHED_VALUES_MIN)
+    return footer.rows * footer.columns < PATCHED_VALUES_MIN
 
 
 def _closed(
@@ -260,12 +259,13 @@ def _base_rows(
     renames = settings.config.renames(target.base.instant)
     if renames is not None:
         columns = renames.stored_names(columns)
-    if target.base.source is None:
-        path = target.base.status.path
-        batches = read_parquet_rows(storage, path, columns, tuple(REPEATING), footer.metadata)
-    else:
-        full = settings.full_schema
+    path, full = target.base.status.path, settings.full_schema
+    if target.base.source is not None:
         batches = base_rows_of(storage, target.base, Selection(columns), full, settings.config)
+    elif footer.parquet is not None:
+        batches = read_parquet_rows(storage, path, columns, tuple(REPEATING), footer.parquet)
+    else:
+        batches = read_base(storage, path, Selection(columns))
     for batch in batches:
         rows = batch if renames is None else in_requested_columns(batch, renames)
         yield keyed(conform(rows, schema), settings.config)

@@ -17,6 +17,7 @@ from drawstring.base.bounds import (
 )
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
+from drawstring.formats.lance.write import require_lance
 from drawstring.formats.parquet import RowGroups, SharedEncodings
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import StorageSpec
@@ -57,6 +58,11 @@ class FileSettings:
     partial: tuple[str, ...] = ()
     logs_named_by: str | None = None
     summarized: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that what writes the files is installed, before the table is changed."""
+        if self.config.base_file_format == "LANCE":
+            require_lance()
 
     @property
     def key_filter(self) -> float:

@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
+from drawstring.formats.base_files import open_rows, open_schema, with_types
+from drawstring.formats.base_footer import open_footer
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, DeleteRecords, HeaderKey, LogBlock
@@ -19,11 +21,14 @@ from drawstring.formats.log_native.footer import AVRO_SCHEMA, decode_footer
 from drawstring.formats.parquet import ParquetQuery, read_open_parquet
 from drawstring.formats.wanted_rows import EVERY_ROW, WantedRows
 from drawstring.model.files import LogFile, NativeLog, file_extension
+from drawstring.schema.avro import avro_to_arrow
+from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
 
 MAGIC: Final = b"PAR1"
 _PARQUET, _HFILE = ".parquet", ".hfile"
-_SCHEMA: Final = b"schema"
+_COLUMNAR: Final = frozenset((_PARQUET, ".orc", ".lance"))
+_SCHEMA: Final = "schema"
 _KINDS: Final[Mapping[NativeLog, BlockType]] = {
     NativeLog.DATA: BlockType.PARQUET_DATA,
     NativeLog.DELETES: BlockType.DELETE,
@@ -38,18 +43,23 @@ class NativeBlock(LogBlock):
     """A native log file.
 
     Attributes:
-        footer: footer of a Parquet file; None for an HFile.
+        extension: of the file's name, which tells its format.
+        footer: footer of a Parquet file; None for other files.
+        local: path of the file on this machine; None if it has none.
     """
 
+    extension: str = _PARQUET
     footer: pq.FileMetaData | None = None
+    local: str | None = None
 
 
-def native_block(file: pa.NativeFile, log: LogFile) -> NativeBlock:
+def native_block(file: pa.NativeFile, log: LogFile, local: str | None = None) -> NativeBlock:
     """Return an open native log file as a block.
 
     Args:
         file: the file, open for random access.
         log: its name. What it holds is told by the name, and by its footer if the name does not.
+        local: its path on this machine; None if it has none.
 
     Raises:
         CorruptTableError: the file is damaged.
@@ -58,26 +68,25 @@ def native_block(file: pa.NativeFile, log: LogFile) -> NativeBlock:
     size = file.size()
     extension = file_extension(log.status.name) if log.native else _PARQUET
     footer: pq.FileMetaData | None = None
-    if extension == _PARQUET:
-        with about_file(None):
-            footer = pq.read_metadata(file)
-        entries: Mapping[bytes, bytes] = footer.metadata or {}
+    if extension in _COLUMNAR:
+        found = open_footer(file, extension)
+        entries, footer = found.entries, found.parquet
     elif extension == _HFILE:
-        info = HFileReader(file, size).info
-        entries = {**info, AVRO_SCHEMA.encode(): info[_SCHEMA]} if _SCHEMA in info else info
+        info = {_text(name): _text(value) for name, value in HFileReader(file, size).info.items()}
+        entries = {**info, AVRO_SCHEMA: info[_SCHEMA]} if _SCHEMA in info else info
     else:
         raise UnsupportedError(
-            f"Native log files of the format {extension} are not supported, only Parquet and HFile. Compact"
-            " the table with the engine that wrote it."
+            f"Native log files of the format {extension} are not supported, only Parquet, ORC, Lance and"
+            " HFile. Compact the table with the engine that wrote it."
         )
-    header, stated = decode_footer({_text(name): _text(value) for name, value in entries.items()})
+    header, stated = decode_footer(entries)
     header.setdefault(HeaderKey.INSTANT_TIME, log.instant)
     if log.native is not None:
         stated = _KINDS[log.native]
     kind = BlockType.PARQUET_DATA if stated is None else stated
-    if kind is BlockType.PARQUET_DATA and footer is None:
+    if kind is BlockType.PARQUET_DATA and extension == _HFILE:
         kind = BlockType.HFILE_DATA
-    return NativeBlock(kind, 0, size, 0, size, header, footer)
+    return NativeBlock(kind, 0, size, 0, size, header, extension, footer, local)
 
 
 def _text(data: bytes) -> str:
@@ -102,13 +111,26 @@ def native_rows(
     Raises:
         CorruptTableError: the file is damaged.
     """
-    if block.footer is None:
+    if block.extension == _HFILE:
         yield from _hfile_rows(file, block, names)
-        return
-    where, asked = _condition(wanted, block.footer.schema.names)
-    query = ParquetQuery(names, where, wanted.batch_rows, keys=asked, ahead_bytes=wanted.ahead_bytes)
-    with about_file(None):
-        yield from read_open_parquet(file, query, block.footer)
+    elif block.footer is None:
+        yield from _columnar_rows(file, block, names, wanted)
+    else:
+        where, asked = _condition(wanted, block.footer.schema.names)
+        query = ParquetQuery(names, where, wanted.batch_rows, keys=asked, ahead_bytes=wanted.ahead_bytes)
+        with about_file(None):
+            yield from read_open_parquet(file, query, block.footer)
+
+
+def _columnar_rows(
+    file: pa.NativeFile, block: NativeBlock, names: Sequence[str] | None, wanted: WantedRows
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file whose format has not all types of a table; its schema has them."""
+    types = avro_to_arrow(block.schema_json) if block.schema_json else pa.schema([])
+    for batch in open_rows(file, block.extension, block.local, names):
+        typed = conform(batch, with_types(batch.schema, types))
+        for start in range(0, batch.num_rows, wanted.batch_rows):
+            yield typed.slice(start, wanted.batch_rows)
 
 
 def _condition(
@@ -142,18 +164,23 @@ def native_deletes(file: pa.NativeFile, block: NativeBlock) -> DeleteRecords:
     Raises:
         CorruptTableError: the file is damaged.
     """
+    if block.extension == _HFILE:
+        return _hfile_deletes(file, block)
+    batches = list(native_rows(file, block, None))
+    return deletes_of(pa.Table.from_batches(batches) if batches else _no_rows(file, block))
+
+
+def _no_rows(file: pa.NativeFile, block: NativeBlock) -> pa.Table:
     if block.footer is not None:
-        batches = list(native_rows(file, block, None))
-        empty = block.footer.schema.to_arrow_schema().empty_table()
-        return deletes_of(pa.Table.from_batches(batches) if batches else empty)
-    return _hfile_deletes(file, block)
+        return block.footer.schema.to_arrow_schema().empty_table()
+    return open_schema(file, block.extension, block.local).empty_table()
 
 
 def native_deletes_windows(
     file: pa.NativeFile, block: NativeBlock, wanted: WantedRows
 ) -> Iterator[DeleteRecords]:
     """Yield the deletes of a native log file batch by batch; see `native_rows`."""
-    if block.footer is None:
+    if block.extension == _HFILE:
         yield _hfile_deletes(file, block)
         return
     for batch in native_rows(file, block, None, wanted):

@@ -1,1 +1,1 @@
-"""ORC base files."""
+"""ORC: reading and writing of base files and of native log files."""

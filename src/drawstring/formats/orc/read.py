@@ -1,4 +1,4 @@
-"""The reader of ORC base files, which returns a stream of record batches, one per stripe.
+"""The reader of ORC files, which returns a stream of record batches, one per stripe.
 
 | Avro | ORC, and the Arrow type |
 |---|---|
@@ -21,45 +21,36 @@ from pyarrow import orc
 from pyarrow import types as pt
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.formats.file_errors import about_file
 from drawstring.formats.orc.zones import has_times, in_utc, stripe_zones
-from drawstring.storage.protocol import Storage
 
-_KIND: Final = "ORC"
 _BEYOND_NANOSECONDS: Final = "out of range for nanosecond"
 
 
-def read_orc(storage: Storage, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of an ORC file, in its order, a stripe at a time.
+def read_open_orc(file: pa.NativeFile, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of an open ORC file, in its order, a stripe at a time.
 
     Args:
-        storage: storage of the table.
-        path: path of the file, relative to the table's root.
-        columns: top-level columns to yield, in this order; those that the file lacks are omitted.
+        file: the file.
+        columns: top-level columns to yield, in this order, of which those that the file lacks are omitted;
+            None for all.
 
     Raises:
-        CorruptTableError: the file is missing or damaged.
         UnsupportedError: a time is out of range for Arrow's ORC reader.
+        pa.ArrowInvalid: the file is damaged.
     """
-    with about_file(path, _KIND), storage.open(path) as file:
-        stripes = orc.ORCFile(file)
-        present = stripes.schema.names
-        names = [name for name in columns if name in present]
-        zones = _zones(stripes, file, names)
-        for number in range(stripes.nstripes):
-            # A stripe without columns would not have a number of rows.
-            batch = _stripe(stripes, number, names or present[:1]).select(names)
-            yield _with_instants(batch, zones[number]) if zones else batch
+    stripes = orc.ORCFile(file)
+    present = stripes.schema.names
+    names = present if columns is None else [name for name in columns if name in present]
+    zones = _zones(stripes, file, names)
+    for number in range(stripes.nstripes):
+        # A stripe without columns would not have a number of rows.
+        batch = _stripe(stripes, number, names or present[:1]).select(names)
+        yield _with_instants(batch, zones[number]) if zones else batch
 
 
-def orc_schema(storage: Storage, path: str) -> pa.Schema:
-    """Return the schema of an ORC file, with times in UTC and microseconds.
-
-    Raises:
-        CorruptTableError: the file is missing or damaged.
-    """
-    with about_file(path, _KIND), storage.open(path) as file:
-        return pa.schema([_in_utc(field) for field in orc.ORCFile(file).schema])
+def open_orc_schema(file: pa.NativeFile) -> pa.Schema:
+    """Return the schema of an open ORC file, with times in UTC and microseconds."""
+    return pa.schema([_in_utc(field) for field in orc.ORCFile(file).schema])
 
 
 def _stripe(stripes: orc.ORCFile, number: int, names: Sequence[str]) -> pa.RecordBatch:

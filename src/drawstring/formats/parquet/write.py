@@ -134,10 +134,11 @@ class ParquetSink:
             with disk_errors(TABLE_DISK, self._path):
                 self._flush(everything=False)
 
-    def flush(self) -> None:
-        """Write the rows so far as row groups of their own."""
+    def flush(self) -> bool:
+        """Write the rows so far as row groups of their own; return that it was done."""
         with disk_errors(TABLE_DISK, self._path):
             self._flush(everything=True)
+        return True
 
     def close(self) -> int:
         """Write the remaining rows and the footer.

@@ -18,8 +18,7 @@ import pyarrow as pa
 from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.streams import stream
-from drawstring.formats.base_files import is_parquet
-from drawstring.formats.parquet import stored_summary
+from drawstring.formats.base_footer import key_summary
 from drawstring.metadata.keys import file_hash, partition_hash
 from drawstring.metadata.maintained.files import committed_files
 from drawstring.metadata.maintained.grouping import Grouping
@@ -86,10 +85,8 @@ def _bases(paths: Iterable[str]) -> list[BaseFile]:
 
 def _read(storage: Storage, file: BaseFile) -> Iterator[pa.RecordBatch]:
     """Yield the record of a base file; nothing for one without a filter."""
-    if not is_parquet(file.status.path):
-        return
-    summary = stored_summary(storage, file.status.path)
-    if summary.filter_text:
+    summary = key_summary(storage, file.status.path)
+    if summary is not None and summary.filter_text:
         filters = [summary.filter_text.encode()]
         yield filter_records([file], [summary.filter_type], filters, is_deleted=False)
 

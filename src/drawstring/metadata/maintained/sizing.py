@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from drawstring.formats.base_files import is_parquet
-from drawstring.formats.parquet import stored_summary
+from drawstring.formats.base_footer import key_summary
 from drawstring.model.files import FileSlice
 from drawstring.storage.protocol import Storage
 
@@ -59,6 +58,7 @@ def records_in(storage: Storage, file_slice: FileSlice) -> int:
         CorruptTableError: the base file is missing or damaged.
     """
     base = file_slice.base
-    if base is None or base.status.size_bytes < _SMALL_BYTES or not is_parquet(base.status.path):
+    if base is None or base.status.size_bytes < _SMALL_BYTES:
         return 0
-    return stored_summary(storage, base.status.path).rows
+    summary = key_summary(storage, base.status.path)
+    return 0 if summary is None else summary.rows

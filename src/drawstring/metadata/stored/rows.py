@@ -177,7 +177,10 @@ class SliceRows:
             return self._decode_blocks(log, file)
 
     def _decode_blocks(self, log: LogFile, file: pa.NativeFile) -> list[DecodedBlock]:
-        return [DecodedBlock(block, self._decode_block(log, block, file)) for block in scan_log(log, file)]
+        return [
+            DecodedBlock(block, self._decode_block(log, block, file))
+            for block in scan_log(self.table.storage, log, file)
+        ]
 
     def _decode_block(self, log: LogFile, block: LogBlock, file: pa.NativeFile) -> tuple[pa.RecordBatch, ...]:
         placed = PlacedBlock(log, block)

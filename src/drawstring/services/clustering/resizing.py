@@ -22,7 +22,7 @@ from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.base_writer import BaseFileWriter
 from drawstring.filegroups.write.virtual_keys import as_stored, keyed
-from drawstring.formats.parquet import ParquetQuery, read_parquet
+from drawstring.formats.base_files import Selection, read_base
 from drawstring.index.consistent.rings import HASH_MASK, Ring, confirm_ring, load_ring, save_ring, sweep_rings
 from drawstring.index.ring_hashes import key_hashes
 from drawstring.model.clustering import ClusteringGroup, ClusteringPlan
@@ -148,7 +148,7 @@ def _median(storage: Storage, ring: Ring, file_slice: FileSlice, fields: tuple[s
     if file_slice.base is None:
         return None
     sample = []
-    for batch in read_parquet(storage, file_slice.base.status.path, ParquetQuery(columns=[RECORD_KEY])):
+    for batch in read_base(storage, file_slice.base.status.path, Selection([RECORD_KEY])):
         keys = batch.column(RECORD_KEY)
         if keys.null_count:
             return None

@@ -30,6 +30,7 @@ from drawstring.filegroups.write.key_order import KeyOrder
 from drawstring.filegroups.write.patch import SuccessorWriter
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored
+from drawstring.formats.base_files import is_parquet
 from drawstring.formats.base_footer import base_footer
 from drawstring.formats.bloom.key_summary import KeySummary
 from drawstring.formats.parquet import RowGroups, physical
@@ -98,6 +99,8 @@ def _source(settings: FileSettings, task: ReadTask) -> ChunkSource | None:
     """Return the base file if its row groups can be copied, and are worth to be looked at."""
     base, config = task.file_slice.base, settings.config
     if base is None or base.source is not None or task.base_renames is not None:
+        return None
+    if not is_parquet(base.status.path):
         return None
     if not (config.has_sorted_files and has_sorted_runs(config, task.file_slice)):
         return None

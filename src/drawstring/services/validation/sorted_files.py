@@ -7,7 +7,8 @@ from dataclasses import replace
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.storage_layout import DEFAULT_LAYOUT, STORAGE_LAYOUT
 from drawstring.filegroups.read.key_order import AscendingKeys
-from drawstring.formats.parquet import ParquetQuery, read_parquet
+from drawstring.formats.base_files import Selection, read_base
+from drawstring.formats.base_footer import has_footer
 from drawstring.model.files import FileSlice
 from drawstring.model.validation import Finding, Severity
 from drawstring.schema.meta import RECORD_KEY
@@ -32,10 +33,10 @@ def without_layout(config: TableConfig) -> TableConfig:
 
 
 def _is_sorted(storage: Storage, path: str) -> bool:
-    if not path.endswith(".parquet"):
+    if not has_footer(path):
         return False
     keys = AscendingKeys()
-    batches = read_parquet(storage, path, ParquetQuery([RECORD_KEY]))
+    batches = read_base(storage, path, Selection([RECORD_KEY]))
     return all(keys.go_on(batch.column(RECORD_KEY)) for batch in batches)
 
 

@@ -36,8 +36,8 @@ from drawstring.config.table.version_changes import (
     properties_of_version,
     version_with_another_layout,
 )
+from drawstring.formats.base_files import Selection, read_base
 from drawstring.formats.metadata.index_definitions import INDEX_DEFINITIONS, definitions_of_version
-from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.model.files import LogFile
 from drawstring.model.instant import Action
 from drawstring.model.result import VersionPlan, VersionResult
@@ -278,8 +278,8 @@ def _check_keys_have_names(locked: LockedTable) -> None:
     view = locked.context.lookup(config, locked.store.load()).view()
     bases = (each.base for each in view.all_slices() if each.base)
     for base in bases:
-        query = ParquetQuery((RECORD_KEY,), types=pa.schema([(RECORD_KEY, pa.string())]))
-        for batch in read_parquet(storage, base.status.path, query):
+        selection = Selection((RECORD_KEY,), types=pa.schema([(RECORD_KEY, pa.string())]))
+        for batch in read_base(storage, base.status.path, selection):
             has_names = pc.all(pc.starts_with(batch.column(0), f"{config.record_key_fields[0]}:")).as_py()
             if not has_names:
                 raise UnsupportedError(

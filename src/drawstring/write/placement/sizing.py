@@ -24,6 +24,7 @@ from drawstring.config.keys.sizing import Sizing
 from drawstring.engine.counting import Tally
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.formats.base_footer import has_footer
 from drawstring.index.location import LOCATION, Location, is_unknown
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
@@ -222,6 +223,6 @@ def _average(stats: Sequence[WriteStat]) -> float:
 
 def _is_small(file_slice: FileSlice, limit_bytes: int, *, with_logs: bool) -> bool:
     base = file_slice.base
-    if base is not None and (base.source is not None or not base.status.name.endswith(".parquet")):
+    if base is not None and (base.source is not None or not has_footer(base.status.name)):
         return False
     return (with_logs or (base is not None and not file_slice.logs)) and file_slice.size_bytes < limit_bytes

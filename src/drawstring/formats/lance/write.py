@@ -1,0 +1,131 @@
+"""The encoder of Lance files (`encoded_sink`), by the package `lance`, an optional extra.
+
+Lance writes files of the machine: a file is written as a temporary one, and then copied to its storage. Its
+schema has the key summary as metadata, under the names of Parquet footers, as Hudi's writer does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types as pt
+
+from drawstring.base.disk_errors import temporary_disk_errors
+from drawstring.base.errors import not_installed
+from drawstring.schema.evolve import conform
+
+PLAIN_VERSION, STRUCT_VERSION, MAP_VERSION = "2.0", "2.1", "2.2"
+"""Versions of the format: that of Hudi 1.2.0, and the first ones with null structs, and with maps."""
+
+CACHE_BYTES: Final = 64 << 20
+"""Bytes of rows that the writer gathers before it writes pages, those of all columns together."""
+
+_COPIED_BYTES: Final = 4 << 20
+
+
+class LanceEncoder:
+    """Writes batches to a temporary file, which it copies to an open file at the end.
+
+    Args:
+        target: the file, open for writing.
+        schema: its columns.
+
+    Raises:
+        InvalidError: the package is not installed.
+    """
+
+    def __init__(self, target: pa.NativeFile, schema: pa.Schema) -> None:
+        self._target = target
+        self._types = lance_types(schema)
+        handle, self._copy = tempfile.mkstemp(prefix="drawstring-", suffix=".lance")
+        os.close(handle)
+        self._writer = _writer(self._copy, self._types)
+
+    @property
+    def bytes_written(self) -> int:
+        """Number of bytes that were written so far."""
+        return os.path.getsize(self._copy)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        with temporary_disk_errors():
+            self._writer.write_batch(conform(batch, self._types))
+
+    def finish(self, entries: Mapping[str, str]) -> None:
+        """Write what is left and the footer.
+
+        Args:
+            entries: metadata for the schema.
+        """
+        with temporary_disk_errors():
+            for name, value in entries.items():
+                self._writer.add_schema_metadata(name, value)
+            self._writer.close()
+        with open(self._copy, "rb") as file:
+            shutil.copyfileobj(file, self._target, _COPIED_BYTES)
+        self._drop()
+
+    def abort(self) -> None:
+        """Give up."""
+        self._drop()
+
+    def _drop(self) -> None:
+        self._writer = None
+        with suppress(FileNotFoundError):
+            os.unlink(self._copy)
+
+
+def lance_types(schema: pa.Schema) -> pa.Schema:
+    """Return the types that a file has for columns: nested values are nullable, dictionaries plain."""
+    return pa.schema([pa.field(each.name, _stored(each.type), each.nullable) for each in schema])
+
+
+def format_version(schema: pa.Schema) -> str:
+    """Return the lowest version of the format that has the types of some columns."""
+    kinds = [each.type for each in schema]
+    if any(_has(kind, pt.is_map) for kind in kinds):
+        return MAP_VERSION
+    return STRUCT_VERSION if any(_has(kind, pt.is_struct) for kind in kinds) else PLAIN_VERSION
+
+
+def _has(kind: pa.DataType, asked: Callable[[pa.DataType], bool]) -> bool:
+    return asked(kind) or any(_has(kind.field(at).type, asked) for at in range(kind.num_fields))
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    if pt.is_dictionary(kind):
+        return _stored(kind.value_type)
+    if pt.is_struct(kind):
+        return pa.struct([(each.name, _stored(each.type)) for each in kind.fields])
+    if pt.is_list(kind):
+        return pa.list_(pa.field(kind.value_field.name, _stored(kind.value_type)))
+    if pt.is_map(kind):
+        return pa.map_(_stored(kind.key_type), _stored(kind.item_type))
+    return kind
+
+
+def require_lance() -> None:
+    """Check that the package is installed.
+
+    Raises:
+        InvalidError: it is not.
+    """
+    _class()
+
+
+def _class() -> Any:
+    try:
+        from lance.file import LanceFileWriter
+    except ImportError as error:
+        raise not_installed("Lance files need pylance", "lance") from error
+    return LanceFileWriter
+
+
+def _writer(path: str, schema: pa.Schema) -> Any:
+    return _class()(path, schema, version=format_version(schema), data_cache_bytes=CACHE_BYTES)

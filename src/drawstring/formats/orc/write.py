@@ -1,0 +1,161 @@
+"""The encoder of ORC files (`encoded_sink`).
+
+The footer has what Hudi's writer puts there as user metadata (`tail`): `orc.avro.schema`, the record schema,
+and the key summary under the names of Parquet footers. Times are stored without a zone, as wall-clock times
+in UTC, as a JVM in UTC stores them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import orc
+from pyarrow import types as pt
+
+from drawstring.base.errors import InvalidError
+from drawstring.formats.orc.tail import with_entries
+from drawstring.schema.evolve import conform
+
+STRIPE_BYTES: Final = 32 << 20
+"""Bytes of rows of a stripe, which its writer and its readers hold in memory."""
+
+_TIME_MILLIS_BITS: Final = 32
+_CODECS: Final = {"gzip": "zlib", "lz4": "snappy", "lz4_raw": "snappy", "brotli": "zstd"}
+_FILE_VERSION: Final = "0.12"
+
+
+class OrcEncoder:
+    """Writes batches to an open file as stripes.
+
+    Args:
+        target: the file, open for writing.
+        schema: its columns.
+        compression: Parquet codec by name; those that ORC lacks get the one that is most alike.
+        stripe_bytes: bytes of rows of a stripe.
+    """
+
+    def __init__(self, target: pa.NativeFile, schema: pa.Schema, compression: str, stripe_bytes: int) -> None:
+        self._target = target
+        self._types = pa.schema([_stored(field) for field in schema])
+        self._end = _HeldEnd(target)
+        codec = compression.lower()
+        self._writer = orc.ORCWriter(
+            pa.PythonFile(self._end, "w"),
+            file_version=_FILE_VERSION,
+            compression=_CODECS.get(codec, codec),
+            stripe_size=min(stripe_bytes, STRIPE_BYTES),
+        )
+        self._is_empty = True
+
+    @property
+    def bytes_written(self) -> int:
+        """Number of bytes in the file."""
+        return self._end.size_bytes
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows.
+
+        Raises:
+            InvalidError: a time is out of the range of ORC files.
+        """
+        try:
+            stored = conform(batch, self._types)
+        except InvalidError as error:
+            raise _unfit(error) from error
+        self._writer.write(pa.Table.from_batches([stored]))
+        self._is_empty = False
+
+    def finish(self, entries: Mapping[str, str]) -> None:
+        """Write the last stripe and the footer, and close the file.
+
+        Args:
+            entries: user metadata for the footer.
+        """
+        if self._is_empty:
+            self._writer.write(self._types.empty_table())
+        self._end.hold()
+        self._writer.close()
+        self._target.write(with_entries(self._end.held(), entries))
+
+    def abort(self) -> None:
+        """Give up; the file is closed and deleted by its owner."""
+        self._end.drop()
+        with suppress(OSError, RuntimeError, ValueError, pa.ArrowException):
+            self._writer.close()
+
+
+class _HeldEnd:
+    """A file that passes bytes on, and keeps those after `hold`: the last stripe and the end of the file."""
+
+    def __init__(self, target: pa.NativeFile) -> None:
+        self._target = target
+        self._held: list[bytes] | None = None
+        self._is_dropped = False
+        self.size_bytes = 0
+        self.closed = False
+
+    def write(self, data: bytes) -> int:
+        """Append bytes."""
+        content = bytes(data)
+        self.size_bytes += len(content)
+        if self._held is not None:
+            self._held.append(content)
+        elif not self._is_dropped:
+            self._target.write(content)
+        return len(content)
+
+    def hold(self) -> None:
+        """Keep what comes from now on."""
+        self._held = []
+
+    def held(self) -> bytes:
+        """Return what was kept."""
+        return b"".join(self._held or ())
+
+    def drop(self) -> None:
+        """Forget what comes from now on."""
+        self._is_dropped = True
+
+    def tell(self) -> int:
+        """Return the number of bytes so far."""
+        return self.size_bytes
+
+    def flush(self) -> None:
+        """Do nothing: the owner of the file closes it."""
+
+    def close(self) -> None:
+        """Do nothing but to note it."""
+        self.closed = True
+
+
+def _stored(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, _stored_type(field.type), field.nullable)
+
+
+def _stored_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type that ORC files have for a type of a table (`read`)."""
+    if pt.is_dictionary(kind):
+        return _stored_type(kind.value_type)
+    if pt.is_timestamp(kind):
+        return pa.int64() if kind.tz is None else pa.timestamp("ns")
+    if pt.is_time(kind):
+        return pa.int32() if kind.bit_width == _TIME_MILLIS_BITS else pa.int64()
+    if pt.is_fixed_size_binary(kind):
+        return pa.binary()
+    if pt.is_struct(kind):
+        return pa.struct([_stored(each) for each in kind.fields])
+    if pt.is_map(kind):
+        return pa.map_(_stored_type(kind.key_type), _stored(kind.item_field))
+    if pt.is_list(kind):
+        return pa.list_(_stored(kind.value_field))
+    return kind
+
+
+def _unfit(error: InvalidError) -> InvalidError:
+    return InvalidError(
+        f"Rows cannot be stored in an ORC file: {error} Times can be from 1678 to 2261 there. Correct the"
+        " rows, or use a table with Parquet base files."
+    )
