@@ -91,6 +91,11 @@ def on_spark(index: str, kind: str) -> str:
     return f"spark-{index}-{kind}"
 
 
+def on_cores(kind: str, cores: int) -> str:
+    """Return the name of the peer that is drawstring on some of the machine's cores."""
+    return f"cores-{cores}-{kind}"
+
+
 def of_hudi(index: str, kind: str) -> str:
     """Return the name of the peer that is Hudi with an index."""
     return f"indexes-hudi-{index}-{kind}"
@@ -180,6 +185,11 @@ PEERS = (
         Peer(f"lineitem-{system}", "tpch-spark", "mor", LINEITEM_SPARK, (system,), jars=jars)
         for system, jars in JVM_SYSTEMS.items()
     ),
+    *(
+        Peer(on_cores(kind, cores), "cores", kind, "cores.py", (kind, str(cores)))
+        for kind in ("mor", "cow")
+        for cores in (1, 2)
+    ),
     Peer(FILES, "files", "cow", "small_files_drawstring.py"),
     Peer("small-files-delta-rs", "files", "cow", "small_files_delta_rs.py", module="deltalake"),
     Peer(LARGE_GROUP, "group", "mor", "large_compaction.py", ("default",)),
@@ -216,6 +226,7 @@ _SUITE_OF = {
     "lsm": "lsm",
     "tpch": "tpch",
     "tpch-spark": "tpch",
+    "cores": "cores",
     "files": "services",
     "group": "services",
     "services": "services",

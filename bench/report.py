@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import curves, lives, peers, streams, writers
+from bench import cores, curves, lives, peers, streams, writers
 from bench.results import LARGE_WRITES, Measured, Results
 from bench.tables import markdown
 
@@ -124,6 +124,10 @@ NOTES = {
     "timeline": "Seconds, in parentheses those of the processor; medians of three, `archive` once.",
     "tpch": _LINEITEM_NOTE,
     "tpch-spark": _LINEITEM_NOTE,
+    "cores": (
+        "`one thread`: the share of the time on two cores in which one thread runs or none; for 4 and 8 cores"
+        " the time on one\ncore over what there would be if all else were spread over them."
+    ),
     "streams": (
         "Seconds of a micro-batch of 1,000 rows, the first one apart, and of all of them; then of what comes"
         " from a Kafka topic. In\nparentheses seconds of the processor, without the broker's."
@@ -146,6 +150,7 @@ def text(results: Results) -> str:
     if told := results.lives():
         parts.append(markdown(lives.head(told), lives.rows(told)))
     parts.append(streams.table(results))
+    parts += [cores.table(results, kind) for kind in ("mor", "cow")]
     parts += [writers.table(results, name) for name in results.peers()]
     notes = dict.fromkeys(NOTES.get(peers.BY_NAME[name].engine, RIDES_NOTE) for name in results.peers())
     return "\n\n".join([*(part for part in parts if part), *notes])

@@ -24,6 +24,8 @@ MEDIANS = (
     "compacted_q1", "compacted_q6", "between_keys", "merge_all", "merge_3_columns",
 )  # fmt: skip
 """Steps that are done several times, with a number after the name."""
+LINEITEM_ENGINES = {"tpch", "tpch-spark", "cores"}
+"""Those whose peers go through the steps of lineitem."""
 LARGE_WRITES = ("update_all_files", "hot_bulk_insert", "hot_insert", "hot_upsert_cow", "hot_upsert_bucket")
 
 
@@ -123,7 +125,7 @@ class Results:
 
     def _expected(self, one: Measured, did: set[str]) -> Any:
         """Return what a step must return, None if any result will do; hudi-rs 0.6 cannot delete yet."""
-        if BY_NAME[one.peer].engine in ("tpch", "tpch-spark"):
+        if BY_NAME[one.peer].engine in LINEITEM_ENGINES:
             lineitem = self.expected["lineitem"]
             return lineitem.get(one.step, lineitem.get(one.step.rpartition("_")[0]))
         if one.step in SAME_TOTALS:

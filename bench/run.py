@@ -34,7 +34,7 @@ from bench import (
     writers,
 )
 from bench.peers import BY_NAME, PEERS, STREAMS, SUITES, Command, Missing, Peer, command
-from bench.results import Measured, Results
+from bench.results import LINEITEM_ENGINES, Measured, Results
 from bench.watch import Watch
 
 LINES_OF_A_FAILURE = 15
@@ -50,8 +50,7 @@ WITHOUT_RIDES = {
     "files",
     "group",
     "lsm",
-    "tpch",
-    "tpch-spark",
+    *LINEITEM_ENGINES,
     "metadata-keys",
     STREAMS,
 }
@@ -104,7 +103,7 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
     if "memory" in engines:
         _say(f"making {WIDE_ROWS * size.rows:,} wide rows")
         data.make_wide(folder, WIDE_ROWS * size.rows)
-    if engines & {"tpch", "tpch-spark"}:
+    if engines & LINEITEM_ENGINES:
         _say(f"making {size.rows:,} rows of lineitem")
         expected["lineitem"] = tpch.make(folder, size.rows)
     if "metadata-keys" in engines:

@@ -2,64 +2,23 @@
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from bench import run, tpch
 from bench.peers import TPCH_MOR
 from bench.results import Measured, Results
+from tests.support.tpch_files import small_tables
 
 ROWS = 3000
-
-
-def small_tables(_: Path, rows: int) -> dict[str, pa.Table]:
-    """Return tables with the columns of the generator that the suite uses, and one that it only carries."""
-    rng = np.random.default_rng(7)
-    numbers = np.arange(rows)
-    days = rng.integers(0, 2500, rows)
-    hundredths = {
-        "l_quantity": rng.integers(1, 51, rows) * 100,
-        "l_extendedprice": rng.integers(90_000, 10_000_000, rows),
-        "l_discount": rng.integers(0, 11, rows),
-        "l_tax": rng.integers(0, 9, rows),
-    }
-    decimals = {
-        name: pa.array((values / 100).astype(str)).cast(pa.decimal128(15, 2))
-        for name, values in hundredths.items()
-    }
-    columns = {
-        "l_orderkey": numbers // 4,
-        "l_linenumber": (numbers % 4 + 1).astype("int32"),
-        **decimals,
-        "l_returnflag": pa.array(np.array(["A", "N", "R"])[numbers % 3], pa.string_view()),
-        "l_linestatus": pa.array(np.array(["F", "O"])[numbers % 2], pa.string_view()),
-        "l_shipdate": pa.array([datetime.date(1992, 1, 2) + datetime.timedelta(int(day)) for day in days]),
-        "l_comment": pa.array([f"comment {number}" for number in numbers], pa.string_view()),
-    }
-    return {"lineitem": pa.table(columns), "orders": small_orders(rows // 4)}
-
-
-def small_orders(count: int) -> pa.Table:
-    numbers = np.arange(count)
-    start = datetime.date(1995, 1, 1)
-    columns = {
-        "o_orderkey": numbers,
-        "o_orderdate": pa.array([start + datetime.timedelta(int(day)) for day in numbers % 100]),
-        "o_orderpriority": pa.array(np.array(["1-URGENT", "5-LOW"])[numbers % 2], pa.string_view()),
-        "o_shippriority": np.zeros(count, "int32"),
-    }
-    return pa.table(columns)
 
 
 @pytest.mark.parametrize("kind", ["mor", pytest.param("cow", marks=pytest.mark.long)])
 def test_both_kinds_of_table_answer_as_the_files_do(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tpch, "_generated", small_tables)
+    monkeypatch.setattr(tpch, "_generate", small_tables)
     monkeypatch.setenv("BENCH_READS", "1")
     words = ["--suite", "tpch", "--rows", str(ROWS), "--work", str(tmp_path)]
     code = run.main([*words, "--peers", f"lineitem-{kind}"])
@@ -72,7 +31,7 @@ def test_both_kinds_of_table_answer_as_the_files_do(
 
 
 def test_changes_show_in_every_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tpch, "_generated", small_tables)
+    monkeypatch.setattr(tpch, "_generate", small_tables)
     expected = tpch.make(tmp_path, ROWS)
     changed, new = ROWS // tpch.ONE_CHANGED_IN, ROWS // tpch.ONE_NEW_IN
     assert expected["base_3_columns"][0] == ROWS
