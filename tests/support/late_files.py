@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from drawstring.engine.local import LocalEngine
 from drawstring.model.files import FileStatus, parse_data_file
 from drawstring.model.instant import time_of
 from drawstring.table import Table
@@ -34,6 +35,14 @@ KEEP_FEW = {
     "hoodie.metadata.compact.max.delta.commits": "2",
 }
 """Options with which instants and files go soon."""
+
+
+class DetachedEngine(LocalEngine):
+    """Runs tasks that nobody waits for when a call has failed, or another attempt was quicker."""
+
+    @property
+    def tasks_may_outlive(self) -> bool:
+        return True
 
 
 def dead_write(table: Table) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from drawstring.filegroups.write.markers import Markers
@@ -9,6 +11,7 @@ from drawstring.model.files import BaseFile
 from drawstring.model.instant import Instant
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
+from tests.support.late_files import DetachedEngine
 from tests.support.rows import held, rides
 from tests.support.tables import create
 
@@ -26,7 +29,8 @@ def late_file(table: Table, instant: str) -> str:
 
 
 def test_a_file_begun_while_the_commit_is_made_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    table, complete, late = create(), TimelineStore.complete, []
+    table = Table(replace(create()._context, engine=DetachedEngine()))
+    complete, late = TimelineStore.complete, []
 
     def outrun(store: TimelineStore, instant: Instant, *rest: object, **others: object) -> Instant:
         if not late:  # the metadata table has a timeline of its own

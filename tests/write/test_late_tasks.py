@@ -10,10 +10,9 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from drawstring.engine.local import LocalEngine
 from drawstring.model.files import BaseFile, FileStatus
 from drawstring.table import Table
-from tests.support.late_files import KEEP_FEW
+from tests.support.late_files import KEEP_FEW, DetachedEngine
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.tables import create, table_types
 from tests.support.validation import problems
@@ -21,14 +20,6 @@ from tests.support.version_changes import change_version
 
 LISTS = {"hoodie.metadata.enable": "false"}
 FILE_ID = "0e7c1c5e-6a52-4f0e-9f6d-0123456789ab-0"
-
-
-class DetachedEngine(LocalEngine):
-    """Runs tasks that nobody waits for when a call has failed."""
-
-    @property
-    def tasks_may_outlive(self) -> bool:
-        return True
 
 
 def fail_before_the_first_file(table: Table) -> None:

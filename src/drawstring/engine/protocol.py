@@ -149,7 +149,7 @@ class Engine(Protocol):
 
     @property
     def tasks_may_outlive(self) -> bool:
-        """Whether a task may go on after the call that started it has failed."""
+        """Whether a task may go on after the call that started it failed, or had enough of other attempts."""
         ...
 
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:

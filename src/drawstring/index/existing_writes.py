@@ -24,6 +24,7 @@ from drawstring.timeline.timeline import Timeline
 FOLDERS: Final = (".hoodie/.bucket_index/consistent_hashing_metadata", ".hoodie/.hashing_meta")
 """Where the rings of a consistent hashing index are: as Hudi writes them, and as RFC-42 proposed."""
 
+METADATA_ROOT: Final = ".hoodie"
 _WRITES_CHECKED = 10
 _FILES_LOOKED_AT = 4
 _KEYS = ("hoodie_min_record_key", "hoodie_max_record_key")
@@ -76,8 +77,10 @@ class ExistingWrites:
 
 
 def has_rings(storage: Storage) -> bool:
-    """Tell whether a table has a consistent hashing index."""
-    return any(storage.list_folders(folder) or storage.list_files(folder) for folder in FOLDERS)
+    """Tell whether a table has a consistent hashing index; of most tables one request tells."""
+    present = tuple(f"{folder}/" for folder in storage.list_folders(METADATA_ROOT))
+    possible = [folder for folder in FOLDERS if f"{folder}/".startswith(present)]
+    return any(storage.list_folders(folder) or storage.list_files(folder) for folder in possible)
 
 
 def bucket_of(file_id: str) -> int | None:

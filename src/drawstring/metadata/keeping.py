@@ -81,6 +81,7 @@ class MetadataKeeper:
 
     def update(
         self,
+        config: TableConfig,
         instant: Instant,
         content: bytes,
         held: Mapping[str, Held],
@@ -90,6 +91,7 @@ class MetadataKeeper:
         """Bring the metadata table to the state after an instant, before the put of its completed file.
 
         Args:
+            config: settings of the table, as read since the completion of the instant was claimed.
             instant: the completed instant to be.
             content: content of its completed file.
             held: by path, what the writers of its files hold; empty if another process wrote them.
@@ -102,7 +104,6 @@ class MetadataKeeper:
         Raises:
             MetadataTableError: the metadata table is damaged, or lacks a completed write.
         """
-        config = load_config(self.storage)
         with about_metadata(self._own):
             change = self._change_of(config, instant, content, held)
         kept = self._drop_other_partitions(config, change)

@@ -23,6 +23,7 @@ from drawstring.config.keys.failed_writes import FailedWritesPolicy
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Engine
+from drawstring.filegroups.write.markers import flush_files
 from drawstring.model.commit import WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.model.result import CommitResult
@@ -39,7 +40,6 @@ from drawstring.txn.missing_plans import NoPlanError, check_archived
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import (
     LockedTable,
-    flush_files,
     lock_table,
     recover_and_load,
 )
@@ -190,7 +190,7 @@ class PlanRunner:
             ends.enter_context(self._conflict_if_undone(requested))
             with conflict_if_lost(lease):
                 stats = attempt.write(self.context.engine, self.progress)
-                flush_files(self.context, stats)
+                flush_files(self.context.storage, stats)
                 await_begun(self.context, self.options, requested=requested)
             watch.lap("write")
             completed = self._complete(attempt, stats, lease)

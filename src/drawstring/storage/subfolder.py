@@ -135,4 +135,4 @@ class Subfolder:
         return path[len(self._folder) + 1 :]
 
     def _own_files(self, statuses: Iterable[FileStatus]) -> list[FileStatus]:
-        return [replace(status, path=self._own(status.path)) for status in statuses]
+        return [FileStatus(self._own(each.path), each.size_bytes, each.modified_ms) for each in statuses]

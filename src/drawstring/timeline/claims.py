@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -235,19 +235,22 @@ class Claims:
         self.decided.pop(instant.requested, None)
         self.storage.delete([claim_path(instant)])
 
-    def sweep(self, timeline: Timeline, check: Callable[[], None]) -> list[str]:
+    def sweep(
+        self, timeline: Timeline, check: Callable[[], None], listed: Collection[str] | None = None
+    ) -> list[str]:
         """Delete the claims of instants that are neither pending nor recently rolled back.
 
         Args:
             timeline: as read under the table lock.
             check: makes sure that the lock is still held.
+            listed: paths of the files there, listed since the lock was taken; None to list them.
 
         Returns:
             The paths of the other files in the folder of the claims.
         """
         live_claims = {claim_path(instant) for instant in timeline.pending()}
         live_claims |= {join_path(LOCK_FOLDER, f"{time}{CLAIM_SUFFIX}") for time in timeline.rolled_back}
-        paths = [status.path for status in self.storage.list_files(LOCK_FOLDER)]
+        paths = sorted(self.listed() if listed is None else listed)
         obsolete = [path for path in paths if path.endswith(CLAIM_SUFFIX) and path not in live_claims]
         if obsolete:
             check()  # under the lock, the timeline that was read has all pending instants

@@ -147,17 +147,23 @@ class Completion:
         claim = self.claims.prevent_completion(instant)
         return self._completed_before(instant) if claim is None else self._complete_for(instant, claim)
 
-    def bar_stalled(self, pending: Sequence[Instant]) -> bool:
+    def bar_stalled(self, pending: Sequence[Instant], listed: Collection[str] | None = None) -> bool:
         """Settle pending writes that were about to commit under a lock that their processes lost.
 
         Those that their writers had decided to complete are completed; the others cannot complete any more.
 
+        Args:
+            pending: writes of others.
+            listed: paths of the files in the folder of the claims, listed later; None to list them.
+
         Returns:
             Whether there were any.
         """
-        return bool(pending) and self._bar_claimed(pending, self.claims.listed())
+        return bool(pending) and self._bar_claimed(
+            pending, self.claims.listed() if listed is None else listed
+        )
 
-    def load_barred(self, own: str) -> Timeline:
+    def load_barred(self, own: str, listed: Collection[str] | None = None) -> Timeline:
         """Return the timeline with the pending writes of others settled as by `bar_stalled`.
 
         The claims are listed first. A write whose claim is gone by then has completed, and one that has no
@@ -165,8 +171,9 @@ class Completion:
 
         Args:
             own: requested time of the write of this process, which holds the lock.
+            listed: paths of the files in the folder of the claims, listed just now; None to list them.
         """
-        claimed = self.claims.listed()
+        claimed = self.claims.listed() if listed is None else listed
         now = self.files.load()
         others = [each for each in now.pending_writes() if each.requested != own]
         return self.files.load() if self._bar_claimed(others, claimed) else now

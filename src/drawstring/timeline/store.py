@@ -318,13 +318,15 @@ class TimelineStore:
         """
         return self._claims.announce(instant)
 
-    def bar_stalled(self, pending: Sequence[Instant]) -> Timeline | None:
+    def bar_stalled(
+        self, pending: Sequence[Instant], listed: Collection[str] | None = None
+    ) -> Timeline | None:
         """Settle the pending writes of others as `Completion` does; None if that may have changed nothing."""
-        return self.load() if self._completion().bar_stalled(pending) else None
+        return self.load() if self._completion().bar_stalled(pending, listed) else None
 
-    def load_barred(self, own: str) -> Timeline:
+    def load_barred(self, own: str, listed: Collection[str] | None = None) -> Timeline:
         """Return the timeline after the pending writes other than an own one are settled in that way."""
-        return self._completion().load_barred(own)
+        return self._completion().load_barred(own, listed)
 
     def note_rolled_back(self, instant: Instant) -> None:
         """Note that a fenced instant was rolled back and never completes, or that a restore undoes it."""
@@ -355,19 +357,14 @@ class TimelineStore:
         """Delete the claim of an instant that has left the timeline."""
         self._claims.give_back(instant)
 
-    def sweep_claims(self, timeline: Timeline, check: Callable[[], None]) -> list[str]:
-        """Delete the claims that protect nothing any more; the caller holds the table lock.
+    def sweep_claims(
+        self, timeline: Timeline, check: Callable[[], None], listed: Collection[str] | None = None
+    ) -> list[str]:
+        """Delete the claims that protect nothing any more (`Claims.sweep`); the caller holds the table lock.
 
         Also bars an unfinished version change of another process from taking effect.
-
-        Args:
-            timeline: the current timeline.
-            check: makes sure that the lock is still held.
-
-        Returns:
-            The paths of the other files in the folder of the claims.
         """
-        others = self._claims.sweep(timeline, check)
+        others = self._claims.sweep(timeline, check, listed)
         if VERSION_CHANGE in others:
             bar_change(self._storage, self._clock)
         return others

@@ -226,10 +226,7 @@ class MetadataTableGuard:
         return self._storage.stage(files)
 
     def content_of(self, instant: Instant, metadata: CommitMetadata) -> bytes:
-        """Return the content of the completed file of an instant that is about to complete.
-
-        What the writers of its files hold for the metadata table is taken as well.
-        """
+        """Return the content of the completed file of an instant; take what the writers of its files hold."""
         metadata = _told(metadata)
         self._held = {each.path: each.held for each in metadata.stats if each.held is not None}
         if self._encoded is not None and self._metadata == metadata:
@@ -316,13 +313,15 @@ class MetadataTableGuard:
         self._is_registered, self._is_kept = _is_registered(config), _is_kept(config)
         if self._builds and not self._is_registered:
             self._is_kept = self._is_registered = self._build(config, instant)
+            config = load_config(self._storage)
         if not self._is_kept:
             return False
         try:
             if self._wanted:
                 self._keeper.add(self._wanted)
+                config = load_config(self._storage)
             delta = self._encoded.delta if self._encoded else None
-            self._added = self._keeper.update(instant, content, self._held, self._timeline(), delta)
+            self._added = self._keeper.update(config, instant, content, self._held, self._timeline(), delta)
         except MetadataTableError as error:
             self._give_up(error)
         return self._is_kept

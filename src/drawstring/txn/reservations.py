@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
@@ -148,7 +148,11 @@ def _give_back(storage: Storage, path: str) -> None:
 
 
 def reservations(
-    context: TableContext, timeline: Timeline, failed: FailedWrites, own: str = ""
+    context: TableContext,
+    timeline: Timeline,
+    failed: FailedWrites,
+    own: str = "",
+    listed: Collection[str] | None = None,
 ) -> list[Reservation]:
     """Return the reservations of live writes.
 
@@ -157,12 +161,14 @@ def reservations(
         timeline: as it is now.
         failed: the greatest age of a live heartbeat.
         own: requested time of a write of this process, which does not count.
+        listed: paths of the files in the folder of the locks, listed under the lock; None to list them.
     """
     storage = context.storage
     pending = {_FILE.format(each.requested): each for each in timeline.pending_writes()}
     pending.pop(_FILE.format(own), None)
-    listed = storage.list_files(LOCK_FOLDER) if pending else []
-    found = [pending[status.path] for status in listed if status.path in pending]
+    if listed is None:
+        listed = [status.path for status in storage.list_files(LOCK_FOLDER)] if pending else ()
+    found = [pending[path] for path in sorted(listed) if path in pending]
     alive = alive_elsewhere(storage, context.clock, found, failed)
     return [Reservation(each, _reserved_by(storage, each)) for each in alive]
 
@@ -181,7 +187,12 @@ def reserved_parts(context: TableContext, timeline: Timeline, failed: FailedWrit
 
 
 def refuse_reserved(
-    context: TableContext, timeline: Timeline, parts: Parts, failed: FailedWrites, own: str = ""
+    context: TableContext,
+    timeline: Timeline,
+    parts: Parts,
+    failed: FailedWrites,
+    own: str = "",
+    listed: Collection[str] | None = None,
 ) -> None:
     """Let the writes go first that reserved some parts of a table.
 
@@ -191,11 +202,12 @@ def refuse_reserved(
         parts: that are about to be changed; nothing is looked at without any.
         failed: the greatest age of a live heartbeat.
         own: requested time of the write that is about to change them, if it has begun.
+        listed: as of `reservations`.
 
     Raises:
         ReservedError: there is one.
     """
-    for each in reservations(context, timeline, failed, own) if parts else ():
+    for each in reservations(context, timeline, failed, own, listed) if parts else ():
         if each.parts.overlap(parts):
             raise _refusal(
                 named(context.storage, each.write), str(each.parts), each.write.requested, context.storage

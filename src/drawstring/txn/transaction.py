@@ -3,7 +3,7 @@
     lock_table take the table lock, refuse tables that cannot be written
     recover    finish interrupted restores, roll failed writes back or leave them to the cleaner
     begin      put the instant on the timeline: requested, then inflight
-    commit     delete files of failed task attempts -> put the completed file if absent -> remove the markers
+    commit     put the completed file if absent -> remove the markers; files of failed task attempts go before
                (a foreign metadata table is switched off just before the put: `txn.foreign_features`)
     abort      remove the instant: without a trace if no data file was begun, else by a rollback
 
@@ -27,11 +27,10 @@ from drawstring.config.keys.locks import LockSettings
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.schema_versions import SchemaHistory
 from drawstring.filegroups.view.missing_files import WRITES_CHECKED, refuse_external_files
-from drawstring.filegroups.write.markers import Markers
+from drawstring.filegroups.write.markers import Markers, discard_failed_attempts
 from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant
-from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.change_detection import lost_to_archiving
 from drawstring.timeline.claims import Fence
@@ -95,19 +94,23 @@ class LockedTable:
         metadata: CommitMetadata,
         fence: Fence | None = None,
         history: SchemaHistory | None = None,
+        *,
+        is_ready: bool = False,
     ) -> Instant:
-        """Complete an inflight instant whose data files are written and flushed (`flush_files`).
+        """Complete an inflight instant whose data files are written and flushed.
 
         Args:
             instant: inflight.
             metadata: the commit metadata of the instant.
             fence: the claim on the instant, where there is one.
             history: versions of the schema; None for those that the table has, if it has any.
+            is_ready: whether files of failed task attempts were deleted, and none can come.
 
         Raises:
             ConflictError: the lock was lost, or another process rolled the instant back.
         """
-        _sync(self.context, discard_failed_attempts(self.context, instant.requested, metadata.stats))
+        if not is_ready:
+            discard_failed_attempts(self.context.storage, instant.requested, metadata.stats)
         self.lock.check()
         versions = put_versions(self.config, self.context.storage, self.store, instant, history)
         metadata = replace(metadata, extra={**metadata.extra, **versions})
@@ -117,8 +120,8 @@ class LockedTable:
         _note_findable(self.context.storage.spec.uri, completed)
         with _markers_may_stay(instant):
             # A task attempt that lost to another one may have begun a file since.
-            if late := discard_failed_attempts(self.context, instant.requested, metadata.stats):
-                _sync(self.context, late)
+            if not is_ready:
+                discard_failed_attempts(self.context.storage, instant.requested, metadata.stats)
             later.append(lambda: self._remove_markers(instant))
         return completed
 
@@ -157,7 +160,7 @@ class Transaction:
     is_beside_others: bool = False
 
     def commit(self, metadata: CommitMetadata, history: SchemaHistory | None = None) -> Instant:
-        """Complete the instant; for the arguments see `LockedTable.commit_instant`.
+        """Complete the instant, whose files are ready (`ready_files`); see `LockedTable.commit_instant`.
 
         Raises:
             ConflictError: the lock or the heartbeat was lost, or another process rolled the instant back.
@@ -166,7 +169,8 @@ class Transaction:
             self.heartbeat.check()
         # Before the lock is checked: if it is lost after that, its next holder finds the claim.
         fence = self.locked.store.announce(self.instant) if self.is_beside_others else None
-        return self.locked.commit_instant(self.instant, metadata, fence, history)
+        is_ready = not self.locked.context.engine.tasks_may_outlive
+        return self.locked.commit_instant(self.instant, metadata, fence, history, is_ready=is_ready)
 
     def abandon(self) -> None:
         """Remove the instant from the timeline: there is nothing to commit."""
@@ -341,19 +345,6 @@ def _requested(
     return instant
 
 
-def flush_files(context: TableContext, stats: Sequence[WriteStat]) -> None:
-    """Make the data files that are about to be committed survive a power cut; needs no table lock."""
-    _sync(context, _files_of(stats))
-
-
-def discard_failed_attempts(context: TableContext, requested: str, stats: Sequence[WriteStat]) -> list[str]:
-    """Delete the files of failed or duplicate task attempts: marked, and not in the commit metadata."""
-    counted = set(_files_of(stats))
-    uncounted = [path for path in Markers(context.storage, requested).files() if path not in counted]
-    context.storage.delete(uncounted)
-    return uncounted
-
-
 def check_marked(storage: Storage, requested: str, stats: Sequence[WriteStat]) -> None:
     """Make sure that the files of an action, written without the table lock, were not rolled back.
 
@@ -368,15 +359,6 @@ def check_marked(storage: Storage, requested: str, stats: Sequence[WriteStat]) -
             table=storage.spec.uri,
             instant=requested,
         )
-
-
-def _files_of(stats: Sequence[WriteStat]) -> list[str]:
-    return [path for stat in stats for path in (stat.path, *stat.cdc_files)]
-
-
-def _sync(context: TableContext, paths: Sequence[str]) -> None:
-    """Make written and deleted files, and the folders above them, survive a power cut."""
-    context.storage.sync(folders_above(paths))
 
 
 def _locked_table(context: TableContext, config: TableConfig, lock: HeldLock) -> LockedTable:

@@ -34,10 +34,11 @@ the write. Buckets that are being resized are handled by `index.dual_write`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import LostRaceError
+from drawstring.base.errors import DrawstringError, LostRaceError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.lookup import SliceLookup
@@ -93,6 +94,21 @@ class OwnChanges:
     requested: str = ""
     by_commit_time: bool = False
     precedes_clusterings: bool = False
+
+
+def look_ahead(began: Timeline, store: TimelineStore) -> None:
+    """Read what others have committed since a write began, so that less is read under the table lock.
+
+    Args:
+        began: the timeline with which the write began.
+        store: keeps what it reads.
+    """
+    if not began.pending_writes():
+        return  # nobody else was at work, so there is hardly anything to read
+    with suppress(DrawstringError, OSError):  # what is wrong there is dealt with under the lock
+        for write in store.load().writes():
+            if began.write_at(write.requested) is None:
+                store.commit_metadata(write)
 
 
 def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: LockedTable) -> None:

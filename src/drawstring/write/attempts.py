@@ -35,8 +35,10 @@ from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.filegroups.write.base_writer import ensure_partition
+from drawstring.filegroups.write.markers import ready_files
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action, Instant, State
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.timeline.properties_store import changed_by, load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -51,8 +53,8 @@ from drawstring.txn.reach import NO_ROWS, InPartitions, Reads
 from drawstring.txn.reservations import Parts, await_reserved, changed_parts, reach_of, refuse_reserved
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.told import told
-from drawstring.txn.transaction import LockedTable, Transaction, flush_files
-from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
+from drawstring.txn.transaction import LockedTable, Transaction
+from drawstring.txn.write_conflicts import OwnChanges, look_ahead, refuse_conflicts
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import WritePlan
 from drawstring.write.schema_races import resolved_schema
@@ -165,11 +167,12 @@ def flush_to_commit(
         encodes: whether it does not hold the table lock, so that the commit is encoded now.
     """
     context, stats = facts.locked.context, metadata.stats
-    flush_files(context, stats)
+    ready_files(context.storage, write.requested, stats)
     if any(not stat.is_log for stat in stats):  # log files belong to a slice by their completion time
         await_begun(context, options, facts.timeline, facts.time)
     if encodes and metadata.touched:
         facts.locked.lock.afterwards(facts.locked.guard.encode(write, metadata))
+        look_ahead(facts.timeline, facts.locked.store)
 
 
 def await_begun(
@@ -322,12 +325,14 @@ def _unreserved(locked: LockedTable, own: OwnChanges, options: WriteOptions) -> 
     context, failed = locked.context, options.failed_writes
     deadline_ms = context.clock.now_ms() + options.locking.wait_ms
     while True:
+        listed = [status.path for status in context.storage.list_files(LOCK_FOLDER)]
         # Those come first whose processes had decided to commit when they died or lost the lock.
-        now = locked.store.load_barred(own.requested)
+        now = locked.store.load_barred(own.requested, listed)
         if all(each.requested == own.requested for each in now.pending_writes()):
             return now
         try:
-            refuse_reserved(context, now, changed_parts(own.metadata.touched), failed, own.requested)
+            changed = changed_parts(own.metadata.touched)
+            refuse_reserved(context, now, changed, failed, own.requested, listed)
             return now
         except ReservedError as error:
             with locked.lock.released():

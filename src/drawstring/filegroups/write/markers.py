@@ -11,10 +11,12 @@ line that does not end like a marker continues in the next line.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from drawstring.base.errors import ConflictError
+from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileStatus, parse_data_file
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 
 MARKER_ROOT = ".hoodie/.temp"
@@ -103,3 +105,40 @@ class Markers:
             yield from _LINES.findall(text)
         elif match := _MARKER.fullmatch(status.path.removeprefix(self._folder + "/")):
             yield match[1]
+
+
+def flush_files(storage: Storage, stats: Sequence[WriteStat]) -> None:
+    """Make the data files that are about to be committed survive a power cut; needs no table lock."""
+    storage.sync(folders_above(_files_of(stats)))
+
+
+def ready_files(storage: Storage, requested: str, stats: Sequence[WriteStat]) -> None:
+    """Flush the files of a write, and delete those of failed task attempts; needs no table lock.
+
+    Nobody else writes files of its instant. Where tasks may outlive the call that waits for them, those that
+    come later are looked for at the commit.
+
+    Args:
+        storage: the table's files.
+        requested: requested time of the write.
+        stats: of its files.
+    """
+    storage.sync(folders_above([*_files_of(stats), *_delete_uncounted(storage, requested, stats)]))
+
+
+def discard_failed_attempts(storage: Storage, requested: str, stats: Sequence[WriteStat]) -> None:
+    """Delete the files of failed or duplicate task attempts: marked, and not in the commit metadata."""
+    if discarded := _delete_uncounted(storage, requested, stats):
+        storage.sync(folders_above(discarded))
+
+
+def _delete_uncounted(storage: Storage, requested: str, stats: Sequence[WriteStat]) -> list[str]:
+    counted = set(_files_of(stats))
+    uncounted = [path for path in Markers(storage, requested).files() if path not in counted]
+    if uncounted:
+        storage.delete(uncounted)
+    return uncounted
+
+
+def _files_of(stats: Sequence[WriteStat]) -> list[str]:
+    return [path for stat in stats for path in (stat.path, *stat.cdc_files)]

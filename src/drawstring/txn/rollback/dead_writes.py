@@ -15,7 +15,7 @@ A clustering whose runner died is unscheduled too: it would block all writes to 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from drawstring.base.errors import UnsupportedError
@@ -24,7 +24,7 @@ from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant
 from drawstring.model.table_version import VersionRules
-from drawstring.storage.paths import RESERVED_SUFFIX, folders_above
+from drawstring.storage.paths import LOCK_FOLDER, RESERVED_SUFFIX, folders_above
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import (
@@ -94,9 +94,10 @@ def rollback_pending(
     if done:
         folders = (*own_folders(context.config), *sorted(written_to))
         sweep_leftovers(context.storage, context.clock, folders)
-    done += _settle_others(context, timeline, dead, failed)
+    lock_files = [status.path for status in context.storage.list_files(LOCK_FOLDER)]
+    done += _settle_others(context, timeline, dead, failed, lock_files)
     done += _unschedule_plans(context, timeline, failed)
-    _sweep(context, context.store.load() if done else timeline)
+    _sweep(context, context.store.load() if done else timeline, None if done else lock_files)
     return done
 
 
@@ -133,12 +134,17 @@ def _dead_writes(context: RollbackContext, timeline: Timeline, failed: FailedWri
 
 def _expired(context: RollbackContext, pending: Sequence[Instant], failed: FailedWrites) -> list[Instant]:
     late = expired(context.storage, context.clock, pending, failed)
-    context.check()  # a write that completed since the timeline was read has no heartbeat either
+    if late:
+        context.check()  # a write that completed since the timeline was read has no heartbeat either
     return late
 
 
 def _settle_others(
-    context: RollbackContext, timeline: Timeline, dead: Sequence[Instant], failed: FailedWrites
+    context: RollbackContext,
+    timeline: Timeline,
+    dead: Sequence[Instant],
+    failed: FailedWrites,
+    lock_files: Collection[str],
 ) -> list[str]:
     """Bar the other pending writes; return the times of those that their writers had decided to complete."""
     others = [each for each in timeline.pending_writes() if each not in dead]
@@ -147,7 +153,7 @@ def _settle_others(
             each.requested for each in others if isinstance(context.store.prevent_completion(each), Instant)
         ]
     # A writer that is spared may complete beside later writes: it checks for conflicts with them.
-    now = context.store.bar_stalled(others) or timeline
+    now = context.store.bar_stalled(others, lock_files) or timeline
     return [each.requested for each in others if now.write_at(each.requested) is not None]
 
 
@@ -208,14 +214,15 @@ def _marked(context: RollbackContext, instant: Instant) -> list[str]:
     return Markers(context.storage, instant.requested).files()
 
 
-def _sweep(context: RollbackContext, timeline: Timeline) -> None:
+def _sweep(context: RollbackContext, timeline: Timeline, listed: Collection[str] | None) -> None:
     """Remove claims, leases, markers and late files of writes whose process died after completing them.
 
     Args:
         context: the table, locked.
         timeline: the current timeline.
+        listed: paths of the files in the folder of the claims; None to list them.
     """
-    lock_files = context.store.sweep_claims(timeline, context.check)
+    lock_files = context.store.sweep_claims(timeline, context.check, listed)
     for stray in timeline.stray:
         context.store.withdraw(stray)
     if leases := [path for path in lock_files if path.endswith((LEASE_SUFFIX, RESERVED_SUFFIX))]:

@@ -23,6 +23,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.bootstrap_reader import with_values
 from drawstring.filegroups.view.lookup import SliceLookup
 from drawstring.filegroups.write.base_writer import BaseFileWriter
+from drawstring.filegroups.write.markers import ready_files
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.bootstrap_index import BY_FILE_ID, BY_PARTITION, SourceFile, encode_bootstrap_index
 from drawstring.formats.parquet import ParquetQuery, read_parquet
@@ -46,7 +47,7 @@ from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.transaction import LockedTable, begin, flush_files, lock_table, recover_and_load
+from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
 from drawstring.write.bootstrap.source import Source, SourceFolder
 from drawstring.write.facts import WriteFacts
 from drawstring.write.placement.sizing import Sizer
@@ -92,7 +93,7 @@ def bootstrap(context: TableContext, source: Source, options: WriteOptions) -> C
             for mode in modes:
                 extra = {"schema": plans[mode].schema_json}
                 metadata = CommitMetadata(tuple(written[mode]), _OPERATIONS[mode], extra)
-                flush_files(context, metadata.stats)
+                ready_files(context.storage, _INSTANTS[mode], metadata.stats)
                 completed = begun[mode].commit(metadata)
     stats = [stat for some in written.values() for stat in some]
     result = CommitResult.of(completed, BOOTSTRAP.name, stats, watch.seconds())
