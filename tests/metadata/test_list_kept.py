@@ -36,12 +36,14 @@ def written(times: int) -> Table:
     return table
 
 
-def test_files_in_the_new_buckets_of_a_resizing_that_was_given_up_are_forgotten() -> None:
-    table = kept(resizable_table())
+@pytest.mark.parametrize("version", [9, 10])
+def test_files_in_the_new_buckets_of_a_resizing_that_was_given_up_are_forgotten(version: int) -> None:
+    table = kept(resizable_table(version))
     table.upsert(rides(row(1, 400)))
     assert table.config.metadata_partitions == ("files",)
     assert table.schedule_clustering(options=MORE) is not None
     table.upsert(rides(row(3, 500), row(90, 500)))
+    table.delete(rides(row(5, 500)))
     table.upsert(rides(row(4, 600)), options=ALLOW)
     rows = rows_of(table)
     assert table.config.metadata_partitions == ("files",)

@@ -178,7 +178,7 @@ def forgotten_files(table: MetadataTable, instant: str) -> FileChanges:
         instant: requested time of an instant that was rolled back.
     """
     listed = records(table, FILES)
-    named = rf"_{instant}(\.|_\d+\.log\.)"  # native log files have a version there
+    named = rf"_{instant}(\.|_\d+\.(log|deletes|cdc)\.)"  # native log files have a version there
     listed = listed.filter(pc.match_substring_regex(listed.column(NAME), named))
     files: dict[str, dict[str, int | None]] = {}
     for key, name in zip(listed.column(KEY).to_pylist(), listed.column(NAME).to_pylist(), strict=True):
