@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from drawstring.formats.avro.blocks import decode_datums
 from drawstring.formats.base_files import Selection, base_schema, read_base
 from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
 from drawstring.formats.hfile import HFileReader, read_hfile_records
+from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, decode_deletes, scan_blocks
 from drawstring.formats.metadata.base_file_compaction import base_files_of
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
@@ -29,11 +31,13 @@ from drawstring.formats.metadata.commit import (
 )
 from drawstring.formats.parquet.column_chunks import chunk_source
 from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
+from drawstring.model.files import FileStatus, LogFile
 from drawstring.storage.memory import MemoryStorage
 from tests.support.hfiles import NONE, Form, hfile
 
 FORMATS = Path(__file__).parents[1] / "formats"
 GOLDEN = Path(__file__).parents[1] / "golden/tables"
+SEALED = Path(__file__).parents[1] / "sealed/tables"
 
 Decode = Callable[[bytes], None]
 
@@ -49,6 +53,18 @@ def read_log(data: bytes) -> None:
             read_hfile(content, block.schema_json)
         elif block.kind in (BlockType.AVRO_DATA, BlockType.CDC_DATA) and block.schema_json is not None:
             decode_datums(content, block.schema_json)
+
+
+def read_native_log(name: str, data: bytes) -> None:
+    """Read the headers of a native log file, and its records or deletes."""
+    log = LogFile.parse(FileStatus(name, len(data)))
+    assert log is not None
+    file = pa.BufferReader(data)
+    for block in log_blocks(file, log):
+        if block.kind is BlockType.DELETE:
+            block_deletes(file, block)
+        else:
+            list(block_rows(file, block, ["key", "type"]))
 
 
 def read_hfile(data: bytes, schema_json: str | None = None) -> None:
@@ -127,6 +143,10 @@ def _golden_seeds() -> Iterator[tuple[str, Decode, bytes]]:
                 yield short, read_log, packed.read(name)
             elif short == "hoodie.properties":
                 yield name, lambda data: void(table_config(decode_properties(data))), packed.read(name)
+    with zipfile.ZipFile(SEALED / "v10_mor_metadata_logs.zip") as packed:
+        for ending in (".log.hfile", ".deletes.hfile"):
+            name = next(each for each in packed.namelist() if each.endswith(ending) and "_0-0-0_" not in each)
+            yield ending, partial(read_native_log, name.rpartition("/")[2]), packed.read(name)
     bloom = BloomFilter.build(pa.array([f"id:{at}" for at in range(50)]), 10)
     yield "bloom", read_bloom, bloom.encode().encode()
 

@@ -62,8 +62,12 @@ def opened(storage: Storage, start_ms: int = START_MS) -> Table:
 
 @copied
 def made(table_type: str, *, with_index: bool, commits: int) -> Table:
-    """Create a table with a metadata table, or also with indexes and some commits in it."""
-    table = opened(create(table_type=table_type)._context.storage, START_MS - HOUR_MS)
+    """Create a table with a metadata table, or also with indexes and some commits in it.
+
+    By type of the table, the log files of its metadata table are native or not.
+    """
+    version = 10 if table_type == MOR else 9
+    table = opened(create(table_type=table_type, version=version)._context.storage, START_MS - HOUR_MS)
     table.upsert(ROWS, options=QUIET)
     for number in range(commits):
         row = rides(("c", "rome", 1, float(number)), (f"more{number}", "rome", 1, 1.0))

@@ -39,8 +39,12 @@ def opened(storage: Storage, start_ms: int = START_MS) -> Table:
 
 @copied
 def made(table_type: str, *, with_statistics: bool) -> Table:
-    """Create a table with a metadata table and two commits, with or without statistics."""
-    table = opened(create(table_type=table_type)._context.storage, START_MS - HOUR_MS)
+    """Create a table with a metadata table and two commits, with or without statistics.
+
+    By type of the table, the log files of its metadata table are native or not.
+    """
+    version = 10 if table_type == MOR else 9
+    table = opened(create(table_type=table_type, version=version)._context.storage, START_MS - HOUR_MS)
     options = STATISTICS if with_statistics else QUIET
     table.upsert(ROWS, options=options)
     table.upsert(rides(("c", "rome", 1, 2.0)), options=options)

@@ -31,6 +31,10 @@ CUSTOM = {PAYLOAD: OWN}
 BASE_FORMAT = "hoodie.table.base.file.format"
 ORC, LANCE = {BASE_FORMAT: "orc"}, {BASE_FORMAT: "lance"}
 CDC = {"hoodie.table.cdc.enabled": "true"}
+LOGS_COMPACTED = {
+    "hoodie.metadata.log.compaction.enable": "true",
+    "hoodie.metadata.log.compaction.blocks.threshold": "3",
+}
 
 
 def adds(older: pa.Table, newer: pa.Table) -> pa.Table:
@@ -120,6 +124,29 @@ def cow_in_lance(path: Path) -> Table:
     return table
 
 
+def with_native_metadata_logs(path: Path, index: tuple[str, ...], **how: str) -> Table:
+    """Log files of the metadata table: of records, of removals and of a log compaction, and a base file.
+
+    The table has a record index and another one; records and a partition go.
+    """
+    table = create(COLUMNS, path=path, table_type=MOR, version=10, properties=how)
+    seldom = {**WITHOUT_SERVICES, "hoodie.metadata.compact.max.delta.commits": "7"}
+    indexed = {**seldom, "hoodie.index.type": "RECORD_INDEX", **LOGS_COMPACTED}
+    first = rows(
+        *((key, city, 1, 1.0, "first") for key, city in (("a", "rome"), ("c", "rome"), ("Ä", "oslo")))
+    )
+    table.insert(first, options=seldom)
+    table.create_index("record_index")
+    table.create_index(*index)
+    for ts in range(2, 6):
+        changed = rows(("a", "rome", ts, 1.0, f"a{ts}"), (f"n{ts}", "rome", ts, 1.0, None))
+        table.upsert(changed, options=indexed)
+    table.delete(rides(("c", "rome", 9, 0.0), ("n2", "rome", 9, 0.0)), options=indexed)
+    table.delete_partition("oslo", options=indexed)
+    table.upsert(rows(("c", "rome", 10, 2.0, "again"), ("Ä", "bern", 10, 2.0, "moved")), options=indexed)
+    return table
+
+
 TABLES: dict[str, Callable[[Path], Table]] = {
     "v10_mor_logs_of_both_formats": mor_with_logs_of_both_formats,
     "v10_cow_cdc": cow_with_change_logs,
@@ -136,6 +163,8 @@ TABLES: dict[str, Callable[[Path], Table]] = {
     "v10_mor_lance": partial(lsm_with_partial_updates, **LANCE, **UNSORTED),
     "v10_lsm_lance": partial(with_runs, **LANCE),
     "v10_cow_lance": cow_in_lance,
+    "v10_mor_metadata_logs": partial(with_native_metadata_logs, index=("by_note", "note")),
+    "v10_lsm_metadata_logs": partial(with_native_metadata_logs, index=("column_stats",), **LSM),
 }
 
 
@@ -152,6 +181,12 @@ def answers(table: Table) -> dict[str, Any]:
     }
 
 
+def metadata(table: Table) -> dict[str, list[list[Any]]]:
+    """Return what the metadata table of a table holds, by partition."""
+    partitions = table.metadata().column("partition").to_pylist()
+    return {each: listed(table.metadata(each)) for each in partitions}
+
+
 def listed(found: pa.Table) -> list[list[Any]]:
     return sorted(([*row.values()] for row in found.to_pylist()), key=str)
 
@@ -163,8 +198,9 @@ def make(folder: Path) -> None:
         with zipfile.ZipFile(folder / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as packed:
             for path in sorted((folder / name).rglob("*")):
                 packed.write(path, path.relative_to(folder))
-        found = answers(drawstring.open(table.uri))
-        (folder / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+        made = drawstring.open(table.uri)
+        found = answers(made) | ({"metadata": metadata(made)} if name.endswith("metadata_logs") else {})
+        (folder / f"{name}.json").write_text(json.dumps(found, indent=1, default=str) + "\n")
 
 
 if __name__ == "__main__":

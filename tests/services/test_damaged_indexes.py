@@ -11,7 +11,7 @@ from tests.support.rows import rides
 from tests.support.tables import COW, MOR, create
 
 
-@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("version", [6, 9, 10])
 @pytest.mark.parametrize("table_type", [COW, MOR])
 @pytest.mark.parametrize("index", ["record_index", "column_stats"])
 def test_a_damaged_index_is_found_and_built_again(

@@ -92,7 +92,7 @@ def made(table_type: str, version: int = 9, commits: int = 3) -> Table:
     return table
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", [6, 8, 9, 10])
 @pytest.mark.parametrize(
     ("table_type", "operation"),
     [
@@ -124,7 +124,7 @@ DELTA, COMPACTION = 3, 10
     ("table_type", "operation", "commits", "version"),
     [
         (COW, "upsert", COMPACTION, 9),
-        (MOR, "compact", DELTA, 9),
+        (MOR, "compact", DELTA, 10),
         (COW, "clean", DELTA, 9),
         (COW, "upsert", COMPACTION, 6),
         (MOR, "upsert", DELTA, 6),
@@ -132,11 +132,11 @@ DELTA, COMPACTION = 3, 10
             pytest.param(*case, marks=pytest.mark.long)
             for case in (
                 (COW, "delete_partition", DELTA, 9),
-                (COW, "upsert", DELTA, 9),
-                (MOR, "compact", COMPACTION, 9),
+                (COW, "upsert", DELTA, 10),
+                (MOR, "compact", COMPACTION, 10),
                 (COW, "clean", COMPACTION, 9),
                 (MOR, "insert_overwrite", DELTA, 9),
-                (MOR, "insert_overwrite", COMPACTION, 9),
+                (MOR, "insert_overwrite", COMPACTION, 10),
                 (COW, "delete_partition", COMPACTION, 9),
                 (MOR, "compact", DELTA, 6),
                 (MOR, "compact", COMPACTION, 6),

@@ -25,8 +25,11 @@ from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.base.errors import ConflictError
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.properties import table_checksum
+from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
-from drawstring.metadata.encoding import encode_base_file, encode_log_file, write_base_file
+from drawstring.metadata.encoding import encode_base_file, write_base_file
+from drawstring.metadata.layouts.log_formats import LogTarget, encode_logs
+from drawstring.metadata.layouts.log_places import LogPlace
 from drawstring.metadata.layouts.own_times import next_build
 from drawstring.metadata.maintained.files import FilesMaintainer
 from drawstring.metadata.maintained.protocol import (
@@ -43,7 +46,6 @@ from drawstring.model.files import (
     HOODIE_FOLDER,
     PARTITION_METADATA,
     BaseFile,
-    LogFile,
     join_path,
 )
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant, is_build
@@ -275,19 +277,17 @@ def _write_partition(
     instant, requested = _begin(writer, requested, check)
     check()
     writer.make_partition(partition, requested)
-    content = encode_log_file(requested, partition, _NO_ROWS, _NO_KEYS, writer.clock.now_ms())
-    paths = {}
+    logs = {}
     for file_id in initial.file_ids:
-        name = LogFile.name_of(file_id, requested, 1, _EMPTY_TOKEN)
-        paths[file_id] = join_path(partition, name)
+        log, content = _empty_log(writer, partition, file_id, requested)
         check()
-        writer.storage.put(paths[file_id], content)
+        writer.storage.put(log.path, content)
+        logs[file_id] = log
     stats = [_write_base(writer, each, requested, check) for each in initial.changes]
     writer.storage.sync([partition, ""])
-    empty = paths.keys() - {each.file_id for each in stats} if partition != FILES else ()
-    logs = [_empty_log(partition, file_id, paths[file_id], len(content)) for file_id in sorted(empty)]
+    empty = logs.keys() - {each.file_id for each in stats} if partition != FILES else ()
     check()
-    writer.complete(instant, [*stats, *logs], {})
+    writer.complete(instant, [*stats, *(logs[file_id] for file_id in sorted(empty))], {})
 
 
 def _begin(writer: MetadataWriter, requested: str, check: Callable[[], None]) -> tuple[Instant, str]:
@@ -303,18 +303,14 @@ def _begin(writer: MetadataWriter, requested: str, check: Callable[[], None]) ->
     return writer.store.start(instant, is_flushed=False), requested
 
 
-def _empty_log(partition: str, file_id: str, path: str, size_bytes: int) -> WriteStat:
-    """Return the statistics of a file group without records, which supersede those of an earlier one."""
-    name = path.rpartition("/")[2]
-    return WriteStat(
-        partition=partition,
-        file_id=file_id,
-        path=path,
-        size_bytes=size_bytes,
-        base_file="",
-        log_version=1,
-        log_files=(name,),
-    )
+def _empty_log(
+    writer: MetadataWriter, partition: str, file_id: str, requested: str
+) -> tuple[WriteStat, bytes]:
+    """Return the log file of a file group without records, and the statistics, as of an earlier one."""
+    now_ms = writer.clock.now_ms()
+    target = LogTarget(partition, file_id, requested, LogPlace(requested), _EMPTY_TOKEN, now_ms)
+    ((log, content),) = encode_logs(writer.config.rules.log_format, target, _NO_ROWS, _NO_KEYS)
+    return target.stat_of(log), content
 
 
 def _unlocked() -> None:
@@ -369,4 +365,5 @@ def _properties(config: TableConfig) -> dict[str, str]:
         **({"hoodie.record.merge.mode": "CUSTOM"} if config.rules.stores_merge_mode else {}),
         **({_INITIAL_VERSION: str(config.version)} if config.rules.stores_initial_version else {}),
         **({"hoodie.table.timeline.timezone": timezone} if timezone else {}),
+        **({STORAGE_LAYOUT: LSM_TREE} if config.has_sorted_files else {}),
     }

@@ -29,8 +29,8 @@ RECORD_SCHEMA: Final = "metadata_record"
 VALUE: Final = "value"
 """Column of encoded records."""
 
-_PLAIN_BYTES_MAX: Final = 128 << 10
-"""Bytes of records up to which a log block is not compressed: most are small, and each commit writes some."""
+PLAIN_BYTES_MAX: Final = 128 << 10
+"""Bytes of records up to which a log is not compressed: most are small, and each commit writes some."""
 
 _SCHEMAS_CACHED: Final = 32
 _SHAPING: Final = ("logicalType", "precision", "scale", "size", "symbols")
@@ -120,31 +120,24 @@ def _shape(schema: Any) -> Any:
             return schema
 
 
-def encode_log_file(
-    instant: str,
-    partition: str,
-    rows: pa.Table,
-    removed: pa.Array,
-    created_ms: int,
-    more: Mapping[HeaderKey, str] | None = None,
+def encode_log_blocks(
+    header: Mapping[HeaderKey, str], partition: str, rows: pa.Table, removed: pa.Array, created_ms: int
 ) -> bytes:
-    """Return a log file with a data block, a delete block, or both; without records an empty delete block.
+    """Return a data block, a delete block, or both; without records an empty delete block.
 
     Args:
-        instant: requested time of the delta commit.
+        header: headers of the blocks.
         partition: of the metadata table.
         rows: records with distinct keys, with some columns of the schema, or encoded as `VALUE`.
         removed: keys of records that are removed, as text.
         created_ms: milliseconds since the epoch.
-        more: further headers of the blocks.
     """
-    header = {HeaderKey.INSTANT_TIME: instant, **(more or {})}
     blocks = []
     if rows.num_rows:
         values = flat(rows.column(VALUE)) if VALUE in rows.column_names else encoded_values(rows)
-        codec = Codec.GZ if values.nbytes > _PLAIN_BYTES_MAX else Codec.NONE
+        codec = Codec.GZ if values.nbytes > PLAIN_BYTES_MAX else Codec.NONE
         content = encode_hfile(flat(rows.column(KEY)), values, _info(), created_ms, codec)
-        with_schema = header | {HeaderKey.SCHEMA: stored_schema()}
+        with_schema = {**header, HeaderKey.SCHEMA: stored_schema()}
         blocks.append(encode_block(BlockType.HFILE_DATA, with_schema, content))
     if len(removed) or not blocks:
         blocks.append(encode_block(BlockType.DELETE, header, encode_deletes(removed, partition)))

@@ -27,7 +27,8 @@ from drawstring.formats import schemas
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import encode_rollback, encode_rollback_plan
 from drawstring.metadata.encoded import EncodedDelta, EncodedLog, in_parts
-from drawstring.metadata.encoding import RECORD_SCHEMA, encode_log_file
+from drawstring.metadata.encoding import RECORD_SCHEMA
+from drawstring.metadata.layouts.log_formats import LogTarget, encode_logs
 from drawstring.metadata.layouts.log_places import LogPlaces, logs_of
 from drawstring.metadata.layouts.own_times import Suffix
 from drawstring.metadata.maintained.files import FileChanges
@@ -35,7 +36,7 @@ from drawstring.metadata.maintained.protocol import GroupChange
 from drawstring.metadata.partitions import FILES, METADATA_FOLDER
 from drawstring.metadata.stored.rows import remember_log
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
-from drawstring.model.files import BaseFile, FileStatus, LogFile, TaskContext, join_path, parse_data_file
+from drawstring.model.files import BaseFile, FileStatus, TaskContext, join_path, parse_data_file
 from drawstring.model.instant import COMPACTION_ACTIONS, Action, Instant, State, is_build
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
 from drawstring.storage.protocol import Storage
@@ -101,9 +102,10 @@ class MetadataWriter:
         """
         if self.config.rules.names_logs_by_slice:
             return None
-        log = self._encoded(requested, changes.in_group(), self.places())
-        own = self.encoded_commit(Action.DELTA_COMMIT, [log.stat], {_CONTENT: _digest(content)})
-        return EncodedDelta(content, self.config, (log,), own)
+        logs = self._encoded(requested, changes.in_group(), self.places())
+        stats = [each.stat for each in logs]
+        own = self.encoded_commit(Action.DELTA_COMMIT, stats, {_CONTENT: _digest(content)})
+        return EncodedDelta(content, self.config, tuple(logs), own)
 
     def files_of(self, delta: EncodedDelta | None) -> list[tuple[str, bytes]]:
         """Return the files of a delta commit to be: the folder of each in the table, and its content."""
@@ -170,32 +172,21 @@ class MetadataWriter:
             MetadataTableError: a file group is not there.
         """
         places = self.places()
-        encoded = (self._encoded(requested, each, places) for each in changes if not each.is_empty)
+        filled = (each for each in changes if not each.is_empty)
+        encoded = (log for each in filled for log in self._encoded(requested, each, places))
         return [stat for part in in_parts(encoded) for stat in self._put_at_once(part)]
 
-    def _encoded(self, requested: str, change: GroupChange, places: LogPlaces) -> EncodedLog:
-        place = places.of(requested, change.partition, change.file_id)
-        name = LogFile.name_of(change.file_id, place.instant, place.version, self.new_token())
-        path = join_path(change.partition, name)
-        content = encode_log_file(
-            requested, change.partition, change.rows, change.removed, self.clock.now_ms()
-        )
-        stat = WriteStat(
-            partition=change.partition,
-            file_id=change.file_id,
-            path=path,
-            prev_commit=place.instant,
-            num_writes=change.rows.num_rows,
-            num_updates=change.rows.num_rows,
-            num_deletes=len(change.removed),
-            size_bytes=len(content),
-            base_file=place.base_file,
-            log_version=place.version,
-            log_files=(*place.earlier, name),
-        )
-        if change.partition == FILES:
-            remember_log(self.storage, FileStatus(path, len(content)), content, change.rows, change.removed)
-        return EncodedLog(stat, content)
+    def _encoded(self, requested: str, change: GroupChange, places: LogPlaces) -> list[EncodedLog]:
+        place, now_ms = places.of(requested, change.partition, change.file_id), self.clock.now_ms()
+        target = LogTarget(change.partition, change.file_id, requested, place, self.new_token(), now_ms)
+        encoded: list[EncodedLog] = []
+        for log, content in encode_logs(self.config.rules.log_format, target, change.rows, change.removed):
+            stat = target.stat_of(log, [each.stat.path.rpartition("/")[2] for each in encoded])
+            if change.partition == FILES:
+                status = FileStatus(stat.path, len(content))
+                remember_log(self.storage, status, content, change.rows, change.removed)
+            encoded.append(EncodedLog(stat, content))
+        return encoded
 
     def _put_at_once(self, logs: Sequence[EncodedLog]) -> list[WriteStat]:
         """Write log files, which are flushed at the same time."""

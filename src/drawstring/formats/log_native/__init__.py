@@ -18,12 +18,15 @@ from drawstring.formats.log_native.block import (
 )
 from drawstring.formats.log_native.deletes import DeleteLog, deletes_schema
 from drawstring.formats.log_native.footer import encode_footer
+from drawstring.formats.log_native.hfiles import encoded_deletes, hfile_entries
 
 __all__ = [
     "DeleteLog",
     "NativeBlock",
     "deletes_schema",
     "encode_footer",
+    "encoded_deletes",
+    "hfile_entries",
     "native_block",
     "native_deletes",
     "native_deletes_windows",

@@ -29,6 +29,7 @@ _PROPOSED_VERSION: Final = 2
 _TYPE: Final = "hudi.log.block_type"
 _TYPES: Final[Mapping[str, BlockType]] = {
     "parquet_data": BlockType.PARQUET_DATA,
+    "hfile_data": BlockType.HFILE_DATA,
     "delete": BlockType.DELETE,
     "command": BlockType.COMMAND,
     "cdc": BlockType.CDC_DATA,

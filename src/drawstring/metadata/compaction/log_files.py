@@ -1,6 +1,7 @@
-"""Log compaction of the metadata table: one log file in place of many, between two compactions.
+"""Log compaction of the metadata table: one or two log files in place of many, between two compactions.
 
-    log files of a file group ──> merged, part by part ──> a delete block and a data block for each part
+    log files of a file group ──> merged, part by part ──> a delete block and a data block for each part,
+                                                           or a native file of deletes and one of records
                                                            header: the instants whose blocks they replace
 
 It is a delta commit with a plan, as in Hudi: `logcompaction.requested`, `logcompaction.inflight`,
@@ -11,7 +12,8 @@ newest of them, so none of another delta commit may be in between: it waits wher
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,10 +21,11 @@ import pyarrow as pa
 
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.filegroups.write.log_compaction import LogRun, log_runs
+from drawstring.formats.hfile.writer import Sink
 from drawstring.formats.log_inline import HeaderKey
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.metadata.compaction.base_files import has_to_wait, later_delta_commits, operation_of
-from drawstring.metadata.encoding import encode_log_file
+from drawstring.metadata.layouts.log_formats import LOG_SINKS, LogTarget
 from drawstring.metadata.layouts.log_places import LogPlaces
 from drawstring.metadata.layouts.own_times import Suffix, service_time
 from drawstring.metadata.maintained.files import rows_of
@@ -33,7 +36,7 @@ from drawstring.metadata.stored.merged import logged_parts
 from drawstring.metadata.stored.rows import read_rows
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import WriteOperation, WriteStat
-from drawstring.model.files import FileSlice, LogFile, join_path
+from drawstring.model.files import FileSlice, join_path
 from drawstring.model.instant import Action, time_of
 from drawstring.model.plans import CompactionPlan
 from drawstring.timeline.store import TimelineStore
@@ -91,7 +94,7 @@ def compact_logs(
     instant = writer.begin(Action.LOG_COMPACTION, requested, content)
     check()
     run = _LogCompaction(writer, table, requested, writer.places())
-    stats = [run.rewrite(each, runs) for each, runs in chosen]
+    stats = [stat for each, runs in chosen for stat in run.rewrite(each, runs)]
     writer.storage.sync({each.partition for each, _ in chosen})
     writer.complete(instant, stats, {})
     _log.info("Compacted the log files of the metadata table at %s.", requested)
@@ -113,47 +116,29 @@ class _LogCompaction:
     requested: str
     places: LogPlaces
 
-    def rewrite(self, file_slice: FileSlice, runs: list[LogRun]) -> WriteStat:
-        """Write the log file of a file group."""
-        place = self.places.of(self.requested, file_slice.partition, file_slice.file_id)
-        name = LogFile.name_of(file_slice.file_id, place.instant, place.version, self.writer.new_token())
-        path = join_path(file_slice.partition, name)
+    def rewrite(self, file_slice: FileSlice, runs: list[LogRun]) -> list[WriteStat]:
+        """Write the log files of a file group."""
+        writer, partition, file_id = self.writer, file_slice.partition, file_slice.file_id
+        place, now_ms = self.places.of(self.requested, partition, file_id), writer.clock.now_ms()
         header = {HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(sorted(run.instant for run in runs))}
-        records = removed = size_bytes = 0
-        with disk_errors(TABLE_DISK, path), self.writer.storage.create(path) as file:
-            for rows, keys in self._parts(file_slice):
-                # A removal goes first: a record that follows one replaces what is before both.
-                for part in ((rows.slice(0, 0), keys), (rows, keys[:0])):
-                    size_bytes += self._write(file, file_slice.partition, part, header)
-                records += rows.num_rows
-                removed += len(keys)
-        return WriteStat(
-            partition=file_slice.partition,
-            file_id=file_slice.file_id,
-            path=path,
-            prev_commit=place.instant,
-            num_writes=records,
-            num_updates=records,
-            num_deletes=removed,
-            size_bytes=size_bytes,
-            base_file=place.base_file,
-            log_version=place.version,
-            log_files=(*place.earlier, name),
-            log_blocks=sum(run.blocks for run in runs),
-            log_files_compacted=len(file_slice.logs),
-            log_size_compacted=sum(log.status.size_bytes for log in file_slice.logs),
-        )
+        target = LogTarget(partition, file_id, self.requested, place, writer.new_token(), now_ms, header)
+        with ExitStack() as files:
 
-    def _write(
-        self, file: pa.NativeFile, partition: str, part: _Part, header: Mapping[HeaderKey, str]
-    ) -> int:
-        """Write a block of records or of removals, if there are any; return its size."""
-        if not part[0].num_rows and not len(part[1]):
-            return 0
-        created_ms = self.writer.clock.now_ms()
-        content = encode_log_file(self.requested, partition, *part, created_ms, header)
-        file.write(content)
-        return len(content)
+            def create(name: str) -> Sink:
+                path = join_path(partition, name)
+                files.enter_context(disk_errors(TABLE_DISK, path))
+                file: Sink = files.enter_context(writer.storage.create(path))
+                return file
+
+            sink = LOG_SINKS[writer.config.rules.log_format](target, create)
+            for part in self._parts(file_slice):
+                sink.add(*part)
+            logs = sink.close()
+        stats: list[WriteStat] = []
+        for log in logs:
+            stat = target.stat_of(log, [each.path.rpartition("/")[2] for each in stats])
+            stats.append(_with_inputs(stat, file_slice, runs))
+        return stats
 
     def _parts(self, file_slice: FileSlice) -> Iterator[_Part]:
         kind = kind_of(file_slice.partition)
@@ -162,6 +147,16 @@ class _LogCompaction:
             yield rows_of(mentioned_files(rows)), removed_keys(rows)
         else:
             yield from _gathered(logged_parts(self.table, file_slice, kind))
+
+
+def _with_inputs(stat: WriteStat, file_slice: FileSlice, runs: Sequence[LogRun]) -> WriteStat:
+    """Return the statistics of a log file with what it was made of."""
+    return replace(
+        stat,
+        log_blocks=sum(run.blocks for run in runs),
+        log_files_compacted=len(file_slice.logs),
+        log_size_compacted=sum(log.status.size_bytes for log in file_slice.logs),
+    )
 
 
 def _gathered(parts: Iterator[_Part]) -> Iterator[_Part]:

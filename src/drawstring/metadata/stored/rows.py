@@ -17,8 +17,9 @@ from drawstring.filegroups.read.log_records import about_log, check_whole, open_
 from drawstring.filegroups.read.tasks import InstantRange, LogReading
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
-from drawstring.formats.log_files import block_deletes
-from drawstring.formats.log_inline import BlockType, LogBlock, read_content, scan_blocks
+from drawstring.formats.log_files import block_deletes, log_blocks
+from drawstring.formats.log_inline import BlockType, LogBlock, read_content
+from drawstring.formats.log_native import NativeBlock
 from drawstring.metadata.encoding import VALUE, encoded_records
 from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.partitions import IS_REMOVED, KEY, Kind, record_schema
@@ -43,7 +44,7 @@ def read_rows(
         table: the metadata table.
         file_slice: one of its slices.
         kind: what its records hold.
-        lookup: the keys to read; None for all. Entries of delete blocks are read for all keys.
+        lookup: the keys to read; None for all. Entries of inline delete blocks are read for all keys.
 
     Returns:
         The columns of `record_schema`, and whether a row is an entry of a delete block.
@@ -74,7 +75,8 @@ def remember_log(
             return (_removed(removed, record_schema(Kind.FILES)),)
         return tuple(_live(batch, record_schema(Kind.FILES)) for batch in rows.combine_chunks().to_batches())
 
-    blocks = scan_blocks(pa.BufferReader(content), len(content))
+    (named,) = filter(None, [LogFile.parse(log)])
+    blocks = log_blocks(pa.BufferReader(content), named)
     decoded = [DecodedBlock(block, batches(block.kind)) for block in blocks]
     FILE_LISTS.remember((storage.spec.uri, log), decoded)
 
@@ -197,7 +199,11 @@ class SliceRows:
     def _read_block(
         self, block: LogBlock, file: pa.NativeFile, lookup: Lookup | None
     ) -> Iterator[pa.RecordBatch]:
-        if block.kind is BlockType.DELETE:
+        if block.kind is BlockType.DELETE and isinstance(block, NativeBlock):
+            reader = HFileReader(file, block.content_bytes)
+            for entries in reader.scan() if lookup is None else lookup.entries(reader):
+                yield _removed(entries.keys, self.schema)
+        elif block.kind is BlockType.DELETE:
             yield _removed(pc.unique(block_deletes(file, block).keys), self.schema)
         elif block.kind is BlockType.HFILE_DATA:
             yield from self._of_hfile(_opened(file, block), lookup, block.schema_json)
