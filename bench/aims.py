@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench import peers, writers
+from bench import lakeloader, merges, peers, writers
 from bench.report import STEPS
 from bench.results import Results
 from bench.tables import markdown
 
 SPARK_PEERS = ("delta-dv", "iceberg-mor", "paimon")
 METADATA_PEERS = ("metadata-hudi", "metadata-delta", "metadata-iceberg")
+MERGES_PEERS = tuple(f"merges-{name}" for name in ("delta-rs", "pyiceberg", "lance", "pypaimon"))
 SERVICES_PEERS = ("delta", "iceberg", "paimon")
 
 
@@ -68,6 +69,14 @@ def aims() -> Iterator[Aim]:
     yield from _layout_aims()
     yield from _pipeline_aims()
     yield from _lineitem_aims()
+    for workload in lakeloader.WORKLOADS:
+        step = f"{workload}_large_{lakeloader.UPSERT}"
+        yield Aim(peers.LOADS_SPARK_MOR, step, tuple(f"loads-{name}" for name in peers.JVM_SYSTEMS), 1.0)
+        for ours in (peers.LOADS_MOR, peers.LOADS_COW):
+            yield Aim(ours, step, ("loads-delta-rs",), 1.0)
+    for share in merges.SHARES:
+        yield Aim(peers.MERGES_MOR, f"{merges.MERGE}_{share}%", MERGES_PEERS, 1.0)
+        yield Aim(peers.MERGES_COW, f"{merges.MERGE}_{share}%", ("merges-delta-rs", "merges-pyiceberg"), 1.0)
     for ours in (peers.LOCAL_MOR, peers.LOCAL_COW):
         yield Aim(ours, "peak memory", ("delta-rs", "hudi-rs-rc-mor", "hudi-rs-rc-cow"), 1.0)
 

@@ -44,6 +44,7 @@ class Peer:
         module: package that it needs; pypaimon needs an older pyarrow, and so an environment of its own.
         task: text in the command lines of processes whose largest is watched, rather than all together.
         beside: the peer that its seconds are compared with, if not the first of its table.
+        rows_max: it is left out of larger runs, which would take it many minutes; 0 for none.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Peer:
     module: str = "pyarrow"
     task: str = ""
     beside: str = ""
+    rows_max: int = 0
 
 
 LOCAL_MOR, LOCAL_COW = "drawstring-mor", "drawstring-cow"
@@ -82,6 +84,11 @@ PYPAIMON_PYTHON = "BENCH_PYPAIMON_PYTHON"
 TPCH_MOR, TPCH_COW = "lineitem-mor", "lineitem-cow"
 TPCH_SPARK_MOR, TPCH_SPARK_COW = "lineitem-spark-mor", "lineitem-spark-cow"
 LINEITEM, LINEITEM_SPARK = "lineitem_local.py", "lineitem_spark.py"
+LOADS_MOR, LOADS_COW = "loads-mor", "loads-cow"
+LOADS_SPARK_MOR, LOADS_SPARK_COW = "loads-spark-mor", "loads-spark-cow"
+LOADS, LOADS_SPARK = "loads_local.py", "loads_spark.py"
+MERGES_MOR, MERGES_COW = "merges-mor", "merges-cow"
+MERGES = "merges.py"
 JVM_SYSTEMS = {"hudi": HUDI, "delta": DELTA, "iceberg": ICEBERG, "paimon": PAIMON}
 """What `scripts/spark_tables.py` runs beside drawstring: merge on read each."""
 
@@ -175,7 +182,7 @@ PEERS = (
     Peer(TPCH_MOR, "tpch", "mor", LINEITEM, ("drawstring", "mor")),
     Peer(TPCH_COW, "tpch", "cow", LINEITEM, ("drawstring", "cow")),
     Peer("lineitem-delta-rs", "tpch", "cow", LINEITEM, ("delta_rs",), module="deltalake"),
-    Peer("lineitem-pyiceberg", "tpch", "cow", LINEITEM, ("pyiceberg",), module="pyiceberg"),
+    Peer("lineitem-pyiceberg", "tpch", "cow", LINEITEM, ("pyiceberg",), module="pyiceberg", rows_max=60_000),
     Peer("lineitem-lance", "tpch", "mor", LINEITEM, ("lance",), module="lance"),
     *(
         Peer(name, "tpch-spark", kind, LINEITEM_SPARK, ("drawstring", kind), module="pyspark")
@@ -190,6 +197,24 @@ PEERS = (
         for kind in ("mor", "cow")
         for cores in (1, 2)
     ),
+    Peer(LOADS_MOR, "loads", "mor", LOADS, ("drawstring", "mor")),
+    Peer(LOADS_COW, "loads", "cow", LOADS, ("drawstring", "cow")),
+    Peer("loads-delta-rs", "loads", "cow", LOADS, ("delta_rs",), module="deltalake"),
+    Peer("loads-lance", "loads", "mor", LOADS, ("lance",), module="lance"),
+    *(
+        Peer(name, "loads-spark", kind, LOADS_SPARK, ("drawstring", kind), module="pyspark")
+        for name, kind in ((LOADS_SPARK_MOR, "mor"), (LOADS_SPARK_COW, "cow"))
+    ),
+    *(
+        Peer(f"loads-{system}", "loads-spark", "mor", LOADS_SPARK, (system,), jars=jars)
+        for system, jars in JVM_SYSTEMS.items()
+    ),
+    Peer(MERGES_MOR, "merges", "mor", MERGES, ("drawstring", "mor")),
+    Peer(MERGES_COW, "merges", "cow", MERGES, ("drawstring", "cow")),
+    Peer("merges-delta-rs", "merges", "cow", MERGES, ("delta_rs",), module="deltalake"),
+    Peer("merges-pyiceberg", "merges", "cow", MERGES, ("pyiceberg",), module="pyiceberg"),
+    Peer("merges-lance", "merges", "mor", MERGES, ("lance",), module="lance"),
+    Peer("merges-pypaimon", "merges", "mor", MERGES, ("pypaimon",), module="pypaimon"),
     Peer(FILES, "files", "cow", "small_files_drawstring.py"),
     Peer("small-files-delta-rs", "files", "cow", "small_files_delta_rs.py", module="deltalake"),
     Peer(LARGE_GROUP, "group", "mor", "large_compaction.py", ("default",)),
@@ -227,6 +252,9 @@ _SUITE_OF = {
     "tpch": "tpch",
     "tpch-spark": "tpch",
     "cores": "cores",
+    "loads": "lakeloader",
+    "loads-spark": "lakeloader",
+    "merges": "merges",
     "files": "services",
     "group": "services",
     "services": "services",

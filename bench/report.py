@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import cores, curves, lives, peers, streams, writers
+from bench import cores, curves, lakeloader, lives, merges, peers, streams, writers
 from bench.results import LARGE_WRITES, Measured, Results
 from bench.tables import markdown
 
@@ -31,6 +31,8 @@ STEPS = (
     *(f"{when}_{step}" for when in ("active", "archived") for step in TIMELINE_STEPS), "archive",
     *METADATA_STEPS,
     *LINEITEM_STEPS,
+    *lakeloader.STEPS,
+    *merges.STEPS,
     "scan_flat", "cluster", "scan_clustered", "append_files", "compact_files", "write_group",
     "lookup", "between_keys", "merge_all", "merge_3_columns", "log_compact", "compact_group",
 )  # fmt: skip
@@ -55,6 +57,12 @@ OURS = {
     ("tpch", "cow"): peers.TPCH_COW,
     ("tpch-spark", "mor"): peers.TPCH_SPARK_MOR,
     ("tpch-spark", "cow"): peers.TPCH_SPARK_COW,
+    ("loads", "mor"): peers.LOADS_MOR,
+    ("loads", "cow"): peers.LOADS_COW,
+    ("loads-spark", "mor"): peers.LOADS_SPARK_MOR,
+    ("loads-spark", "cow"): peers.LOADS_SPARK_COW,
+    ("merges", "mor"): peers.MERGES_MOR,
+    ("merges", "cow"): peers.MERGES_COW,
     ("files", "cow"): peers.FILES,
     ("group", "mor"): peers.LARGE_GROUP,
     ("lsm", "mor"): f"layout-{peers.LAYOUTS[0]}",
@@ -74,6 +82,9 @@ HEADS = {
     "metadata-keys": "A large record index",
     "tpch": "Lineitem, embedded",
     "tpch-spark": "Lineitem, on Spark",
+    "loads": "LakeLoader, embedded",
+    "loads-spark": "LakeLoader, on Spark",
+    "merges": "Micro-merges",
     "services": "Services, on Spark",
     "files": "Small files, embedded",
     "group": "One file group",
@@ -95,6 +106,11 @@ _SERVICES_NOTE = (
 _LINEITEM_NOTE = (
     "Seconds, in parentheses those of the processor, and how many times drawstring's for the same kind of"
     " table; the median of\nthree of what is read after the upsert."
+)
+_LOADS_NOTE = (
+    "Seconds, in parentheses those of the processor, and how many times drawstring's for the same kind of"
+    " table; medians of rounds and\nreads. `small`: as many changes in a table with a quarter of the rows;"
+    " `written`: by a round, and how many times the Parquet file of\nits rows."
 )
 _METADATA_NOTE = (
     "Seconds, in parentheses those of the processor, and how many times drawstring's; medians of what is done"
@@ -127,6 +143,13 @@ NOTES = {
     "cores": (
         "`one thread`: the share of the time on two cores in which one thread runs or none; for 4 and 8 cores"
         " the time on one\ncore over what there would be if all else were spread over them."
+    ),
+    "loads": _LOADS_NOTE,
+    "loads-spark": _LOADS_NOTE,
+    "merges": (
+        "Seconds, in parentheses those of the processor, and how many times drawstring's for the same kind of"
+        " table; medians of three.\n`merge_1%` merges one per cent of the rows, `read_1%` reads three columns"
+        " after it, `written_1%` is what it wrote."
     ),
     "streams": (
         "Seconds of a micro-batch of 1,000 rows, the first one apart, and of all of them; then of what comes"
@@ -171,6 +194,10 @@ def table(results: Results, engine: str) -> str:
         return ""
     rows = [[step, *(_cell(results, name, step) for name in ran)] for step in (*STEPS, *LARGE_WRITES)]
     rows = [row for row in rows if any(row[1:])]
+    if engine in ("loads", "loads-spark"):
+        rows += lakeloader.rows(results, ran)
+    if engine == "merges":
+        rows += merges.rows(results, ran)
     if any(results.size(name) for name in ran):
         rows.append(["size, MB", *(_size(results, name, "mb") for name in ran)])
         rows.append(["files", *(_size(results, name, "files") for name in ran)])

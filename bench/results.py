@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import curves, lives
+from bench import curves, lakeloader, lives, merges
 from bench.peers import BY_NAME, SOAK
 
 SAME_TOTALS = ("snapshot", "snapshot_2", "snapshot_compacted")
@@ -21,7 +21,8 @@ PEAK_MB_MAX = 1073
 """What reading a large slice may take, and a large write besides its batch: 1 GiB."""
 MEDIANS = (
     "upsert", "new_rows", "lookup", "columns_3", "q1", "q3", "q6", "key", "range", "compacted_3_columns",
-    "compacted_q1", "compacted_q6", "between_keys", "merge_all", "merge_3_columns",
+    "compacted_q1", "compacted_q6", "between_keys", "merge_all", "merge_3_columns", *lakeloader.MEDIANS,
+    *merges.MEDIANS,
 )  # fmt: skip
 """Steps that are done several times, with a number after the name."""
 LINEITEM_ENGINES = {"tpch", "tpch-spark", "cores"}
@@ -128,6 +129,10 @@ class Results:
         if BY_NAME[one.peer].engine in LINEITEM_ENGINES:
             lineitem = self.expected["lineitem"]
             return lineitem.get(one.step, lineitem.get(one.step.rpartition("_")[0]))
+        if "lakeloader" in self.expected and BY_NAME[one.peer].engine in ("loads", "loads-spark"):
+            return lakeloader.expected_of(one.step, self.expected["lakeloader"])
+        if BY_NAME[one.peer].engine == "merges":
+            return self.expected["merges"].get(one.step)
         if one.step in SAME_TOTALS:
             writes = any(name.startswith("upsert_") for name in did)
             return self.expected["snapshot" if "delete" in did or not writes else "snapshot_undeleted"]

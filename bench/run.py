@@ -24,8 +24,10 @@ from bench import (
     aims,
     curves,
     data,
+    lakeloader,
     layouts,
     lives,
+    merges,
     report,
     streams,
     summary,
@@ -51,6 +53,9 @@ WITHOUT_RIDES = {
     "group",
     "lsm",
     *LINEITEM_ENGINES,
+    "loads",
+    "loads-spark",
+    "merges",
     "metadata-keys",
     STREAMS,
 }
@@ -87,6 +92,8 @@ def run(options: argparse.Namespace, work: Path) -> int:
             able = command(peer, work / "data", work / "tables")
             if isinstance(able, Missing):
                 _say(f"{peer.name}: left out: {able.why}")
+            elif 0 < peer.rows_max < size.rows:
+                _say(f"{peer.name}: left out: too slow for more than {peer.rows_max:,} rows")
             elif not _run_peer(peer, able, work, results):
                 failed.append(peer.name)
             results.save(saved, failed)
@@ -106,6 +113,12 @@ def _data(peers: tuple[Peer, ...], size: data.Size, folder: Path) -> dict[str, A
     if engines & LINEITEM_ENGINES:
         _say(f"making {size.rows:,} rows of lineitem")
         expected["lineitem"] = tpch.make(folder, size.rows)
+    if engines & {"loads", "loads-spark"}:
+        _say(f"making {size.rows:,} rows of events and {size.rows // 4:,} of a dimension")
+        expected["lakeloader"] = lakeloader.make(folder, size.rows)
+    if "merges" in engines:
+        _say(f"making {size.rows:,} rows and small merges")
+        expected["merges"] = merges.make(folder, size.rows)
     if "metadata-keys" in engines:
         data.tell_keys(folder, KEYS_OF_A_ROW * size.rows)
     if STREAMS in engines:
@@ -188,6 +201,7 @@ def _tell(options: argparse.Namespace, size: data.Size, results: Results, failed
         _machine(known),
         report.text(results),
         writers.aims(results),
+        lakeloader.aims(results),
         aims.text(results),
     ]
     verdict = "All results agree." if not failed else f"Failed, or wrong results: {', '.join(failed)}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,21 @@ def test_peers_keep_compiled_modules_whatever_the_caller_set(monkeypatch: pytest
     able = command(BY_NAME["drawstring-mor"], Path("data"), Path("tables"))
     assert isinstance(able, Command)
     assert "PYTHONDONTWRITEBYTECODE" not in able.env
+
+
+def test_a_peer_is_left_out_of_runs_that_are_too_large_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tells = """print('{"begin": 1}'); print('{"step": "bulk_insert", "s": 2.5, "result": null}')"""
+    monkeypatch.setattr("bench.run.command", lambda *_: Command((sys.executable, "-c", tells), {}))
+    peer = replace(BY_NAME["pyarrow-plain"], rows_max=100)
+    monkeypatch.setattr("bench.run._peers", lambda _: (peer,))
+    for rows, is_left_out in ((100, False), (101, True)):
+        folder = str(tmp_path / str(rows))
+        assert main(["--rows", str(rows), "--batches", "1", "--work", folder, "--peers", peer.name]) == 0
+        shown = capsys.readouterr().out
+        assert ("too slow for more than 100 rows" in shown) == is_left_out
+        assert ("2.50" in shown) != is_left_out
 
 
 def test_every_peer_has_its_script() -> None:
