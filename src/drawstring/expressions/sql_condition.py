@@ -24,7 +24,7 @@ from drawstring.expressions.literals import typed
 from drawstring.expressions.number_comparisons import compared, values_held
 from drawstring.expressions.numbers import is_number, widest
 from drawstring.expressions.prefixes import prefix_bounds
-from drawstring.expressions.sql_functions import FUNCTIONS
+from drawstring.expressions.sql_functions import function_of
 from drawstring.expressions.sql_parser import nested_too_deeply, parsed
 from drawstring.expressions.sql_syntax import (
     check_supported,
@@ -129,7 +129,7 @@ class _Translator:
         """Translate a value; literals are converted to the given type."""
         if isinstance(node, sql.Paren):
             return self.value(node.this, kind)
-        if type(node) in FUNCTIONS and literal(node) is None:
+        if function_of(node) is not None and literal(node) is None:
             return self._function(node, kind)
         return self._operand(node, kind)
 
@@ -186,7 +186,7 @@ class _Translator:
         done = self._done.get((id(node), kind))
         if done is None:
             check_supported(node)
-            function = FUNCTIONS.get(type(node))
+            function = function_of(node)
             if function is None:
                 raise unsupported(node)
             done = self._done[id(node), kind] = (node, function(self, node, kind))

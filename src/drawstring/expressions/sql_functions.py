@@ -12,6 +12,7 @@ from sqlglot import expressions as sql
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.base.java_patterns import linear_pattern
 from drawstring.expressions.comparisons import remainder
+from drawstring.expressions.dates_in_texts import AS_DATE, TimeForm, by_pattern, times_in
 from drawstring.expressions.numbers import DIGITS_MAX, is_number
 from drawstring.expressions.terms import Term
 
@@ -154,15 +155,41 @@ def _substring(translator: Translator, node: Any, kind: pa.DataType | None) -> p
 def _of_date(part: Callable[[pc.Expression], pc.Expression]) -> FunctionTranslator:
     def translate(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
         inner = node.this.this if isinstance(node.this, sql.TsOrDsToDate) else node.this
-        value = translator.of(inner)
-        found = translator.type_of(value)
-        if not (pa.types.is_date32(found) or pa.types.is_timestamp(found)):
-            raise InvalidError(
-                f"The SQL takes a part of a date from a value of type {found}. Cast it to a date."
-            )
-        return part(value).cast(pa.int32())
+        return part(_date(translator, inner)).cast(pa.int32())
 
     return translate
+
+
+def _date(translator: Translator, node: Any, form: TimeForm = AS_DATE) -> pc.Expression:
+    """Translate a value that has a date; of a text, the date in it."""
+    value = translator.of(node)
+    found = translator.type_of(value)
+    if pa.types.is_string(found):
+        return times_in(value, form).cast(pa.date32())
+    if not (pa.types.is_date32(found) or pa.types.is_timestamp(found)):
+        raise InvalidError(f"The SQL takes a date, or a part of one, from a value of type {found}. Cast it.")
+    return value
+
+
+def _to_date(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    """Translate a cast to a date, of texts by a date pattern if one is given."""
+    value, *others = node.expressions or [None]
+    pattern = translator.plain_value(others[0]) if others else None
+    if value is None or len(others) > 1 or not isinstance(pattern, str | None):
+        raise InvalidError(
+            "The SQL contains to_date without a value, or with more than a pattern. Correct it."
+        )
+    form = AS_DATE if pattern is None else by_pattern(pattern)
+    return _date(translator, value, form).cast(pa.date32())
+
+
+def _date_add(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Expression:
+    """Translate date_add and date_sub."""
+    if node.args["unit"].name != "DAY":
+        raise InvalidError("The SQL adds to a date what is not a number of days. Use date_add or date_sub.")
+    day = _date(translator, node.this).cast(pa.date32()).cast(pa.int32())
+    days = translator.value(node.expression, pa.int32()).cast(pa.int32())
+    return pc.add_checked(day, days).cast(pa.date32())
 
 
 def _of_text(function: Callable[[pc.Expression], pc.Expression]) -> FunctionTranslator:
@@ -206,6 +233,7 @@ FUNCTIONS: Final[dict[type[Any], FunctionTranslator]] = {
     sql.Year: _of_date(pc.year),
     sql.Month: _of_date(pc.month),
     sql.Day: _of_date(pc.day),
+    sql.TsOrDsAdd: _date_add,
     sql.DayOfMonth: _of_date(pc.day),
     sql.Length: _of_text(pc.utf8_length),
     sql.Abs: _of_number(pc.abs_checked),
@@ -215,7 +243,17 @@ FUNCTIONS: Final[dict[type[Any], FunctionTranslator]] = {
 }
 """Translators by node type."""
 
+_NAMED: Final[dict[str, FunctionTranslator]] = {"to_date": _to_date}
+"""Translators of functions that the parser knows by name only."""
+
+
+def function_of(node: Any) -> FunctionTranslator | None:
+    """Return the translator of a function, None if it is not supported."""
+    return _NAMED.get(node.name.lower()) if isinstance(node, sql.Anonymous) else FUNCTIONS.get(type(node))
+
+
 KNOWN: Final[dict[type[Any], frozenset[str]]] = {
+    sql.Anonymous: frozenset({"this", "expressions"}),
     sql.Coalesce: frozenset({"this", "expressions", "is_nvl"}),
     sql.Case: frozenset({"this", "ifs", "default"}),
     sql.If: frozenset({"this", "true", "false"}),
@@ -224,6 +262,7 @@ KNOWN: Final[dict[type[Any], frozenset[str]]] = {
     sql.Trim: frozenset({"this", "position"}),
     sql.Substring: frozenset({"this", "start", "length"}),
     sql.Length: frozenset({"this"}),
+    sql.TsOrDsAdd: frozenset({"this", "expression", "unit"}),
     sql.Cast: frozenset({"this", "to"}),
     sql.TryCast: frozenset({"this", "to", "safe"}),
     sql.DataType: frozenset({"this", "expressions", "nested"}),

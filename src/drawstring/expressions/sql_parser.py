@@ -1,7 +1,8 @@
 """Parser of one SQL condition or value in the dialect of Spark 4.
 
 A doubled quote inside a string is one quote: `'O''Brien'`. The dialect of the parser library follows Spark
-before version 4, which reads two adjacent strings and yields `OBrien`.
+before version 4, which reads two adjacent strings and yields `OBrien`. The date pattern of `to_date` is
+kept as it is written; the library translates it to one of Python, which several others would become as well.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import sqlglot
+from sqlglot import expressions as sql
 from sqlglot.dialects.spark import Spark
 
 from drawstring.base.errors import InvalidError
@@ -18,6 +20,13 @@ DIALECT: Final = "spark"
 
 class _Tokenizer(Spark.Tokenizer):
     STRING_ESCAPES = [*Spark.Tokenizer.STRING_ESCAPES, "'", '"']  # noqa: RUF012  # the base class's own form
+
+
+class _Parser(Spark.Parser):  # type: ignore[misc, valid-type]  # the dialect's class makes it
+    FUNCTIONS = {  # noqa: RUF012  # the base class's own form
+        **Spark.Parser.FUNCTIONS,
+        "TO_DATE": lambda arguments: sql.Anonymous(this="to_date", expressions=arguments),
+    }
 
 
 def parsed(text: str, what: str) -> Any:
@@ -32,7 +41,7 @@ def parsed(text: str, what: str) -> Any:
     """
     try:
         tokens = _Tokenizer(dialect=DIALECT).tokenize(text)
-        trees = Spark().parser().parse(tokens, text)
+        trees = _Parser(dialect=DIALECT).parse(tokens, text)
     except sqlglot.errors.SqlglotError as error:
         raise InvalidError(f"The {what} {text!r} is not a SQL {what}.{_hint(error)}") from error
     except RecursionError:

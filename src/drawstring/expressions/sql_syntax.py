@@ -49,8 +49,8 @@ def unsupported(node: Any) -> InvalidError:
     return InvalidError(
         f"The SQL contains {sql_of(node)}, which is not supported. Use comparisons, and, or, not, in,"
         " between, like, ilike, rlike, is null, + - * / %, ||, case, if, cast and the functions abs,"
-        " coalesce, concat, day, length, lower, ltrim, month, nullif, rtrim, substring, trim, upper, year,"
-        " or pass a pyarrow expression."
+        " coalesce, concat, date_add, date_sub, day, length, lower, ltrim, month, nullif, rtrim, substring,"
+        " to_date, trim, upper, year, or pass a pyarrow expression."
     )
 
 

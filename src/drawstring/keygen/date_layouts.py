@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.keygen.date_patterns import Token
+from drawstring.base.date_patterns import Token
 from drawstring.keygen.zones import Numbers
 
 _DIGITS: Final = {"D": 3, **dict.fromkeys("dHkhKmsM", 2)}

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.date_patterns import HALVES, MONTHS, Token
 from drawstring.base.errors import InvalidError
 from drawstring.keygen.date_layouts import OFFSET, layout_of, read_layout
-from drawstring.keygen.date_patterns import HALVES, MONTHS, Token
 from drawstring.keygen.date_texts import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from drawstring.keygen.zones import UTC, Numbers, Zone
 

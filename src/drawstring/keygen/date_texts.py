@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.keygen.date_patterns import HALVES, MONTHS, WEEKDAYS, Token
+from drawstring.base.date_patterns import HALVES, MONTHS, WEEKDAYS, Token
 from drawstring.keygen.zones import Numbers
 
 DAY_MS: Final = 86_400_000

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from drawstring.base.date_patterns import READ, WRITTEN, Token, parse_pattern
 from drawstring.base.errors import InvalidError
 from drawstring.config.table.key_settings import TimestampSettings, TimestampType
 from drawstring.keygen.date_parsing import parse_dates
-from drawstring.keygen.date_patterns import READ, WRITTEN, Token, parse_pattern
 from drawstring.keygen.date_texts import date_texts
 from drawstring.keygen.zones import UTC, Numbers, Zone, zone_of
 from drawstring.schema.normal import normal_type

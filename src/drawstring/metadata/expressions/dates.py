@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.date_patterns import WRITTEN, Token, parse_pattern
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.keygen.date_patterns import WRITTEN, Token, parse_pattern
 from drawstring.keygen.date_texts import date_texts
 
 SECONDS_PATTERN: Final = "yyyy-MM-dd HH:mm:ss"

@@ -1,13 +1,13 @@
 """The functions of expression indexes, under the names and with the settings that Apache Hudi 1.2.0 has.
 
     of texts       upper, lower, trim, ltrim, rtrim, length, substring, regexp_replace, regexp_extract
-    of times       year, month, day, hour, date_format, unix_timestamp, to_date, to_timestamp
-    of dates       year, month, day, date_format, unix_timestamp, to_date, date_add, date_sub
+    of dates       year, month, day, date_format, unix_timestamp, to_date, to_timestamp, date_add, date_sub
+    of times       the same, hour
     of seconds     from_unixtime
     of all         identity
 
-Values are those of Spark 4 in a session in UTC. `split`, which makes arrays, and the parsing of dates in
-texts are not supported.
+Values are those of Spark 4 in a session in UTC. Functions of dates and times have texts as well: they parse
+them by their setting `format`, or cast them, and give null for a text that is none.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.base.java_patterns import linear_pattern
+from drawstring.expressions.dates_in_texts import AS_DATE, AS_TIME, by_pattern, known_times
 from drawstring.keygen.texts import map_distinct
 from drawstring.metadata.expressions.dates import SECONDS_PATTERN, formatted, tokens_of
 
@@ -33,7 +34,6 @@ _GROUP: Final = re.compile(r"\\(.)|\$(\d)", re.DOTALL)
 _BETWEEN: Final = re.compile(r"\$|\\[bBzZG]")
 """What matches between characters, other than the beginning of a text."""
 
-_DAY_MS: Final = 86_400_000
 _MOMENT: Final = pa.timestamp("us", "UTC")
 
 
@@ -46,7 +46,7 @@ class IndexFunction:
         takes: whether values of a type can be computed.
         needs: settings that it has to have.
         may_have: other settings.
-        sql: its arguments in SQL behind the column, all settings that are not texts.
+        sql: its arguments in SQL behind the column; conditions in SQL cannot have other settings.
     """
 
     values: Values
@@ -123,18 +123,43 @@ def _extracted(texts: pa.Array, settings: Settings) -> pa.Array:
     return pc.if_else(pc.match_substring_regex(texts, pattern), found, "")
 
 
-def _of_times(part: Callable[[pa.Array], pa.Array]) -> Values:
-    return lambda times, settings: part(times).cast(pa.int32())
+def _of_days(part: Callable[[pa.Array], pa.Array]) -> Values:
+    return lambda days, settings: part(_dates(days)).cast(pa.int32())
 
 
-def _day_of(times: pa.Array, settings: Settings) -> pa.Array:
-    return times.cast(pa.date32())
+def _dates(values: pa.Array) -> pa.Array:
+    """Cast to dates."""
+    return (known_times(values, AS_DATE) if pt.is_string(values.type) else values).cast(pa.date32())
+
+
+def _times(values: pa.Array) -> pa.Array:
+    """Cast to timestamps."""
+    if pt.is_string(values.type):
+        return known_times(values, AS_TIME)
+    return values.cast(pa.timestamp("us")).cast(_MOMENT) if pt.is_date32(values.type) else values
+
+
+def _parsed(values: pa.Array, pattern: str) -> pa.Array:
+    """Return timestamps, of texts by a date pattern."""
+    return known_times(values, by_pattern(pattern)) if pt.is_string(values.type) else _times(values)
+
+
+def _to_date(values: pa.Array, settings: Settings) -> pa.Array:
+    return _dates(_parsed(values, settings["format"]) if "format" in settings else values)
+
+
+def _to_timestamp(values: pa.Array, settings: Settings) -> pa.Array:
+    return _parsed(values, settings["format"]) if "format" in settings else _times(values)
+
+
+def _hour(times: pa.Array, settings: Settings) -> pa.Array:
+    return pc.hour(_times(times)).cast(pa.int32())
 
 
 def _moved(sign: int) -> Values:
     def values(dates: pa.Array, settings: Settings) -> pa.Array:
-        days = pc.add_checked(dates.cast(pa.int32()), pa.scalar(sign * int(settings["days"]), pa.int32()))
-        return days.cast(pa.date32())
+        moved = pa.scalar(sign * int(settings["days"]), pa.int32())
+        return pc.add_checked(_dates(dates).cast(pa.int32()), moved).cast(pa.date32())
 
     return values
 
@@ -144,17 +169,14 @@ def _of_seconds(seconds: pa.Array, settings: Settings) -> pa.Array:
     return formatted(millis, tokens_of(settings.get("format", SECONDS_PATTERN)))
 
 
-def _date_format(times: pa.Array, settings: Settings) -> pa.Array:
-    if pt.is_date32(times.type):
-        millis = pc.multiply(times.cast(pa.int32()).cast(pa.int64()), _DAY_MS)
-    else:
-        millis = pc.floor_temporal(times, unit="millisecond").cast(pa.timestamp("ms", times.type.tz))
+def _date_format(values: pa.Array, settings: Settings) -> pa.Array:
+    times = _times(values)
+    millis = pc.floor_temporal(times, unit="millisecond").cast(pa.timestamp("ms", times.type.tz))
     return formatted(millis.cast(pa.int64()), tokens_of(settings["format"]))
 
 
-def _seconds(times: pa.Array, settings: Settings) -> pa.Array:
-    if pt.is_date32(times.type):
-        return times.cast(pa.timestamp("s")).cast(pa.int64())
+def _seconds(values: pa.Array, settings: Settings) -> pa.Array:
+    times = _parsed(values, settings.get("format", SECONDS_PATTERN))
     return pc.divide(times.cast(pa.int64()), 1_000_000)  # towards zero, as Spark: also before 1970
 
 
@@ -166,8 +188,16 @@ def _is_time(kind: pa.DataType) -> bool:
     return bool(pt.is_timestamp(kind)) and kind.unit == "us" and kind.tz in (None, "UTC")
 
 
-def _is_date_or_time(kind: pa.DataType) -> bool:
-    return bool(pt.is_date32(kind)) or _is_time(kind)
+def _has_time(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind)) or _is_time(kind)
+
+
+def _has_date(kind: pa.DataType) -> bool:
+    return bool(pt.is_date32(kind)) or _has_time(kind)
+
+
+def _has_moment(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind)) or bool(pt.is_date32(kind)) or kind == _MOMENT
 
 
 FUNCTIONS: Final[dict[str, IndexFunction]] = {
@@ -181,16 +211,16 @@ FUNCTIONS: Final[dict[str, IndexFunction]] = {
     "substring": IndexFunction(_substring, pt.is_string, ("pos", "len"), sql=("pos", "len")),
     "regexp_replace": IndexFunction(_replaced, pt.is_string, ("pattern", "replacement")),
     "regexp_extract": IndexFunction(_extracted, pt.is_string, ("pattern", "idx")),
-    "year": IndexFunction(_of_times(pc.year), _is_date_or_time),
-    "month": IndexFunction(_of_times(pc.month), _is_date_or_time),
-    "day": IndexFunction(_of_times(pc.day), _is_date_or_time),
-    "hour": IndexFunction(_of_times(pc.hour), _is_time),
-    "date_format": IndexFunction(_date_format, _is_date_or_time, ("format",)),
-    "from_unixtime": IndexFunction(_of_seconds, pt.is_int64, may_have=("format",)),
-    "unix_timestamp": IndexFunction(_seconds, _is_date_or_time),
-    "to_date": IndexFunction(_day_of, _is_date_or_time),
-    "to_timestamp": IndexFunction(_same, lambda kind: kind == _MOMENT),
-    "date_add": IndexFunction(_moved(1), pt.is_date32, ("days",), sql=("days",)),
-    "date_sub": IndexFunction(_moved(-1), pt.is_date32, ("days",), sql=("days",)),
+    "year": IndexFunction(_of_days(pc.year), _has_date),
+    "month": IndexFunction(_of_days(pc.month), _has_date),
+    "day": IndexFunction(_of_days(pc.day), _has_date),
+    "hour": IndexFunction(_hour, _has_time),
+    "date_format": IndexFunction(_date_format, _has_date, ("format",)),
+    "from_unixtime": IndexFunction(_of_seconds, pt.is_signed_integer, may_have=("format",)),
+    "unix_timestamp": IndexFunction(_seconds, _has_date, may_have=("format",)),
+    "to_date": IndexFunction(_to_date, _has_date, may_have=("format",), sql=("format",)),
+    "to_timestamp": IndexFunction(_to_timestamp, _has_moment, may_have=("format",)),
+    "date_add": IndexFunction(_moved(1), _has_date, ("days",), sql=("days",)),
+    "date_sub": IndexFunction(_moved(-1), _has_date, ("days",), sql=("days",)),
 }
 """The functions by Hudi's names."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types as pt
 
-from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.metadata.column_ranges import COLUMN_STATS
 from drawstring.metadata.expressions.functions import FUNCTIONS
@@ -46,6 +46,14 @@ SETTINGS: Final = frozenset(
 _OF_MOMENTS: Final = (IDENTITY, "to_timestamp", "unix_timestamp")
 """Functions of a moment that are the same in each time zone."""
 
+_TO_MOMENTS: Final = ("to_timestamp", "unix_timestamp")
+"""Functions that take a date or a text as the time of a session's time zone."""
+
+_OF_TIMES: Final = ("hour", "date_format")
+"""Functions that cast texts to timestamps."""
+
+_FORMAT: Final = "format"
+_SPLIT: Final = "split"
 _DYNAMIC: Final = "DYNAMIC_V0"
 _V2: Final = "V2"
 
@@ -111,6 +119,12 @@ class ExpressionIndex:
             UnsupportedError: this release cannot compute it.
         """
         function = FUNCTIONS.get(self.function)
+        if self.function == _SPLIT:
+            raise UnsupportedError(
+                "An index cannot be of the function split: its values are lists, which have no bounds in a"
+                " metadata table, and no text that a condition could look up. Have one of a part of the text,"
+                " by regexp_extract or substring."
+            )
         if function is None or self.kind not in KINDS:
             raise InvalidError(
                 f"An index cannot be of the function {self.function}. Use one of"
@@ -179,8 +193,9 @@ class ExpressionIndex:
     def depends_on_zone(self, kind: pa.DataType) -> bool:
         """Return whether the values for a column of a type depend on the time zone of a session."""
         is_moment = pt.is_timestamp(kind) and kind.tz is not None and self.function not in _OF_MOMENTS
-        is_local = self.function == "unix_timestamp" and not (pt.is_timestamp(kind) and kind.tz is not None)
-        return is_moment or is_local or self.function == "from_unixtime"
+        is_local = self.function in _TO_MOMENTS and not (pt.is_timestamp(kind) and kind.tz is not None)
+        is_parsed = self.function in _OF_TIMES and pt.is_string(kind)
+        return is_moment or is_local or is_parsed or self.function == "from_unixtime"
 
     @property
     def sql(self) -> str | None:
@@ -189,6 +204,13 @@ class ExpressionIndex:
         column = f"`{self.column}`"
         if self.function == IDENTITY:
             return column
-        if {*function.needs, *function.may_have} & {*self.settings} != {*function.sql}:
+        given = {*function.needs, *function.may_have} & {*self.settings}
+        if not given <= {*function.sql} or "\\" in self.settings.get(_FORMAT, ""):
             return None
-        return f"{self.function}({', '.join([column, *(self.settings[name] for name in function.sql)])})"
+        arguments = [_sql_of(name, self.settings[name]) for name in function.sql if name in given]
+        return f"{self.function}({', '.join([column, *arguments])})"
+
+
+def _sql_of(name: str, value: str) -> str:
+    """Return a setting in SQL: a number, or the text of a date pattern."""
+    return "'" + value.replace("'", "''") + "'" if name == _FORMAT else value

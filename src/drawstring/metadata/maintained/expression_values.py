@@ -37,6 +37,9 @@ from drawstring.storage.protocol import StorageSpec
 _ANY_TEXT = ("", "\U0010ffff")
 """Bounds that contain every text."""
 
+_ANY_NUMBER = {32: (-(2**31), 2**31 - 1), 64: (-(2**63), 2**63 - 1)}
+"""Bounds that contain every whole number of some bits; dates and timestamps are stored as these."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadExpression:
@@ -93,8 +96,8 @@ class ReadExpression:
             for values, is_whole in self.batches(file):
                 has_record &= is_whole
                 summary = merged([summary, ColumnSummary.of(column, values)], kind)
-        except InvalidError:  # a date that Spark has a text of, and this release has none
-            summary = ColumnSummary(column, pa.array(_ANY_TEXT, pa.string()), 1, 0)
+        except InvalidError:  # a date that Spark knows, and this release does not
+            summary = ColumnSummary(column, _any_value(kind), 1, 0)
             has_record = False
         size = file.file.status.size_bytes
         whole = ColumnSummary(column, summary.bounds, summary.values, summary.nulls, size, 2 * size)
@@ -133,3 +136,11 @@ class ReadExpression:
             is_whole = not any(each.block.is_partial for each in logs.placed)
             for batch in log_rows(logs):
                 yield batch, is_whole
+
+
+def _any_value(kind: pa.DataType) -> pa.Array:
+    """Return bounds that contain every value of the types that functions of dates have."""
+    if pa.types.is_string(kind):
+        return pa.array(_ANY_TEXT, kind)
+    bits = kind.bit_width
+    return pa.array(_ANY_NUMBER[bits], pa.int32() if bits == 32 else pa.int64()).cast(kind)

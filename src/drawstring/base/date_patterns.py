@@ -62,7 +62,7 @@ def parse_pattern(pattern: str, known: frozenset[str]) -> tuple[Token, ...]:
 
     Args:
         pattern: a Java date pattern.
-        known: supported letters, `WRITTEN` for formatting or `READ` for parsing.
+        known: supported letters, `WRITTEN` for formatting, others, such as `READ`, for parsing.
 
     Raises:
         InvalidError: the pattern is empty, or has a quote without an end.
@@ -93,6 +93,6 @@ def _field(token: Token, pattern: str, known: frozenset[str]) -> Token:
     if token.letter not in known or is_zone_name or is_short_year:
         raise UnsupportedError(
             f"The date pattern {pattern!r} has {token.letter * token.length!r}, which this release cannot"
-            f" {'parse' if known is READ else 'format'}. Use the letters {''.join(sorted(known))}."
+            f" {'format' if known is WRITTEN else 'parse'}. Use the letters {''.join(sorted(known))}."
         )
     return token

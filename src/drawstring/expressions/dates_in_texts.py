@@ -1,0 +1,185 @@
+"""Dates and times in texts, as Spark 4 parses them in a session in UTC.
+
+    text                          in ISO 8601, by one substitution    time
+    01/31/2024                    2024-01-31 00:00:00                 2024-01-31 00:00:00
+    02/30/2024                    2024-02-30 00:00:00                 null
+    any other                     -- 00:00:00                         null
+
+A text is a time by a cast, or by a date pattern of Java, strictly: Spark's time parser policy `CORRECTED`.
+All steps are kernels of Arrow, for columns as well as for expressions. A text that is no time gives null,
+where Spark in ANSI mode fails.
+
+Some times Spark knows and this module does not: those of years before 0 and after 9999, and, cast to a
+timestamp, those with a zone or without a date. Columns that have one are refused; in expressions it is null.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.date_patterns import Token, parse_pattern
+from drawstring.base.errors import InvalidError, UnsupportedError
+
+Texts = TypeVar("Texts", pa.Array, pc.Expression)
+
+_LENGTHS: Final = {"y": (2, 4), **dict.fromkeys("MdHms", (1, 2)), "S": tuple(range(1, 10))}
+_LETTERS: Final = frozenset(_LENGTHS)
+_ABSENT: Final = {"y": "1970", "M": "01", "d": "01", **dict.fromkeys("Hms", "00")}
+_REFUSED: Final = re.compile(r"[\[\]{}#0-9']")
+"""Literals that mean something else to Java, or that run into the digits of a field."""
+
+_BLANK: Final = r"[\x00-\x20\x7f]*"
+_REST: Final = "(?s:.*)"
+_FOUR_DIGITS: Final = "([0-9]{4})"
+_SIGNED: Final = r"\+[0-9]{5,19}|-[0-9]{4,19}"
+"""Other years in texts by a pattern with yyyy."""
+
+_ISO: Final = (
+    r"\A(?P<time>(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    r"|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    r"|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
+    r" (?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])\z"
+)
+"""Times of days that exist."""
+
+_ABSENT_DAY: Final = (r"-0\b", "-01")
+_ABSENT_HOUR: Final = (r"\b0\b", "00")
+_LONG: Final = (r"\b0([0-9]{2})\b", r"\1")
+"""Substitutions after a zero was put before fields of no, one or two digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeForm:
+    """How times are written in texts. All patterns are those of RE2.
+
+    Attributes:
+        fields: matches texts with known fields, which are its groups.
+        iso: what replaces it.
+        then: further substitutions.
+        others: matches these texts, and those that may be times which this module does not know.
+        fraction: what replaces a text by the digits of its fraction of a second; empty if it has none.
+    """
+
+    fields: str
+    iso: str
+    then: tuple[tuple[str, str], ...]
+    others: str
+    fraction: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """Matches every text, with its fields if they are known."""
+        return rf"\A(?:{self.fields}|{_REST})\z"
+
+    def is_unknown(self, texts: pa.Array) -> pa.Array:
+        """Return whether a text may be a time that this module does not know."""
+        has_fields = pc.match_substring_regex(texts, rf"\A(?:{self.fields})\z")
+        return pc.and_not(pc.match_substring_regex(texts, rf"\A(?:{self.others})\z"), has_fields)
+
+
+AS_DATE: Final = TimeForm(
+    rf"{_BLANK}\+?0{{0,3}}([0-9]{{4}})(?:-([0-9]{{1,2}})(?:-([0-9]{{1,2}})(?:[ T]{_REST})?)?)?{_BLANK}",
+    r"\1-0\2-0\3 00:00:00",
+    (_ABSENT_DAY, _LONG),
+    rf"{_BLANK}[+-]?[0-9]{{4,7}}(?:-[0-9]{{1,2}}(?:-[0-9]{{1,2}}(?:[ T]{_REST})?)?)?{_BLANK}",
+)
+"""The texts of dates that Spark casts to a date."""
+
+AS_TIME: Final = TimeForm(
+    rf"{_BLANK}\+?0{{0,2}}([0-9]{{4}})(?:-([0-9]{{1,2}})(?:-([0-9]{{1,2}})(?:[ T]([0-9]{{1,2}})"
+    rf"(?::([0-9]{{1,2}})(?::([0-9]{{1,2}})(?:\.([0-9]*))?Z?)?)?)?)?)?{_BLANK}",
+    r"\1-0\2-0\3 0\4:0\5:0\6",
+    (_ABSENT_DAY, _ABSENT_HOUR, _LONG),
+    rf"{_BLANK}(?:[+-]?[0-9]{{4,6}}(?:-[0-9]{{1,2}}(?:-[0-9]{{1,2}}(?:[ T][0-9]{{1,2}}"
+    rf"(?::[0-9]{{1,2}}(?::[0-9]{{1,2}}{_REST})?)?)?)?)?|T?[0-9]{{1,2}}:{_REST}|T[0-9]{{1,2}}){_BLANK}",
+    r"\7",
+)
+"""The texts of times that Spark casts to a timestamp."""
+
+
+@cache
+def by_pattern(pattern: str) -> TimeForm:
+    """Return the form of the texts that Spark parses by a date pattern.
+
+    Raises:
+        InvalidError: it is no date pattern.
+        UnsupportedError: Spark may parse texts by it in another way than this module.
+    """
+    tokens = parse_pattern(pattern, _LETTERS)
+    letters = [each.letter for each in tokens if each.letter]
+    is_known = all(each.length in _LENGTHS[each.letter] for each in tokens if each.letter)
+    runs_on = any(one.is_number and _has_any_length(two) for one, two in pairwise(tokens)) or any(
+        one.letter == "S" and two.is_number for one, two in pairwise(tokens)
+    )
+    odd = any(_REFUSED.search(each.text) for each in tokens)
+    if not letters or len({*letters}) < len(letters) or not is_known or runs_on or odd:
+        raise UnsupportedError(
+            f"Dates in texts cannot be parsed by {pattern!r} as Spark does. Use yyyy or yy, and M, d, H, m, s"
+            " once or twice, and S up to nine times; each field once; other text without digits and"
+            " brackets; and something between two fields if the second one is of one letter or S."
+        )
+    groups = {letter: rf"\{number}" for number, letter in enumerate(letters, 1)}
+    at = {letter: groups.get(letter, absent) for letter, absent in _ABSENT.items()}
+    for each in tokens:
+        if each.letter and each.letter != "S" and each.length == 1:
+            at[each.letter] = "0" + at[each.letter]
+        elif (each.letter, each.length) == ("y", 2):
+            at["y"] = "20" + at["y"]
+    fields = "".join(map(_matching, tokens))
+    return TimeForm(
+        fields,
+        f"{at['y']}-{at['M']}-{at['d']} {at['H']}:{at['m']}:{at['s']}",
+        (_LONG,) if any(each.length == 1 for each in tokens) else (),
+        fields.replace(_FOUR_DIGITS, rf"(?:{_FOUR_DIGITS}|{_SIGNED})"),
+        groups.get("S", ""),
+    )
+
+
+def _has_any_length(token: Token) -> bool:
+    return token.is_number and (token.length == 1 or token.letter == "S")
+
+
+def _matching(token: Token) -> str:
+    """Return the pattern of a field or a literal."""
+    if not token.letter:
+        return f"(?i:{re.escape(token.text)})"
+    if token.letter == "S":
+        return f"([0-9]{{1,{token.length}}})"
+    return "0{0,17}([0-9]{1,2})" if token.length == 1 else f"([0-9]{{{token.length}}})"
+
+
+def times_in(texts: Texts, form: TimeForm) -> Texts:
+    """Return the times in texts, in whole seconds without a zone; null for texts that are no time."""
+    for pattern, replacement in ((form.pattern, form.iso), *form.then):
+        texts = pc.replace_substring_regex(texts, pattern, replacement)
+    found = pc.struct_field(pc.extract_regex(texts, _ISO), [0])
+    return found.cast(pa.timestamp("s"))
+
+
+def known_times(texts: pa.Array, form: TimeForm) -> pa.Array:
+    """Return the times in texts, as timestamps in UTC; null for texts that are no time.
+
+    Raises:
+        InvalidError: a text may be a time that this module does not know.
+    """
+    encoded = texts.dictionary_encode()
+    distinct = encoded.dictionary
+    found = times_in(distinct, form)
+    unknown = distinct.filter(form.is_unknown(distinct))
+    if len(unknown):
+        raise InvalidError(
+            f"The time {unknown[0].as_py()!r} has a zone, no date, or a year before 0 or after 9999."
+        )
+    micros = found.cast(pa.timestamp("us", "UTC"))
+    if form.fraction:
+        digits = pc.replace_substring_regex(distinct, form.pattern, form.fraction)
+        fraction = pc.utf8_slice_codeunits(pc.utf8_rpad(digits, 6, "0"), 0, 6).cast(pa.int64())
+        micros = pc.add(micros, fraction.cast(pa.duration("us")))
+    return micros.take(encoded.indices)
