@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from drawstring.schema import column_changes
     from drawstring.services import indexes as indexing
     from drawstring.services import indexing as background_indexing
-    from drawstring.services import manual_rollback
+    from drawstring.services import manual_rollback, shown_indexes
     from drawstring.services import partition_ttl as expire
     from drawstring.services.alter_columns import alter_columns
     from drawstring.services.archiving import run as archive
@@ -144,6 +144,7 @@ else:
         snapshot_scan="drawstring.query.snapshot:snapshot_scan",
         indexing="drawstring.services.indexes",
         background_indexing="drawstring.services.indexing",
+        shown_indexes="drawstring.services.shown_indexes",
         manual_rollback="drawstring.services.manual_rollback",
         expire="drawstring.services.partition_ttl",
         archive="drawstring.services.archiving.run",
@@ -1459,7 +1460,8 @@ class Table:
         """Return the indexes in the metadata table, by name.
 
         Returns:
-            Name, kind and columns of each, and whether it is complete or only planned.
+            Name, kind, columns and options of each, whether it is complete or only planned, and why queries
+            do without it if they do.
 
         Raises:
             CorruptTableError: the properties of the table, or the definitions of its indexes, are damaged.
@@ -1470,7 +1472,7 @@ class Table:
             ['record_index']
         """
         with self._errors():
-            return indexing.table_indexes(self._context)
+            return shown_indexes.table_indexes(self._context)
 
     # -------------------- holds
 

@@ -352,7 +352,8 @@ def test_indexes_are_created_shown_and_dropped(text: Any, complaint: Any, rides:
     text("index", "create", path, "record_index")
     created = json.loads(text("index", "create", path, "by_city", "--column", "city", "--json"))
     by_city = {"name": "secondary_index_by_city", "kind": "secondary_index", "columns": ["city"]}
-    assert created == [by_city | {"is_partitioned": False, "is_complete": True, "unused": None}]
+    state = {"is_partitioned": False, "is_complete": True, "unused": None, "using": None, "options": {}}
+    assert created == [by_city | state]
     _, planned = text("index", "schedule", path, "bloom_filters").split()
     shown = [line.split() for line in text("index", "show", path).splitlines()[1:]]
     assert shown == [
@@ -363,4 +364,7 @@ def test_indexes_are_created_shown_and_dropped(text: Any, complaint: Any, rides:
     assert text("index", "run", path, planned).split()[-3:] == ["bloom_filters", "bloom_filters", "complete"]
     text("index", "drop", path, "bloom_filters")
     assert text("index", "drop", path, "by_city").split() == ["dropped", "by_city"]
+    settings = ("--column", "city", "--using", "column_stats", "--option", "expr=upper")
+    assert "city     column_stats, expr=upper  complete" in text("index", "create", path, "upper", *settings)
+    text("index", "drop", path, "upper")
     assert [each["name"] for each in json.loads(text("index", "show", path, "--json"))] == ["record_index"]

@@ -245,7 +245,7 @@ def test_the_command_line_says_what_it_found_and_did(
     assert [each["remedy"] for each in json.loads(capsys.readouterr().out)] == ["partition-metadata"]
     assert app.run(["repair", path, "--only", "orphan"]) == 0
     told = capsys.readouterr().out
-    assert "nothing can be repaired without a decision; run drawstring validate" in told
+    assert "nothing to repair without a decision; drawstring validate tells" in told
 
 
 def test_bits_of_keys_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,8 @@ def column_ranges(
         chosen = pa.array(is_live & of_column)
         keys = flat(rows.column(KEY)).filter(chosen)
         described = statistics.filter(chosen)
+        if partition not in (COLUMN_STATS, PARTITION_STATS):
+            described = _with_nulls_counted(described)
         ranges[column.name] = ranges_of(keys, described, column, is_of_partition=partition == PARTITION_STATS)
     return ranges
 
@@ -176,6 +178,13 @@ def _usable(bounds: pa.Array, name: str) -> pa.Array:
     else:
         return bounds
     return pc.if_else(other, pa.scalar(None, bounds.type), bounds)
+
+
+def _with_nulls_counted(statistics: pa.StructArray) -> pa.StructArray:
+    """Return statistics of an expression, whose values are counted without nulls, as those of a column."""
+    columns = dict(zip(statistics.type.names, statistics.flatten(), strict=True))
+    columns["valueCount"] = pc.add(columns["valueCount"], columns["nullCount"])
+    return pa.StructArray.from_arrays(list(columns.values()), fields=list(statistics.type))
 
 
 def _counts(counts: pa.Array) -> Array:

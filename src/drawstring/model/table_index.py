@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,8 @@ class TableIndex:
         is_partitioned: whether a record index has the keys of each partition by themselves.
         is_complete: whether it is built; if not, it is planned or being built.
         unused: why queries do without it although it is complete, and what to do; None if they use it.
+        using: what an expression index has of its values: `column_stats` or `bloom_filters`.
+        options: settings of an expression index; `expr` is its function.
     """
 
     name: str
@@ -25,3 +28,5 @@ class TableIndex:
     is_partitioned: bool = False
     is_complete: bool = True
     unused: str | None = None
+    using: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)

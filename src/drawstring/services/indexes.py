@@ -24,7 +24,6 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.expressions.column_names import check_columns
 from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
-from drawstring.metadata.definitions import definitions, is_partitioned_index, why_not_used
 from drawstring.metadata.expressions.index import FUNCTION, IDENTITY, SETTINGS, ExpressionIndex
 from drawstring.metadata.expressions.index import KINDS as EXPRESSION_KINDS
 from drawstring.metadata.expressions.index import PREFIX as EXPRESSION_PREFIX
@@ -39,8 +38,8 @@ from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.metadata.partitions import BLOOM_FILTERS, FILES, RECORD_INDEX
 from drawstring.model.instant import Action, Instant
 from drawstring.model.table_index import TableIndex
+from drawstring.services.shown_indexes import KINDS, table_indexes
 from drawstring.timeline.properties_store import load_config
-from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.told import told
@@ -50,7 +49,6 @@ _WITHOUT_COLUMN: Final = (RECORD_INDEX, BLOOM_FILTERS, COLUMN_STATS)
 _SECONDARY: Final = "secondary_index"
 _USING: Final = (_SECONDARY, *EXPRESSION_KINDS)
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
-_KINDS: Final = {PREFIX: _SECONDARY, EXPRESSION_PREFIX: "expression_index"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +192,7 @@ def drop_index(context: TableContext, options: WriteOptions, name: str) -> None:
         plans = dict(pending_plans(store, store.load()))
         planned = [each for plan in plans.values() for each in plan.names]
         known = [each for each in (*locked.config.metadata_partitions, *planned) if each != FILES]
-        names = (name, *(prefix + name for prefix in _KINDS))
+        names = (name, *(prefix + name for prefix in KINDS))
         partition = next((each for each in names if each in known), None)
         if partition is None:
             has = f"It has {', '.join(sorted(known))}." if known else "It has none."
@@ -221,41 +219,6 @@ def _give_up(locked: LockedTable, instant: Instant) -> None:
         raise ConflictError("The index has just been built. Drop it again.", instant=instant.requested)
     locked.store.remove_pending(instant)
     locked.store.forget_claim(instant)
-
-
-def table_indexes(context: TableContext) -> list[TableIndex]:
-    """Return the indexes of a table, by name, planned ones among them.
-
-    Raises:
-        CorruptTableError: the properties, the definitions of the indexes or a plan are damaged.
-    """
-    config, known = load_config(context.storage), definitions(context.storage)
-    store = TimelineStore(context.storage, config, context.clock)
-    planned = {name for _, plan in pending_plans(store, store.load()) for name in plan.names}
-    complete = {*config.metadata_partitions} - {FILES}
-    why = why_not_used(known)
-    return [
-        _index(name, known.get(name, {}), is_complete=name in complete, why_not_used=why)
-        for name in sorted(complete | planned)
-    ]
-
-
-def _index(
-    name: str, defined: Mapping[str, Any], *, is_complete: bool, why_not_used: str | None
-) -> TableIndex:
-    """Return an index as its definition, if there is one, describes it.
-
-    Args:
-        name: of the index.
-        defined: its definition.
-        is_complete: whether it is built.
-        why_not_used: why queries do not look up in the record index; None if they do.
-    """
-    kind = next((kind for prefix, kind in _KINDS.items() if name.startswith(prefix)), name)
-    looks_up = name == RECORD_INDEX or name.startswith(PREFIX)
-    unused = why_not_used if is_complete and looks_up else None
-    fields = tuple(defined.get("sourceFields") or ())
-    return TableIndex(name, kind, fields, is_partitioned_index(defined), is_complete, unused)
 
 
 def _new_partition(locked: LockedTable, request: IndexRequest) -> None:

@@ -32,7 +32,8 @@ from drawstring.metadata.writer import is_of_drawstring
 from drawstring.model.index_plan import IndexedPartition, IndexPlan
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.table_index import TableIndex
-from drawstring.services.indexes import IndexRequest, check_background, prepared, table_indexes
+from drawstring.services.indexes import IndexRequest, check_background, prepared
+from drawstring.services.shown_indexes import table_indexes
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore

@@ -87,8 +87,8 @@ def _print(indexes: list[TableIndex], *, as_json: bool, nothing: str = "no index
     if not indexes:
         output.print_line(nothing)
         return
-    rows = ((each.name, each.kind, ", ".join(each.columns), _state(each)) for each in indexes)
-    output.print_grid(("index", "kind", "columns", "state"), rows)
+    rows = ((each.name, each.kind, ", ".join(each.columns), _options(each), _state(each)) for each in indexes)
+    output.print_grid(("index", "kind", "columns", "options", "state"), rows)
     print_unused(indexes)
 
 
@@ -106,6 +106,11 @@ def print_unused(indexes: Sequence[TableIndex]) -> None:
         output.print_line(f"Queries do not use {' and '.join(names)}. {why}")
 
 
+def _options(index: TableIndex) -> str:
+    given = (f"{name}={value}" for name, value in index.options.items())
+    return ", ".join([index.using, *given] if index.using else given)
+
+
 def _state(index: TableIndex) -> str:
     if index.unused is not None:
         return "not used"
@@ -121,4 +126,6 @@ def _fields(index: TableIndex) -> dict[str, Any]:
         "is_partitioned": index.is_partitioned,
         "is_complete": index.is_complete,
         "unused": index.unused,
+        "using": index.using,
+        "options": dict(index.options),
     }

@@ -75,7 +75,7 @@ def repair(
     _show(done)
     if not done:
         output.print_line(
-            "nothing can be repaired without a decision; run drawstring validate to see what else is wrong"
+            "nothing to repair without a decision; drawstring validate tells whether anything else is wrong"
         )
     elif apply:
         output.print_line(f"{counted(len(done), 'repair')} applied")

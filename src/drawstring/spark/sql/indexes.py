@@ -85,5 +85,12 @@ def has_index(table: TablePeer, name: str) -> bool:
 
 def shown(index: TableIndex) -> tuple[str, ...]:
     """Return an index as a row of `SHOW INDEXES`; one that queries do not use says why among its options."""
-    unused = "" if index.unused is None else f"Not used. {index.unused}"
-    return (index.name, ",".join(index.columns), index.kind, "", unused)
+    options = [f"{name}={value}" for name, value in index.options.items()]
+    unused = [] if index.unused is None else [f"Not used. {index.unused}"]
+    return (
+        index.name,
+        ",".join(index.columns),
+        index.kind,
+        "",
+        " ".join([", ".join(options), *unused]).strip(),
+    )
