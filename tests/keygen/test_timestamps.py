@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawstring.base.date_patterns import READ, parse_pattern
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.table.key_settings import TIMEBASED, timestamp_settings
 from drawstring.keygen import date_parsing
 from drawstring.keygen.date_parsing import parse_dates
-from drawstring.base.date_patterns import READ, parse_pattern
 from drawstring.keygen.timestamps import TimestampTexts
 
 KNOWN = json.loads((Path(__file__).parent / "data/timestamps.json").read_text())
