@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.engine.grouping import contiguous_groups, split_by
+from drawstring.engine.grouping import ahead, contiguous_groups, split_by
 from drawstring.engine.local import LocalEngine, ordered_map
 from drawstring.engine.spill import SpillingGroups
 from drawstring.model.files import TaskContext
@@ -38,8 +38,8 @@ def batches_of(lists: list[list[tuple[str | None, int]]]) -> list[pa.RecordBatch
 def numbers_by_city(
     batches: Iterator[pa.RecordBatch], context: TaskContext
 ) -> Iterator[tuple[str, list[int]]]:
-    rows = [row for batch in batches for row in batch.to_pylist()]
-    yield rows[0]["city"], [row["number"] for row in rows]
+    for (city,), rows in contiguous_groups(batches, ("city",)):
+        yield city, [number for batch in rows for number in batch.column("number").to_pylist()]
 
 
 @pytest.fixture
@@ -58,6 +58,21 @@ def test_an_exchange_that_outgrows_memory_gives_the_same_groups(spill_folder: st
     assert dict(found[0]) == {city: list(range(50)) for city in ("rome", "oslo", "bern")}
     assert found[1] == found[2] == found[0]
     assert os.listdir(spill_folder) == []
+
+
+def test_small_groups_of_an_exchange_share_tasks_and_large_ones_do_not() -> None:
+    large = pa.RecordBatch.from_pydict({"city": ["rome"] * 40_000, "number": range(40_000)}, SCHEMA)
+    small = batches_of([[(f"city {number}", number) for number in range(150)]])
+
+    def groups_of(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[list[str]]:
+        yield [city for (city,), _ in contiguous_groups(batches, ("city",))]
+
+    engine = LocalEngine(threads=2)
+    tasks = engine.rows(SCHEMA, [large, *small]).exchange(("city",)).run(groups_of)
+    assert [len(each) for each in tasks] == [1, 64, 64, 22]
+    assert sorted(city for each in tasks for city in each) == sorted(
+        ["rome", *(f"city {n}" for n in range(150))]
+    )
 
 
 def test_an_exchange_goes_to_disk_and_clears_up_after_a_failure(spill_folder: str) -> None:
@@ -227,3 +242,14 @@ def test_columns_that_lie_in_one_memory_at_different_places_stay_apart() -> None
         "b": {"here": ["b"], "next": ["a"]},
         "c": {"here": ["c"], "next": ["b"]},
     }
+
+
+def test_small_groups_are_known_ahead_and_a_large_one_streams() -> None:
+    batch = pa.RecordBatch.from_pydict({"city": ["rome"] * 20_000, "number": range(20_000)}, SCHEMA)
+    small = batches_of([[("oslo", 1), ("oslo", 2), ("bern", 3)]])
+    stream = iter([*small, batch, batch, batch, *batches_of([[("lima", 4)], [("lima", 5)]])])
+    lists = [
+        [(city, sum(map(len, rows))) for (city,), rows in groups]
+        for groups in ahead(contiguous_groups(stream, ("city",)))
+    ]
+    assert lists == [[("oslo", 2), ("bern", 1), ("rome", 60_000)], [("lima", 2)]]

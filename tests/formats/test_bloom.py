@@ -15,6 +15,7 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.bloom.filters import SIMPLE, SIMPLE_HEAD, BloomFilter
+from drawstring.formats.bloom.many import fill_filters
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "bloom_vectors.json").read_text())
 
@@ -118,3 +119,19 @@ def test_a_filter_with_more_hashes_than_any_needs_is_refused() -> None:
     image = SIMPLE_HEAD.pack(-1, 2**31 - 1, 1, 64) + b"\xff" * 8
     with pytest.raises(CorruptTableError, match="hashes"):
         BloomFilter.decode(base64.b64encode(image).decode(), SIMPLE)
+
+
+@pytest.mark.parametrize("rate", [BloomFilter.DEFAULT_RATE, BloomFilter.LOOSE_RATE])
+def test_filters_that_are_filled_together_are_those_filled_apart(rate: float) -> None:
+    keys = [
+        pa.array([f"{'ü' * (row % 3)}file{number}-{row}" for row in range(rows)])
+        for number, rows in enumerate((1, 160, 7, 20_000, 33))
+    ]
+    together = [(BloomFilter.empty(len(each), false_positives=rate), each) for each in keys]
+    fill_filters(together)
+    for bloom, each in together:
+        apart = BloomFilter.empty(len(each), false_positives=rate)
+        apart.add(each)
+        assert bloom.encode() == apart.encode()
+        assert bloom.keys == apart.keys
+        assert bloom.contains(each).all()

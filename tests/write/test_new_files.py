@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import drawstring
 from drawstring.base.errors import DrawstringError
 from drawstring.engine.gathering import SHARE_BYTES
 from drawstring.engine.local import LocalEngine
+from drawstring.formats.bloom.key_summary import FILTER, LARGEST_KEY, SMALLEST_KEY
 from drawstring.table import Table
 
 SCHEMA = pa.schema([("id", pa.int64()), ("city", pa.string()), ("note", pa.string())])
@@ -72,3 +74,29 @@ def test_a_source_that_fails_leaves_the_table_as_it_was(tmp_path: Path, memory_b
 
     assert files_by_partition(tmp_path / "t") == {}
     assert drawstring.open(tmp_path / "t").scan().to_arrow().num_rows == 0
+
+
+def test_files_that_are_written_together_say_the_same_of_their_keys(tmp_path: Path) -> None:
+    footers = []
+    for threads in (1, 2):  # a single thread writes one file after the other
+        rides = table(tmp_path / f"t{threads}", LocalEngine(threads))
+        rides.bulk_insert(pa.RecordBatchReader.from_batches(SCHEMA, batches(8, cities=40)))
+        footers.append(
+            {path.parent.name: keys_in_footer(path) for path in tmp_path.glob(f"t{threads}/*/*.parquet")}
+        )
+    assert footers[0] == footers[1]
+    assert len(footers[0]) == 40
+
+
+def keys_in_footer(path: Path) -> dict[str, bytes]:
+    entries = pq.read_metadata(path).metadata
+    return {name: entries[name.encode()] for name in (FILTER, SMALLEST_KEY, LARGEST_KEY)}
+
+
+def test_a_first_insert_of_many_small_partitions_reads_back(tmp_path: Path) -> None:
+    rides = table(tmp_path / "t", LocalEngine(2))
+    rides.upsert(pa.RecordBatchReader.from_batches(SCHEMA, batches(4, cities=150)))
+    rides.upsert(pa.RecordBatchReader.from_batches(SCHEMA, batches(6, cities=150, note="m")))
+    rows = rides.scan(columns=["id", "city", "note"]).to_arrow().sort_by("id")
+    assert rows.equals(pa.Table.from_batches([*batches(6, cities=150, note="m")]))
+    assert files_by_partition(tmp_path / "t") == {f"city {each}": 2 for each in range(150)}

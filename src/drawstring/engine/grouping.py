@@ -18,6 +18,11 @@ GroupKey = tuple[Any, ...]
 
 _FEW_CODES: Final = 1 << 16
 
+AHEAD_MAX: Final = 64
+_AHEAD_BYTES_MAX: Final = 8 << 20
+SMALL_BYTES_MAX: Final = 256 << 10
+"""Number of groups that are known ahead, bytes of their rows in memory, and of those of a small one."""
+
 
 def row_codes(batch: pa.RecordBatch, by: Sequence[str]) -> tuple[np.ndarray[Any, Any], list[pa.Array]]:
     """Give rows with equal values equal codes; codes may have gaps.
@@ -118,6 +123,36 @@ def contiguous_groups(
         yield key, runs.take(key)
         for _ in runs.take(key):
             pass
+
+
+def ahead(
+    groups: Iterator[tuple[GroupKey, Iterator[pa.RecordBatch]]],
+) -> Iterator[list[tuple[GroupKey, Iterator[pa.RecordBatch]]]]:
+    """Yield groups in lists: small ones, which are in memory, and a large one at most, which is the last.
+
+    Args:
+        groups: as `contiguous_groups` yields them; read those of a list before you go on to the next one.
+    """
+    held: list[tuple[GroupKey, Iterator[pa.RecordBatch]]] = []
+    held_bytes = 0
+    for key, rows in groups:
+        taken: list[pa.RecordBatch] = []
+        size_bytes = 0
+        for batch in rows:
+            taken.append(batch)
+            size_bytes += batch.nbytes
+            if size_bytes > SMALL_BYTES_MAX:
+                break
+        if held and (len(held) == AHEAD_MAX or held_bytes + size_bytes > _AHEAD_BYTES_MAX):
+            yield held
+            held, held_bytes = [], 0
+        held.append((key, itertools.chain(taken, rows)))
+        held_bytes += size_bytes
+        if size_bytes > SMALL_BYTES_MAX:
+            yield held
+            held, held_bytes = [], 0
+    if held:
+        yield held
 
 
 class _Runs:

@@ -281,19 +281,22 @@ class LocalGroups(LocalRows):
         return LocalRows(self._engine, schema, stream)
 
     def run(self, task: TaskFunction[R]) -> list[R]:
-        """Run a task for each group."""
+        """Run a task for each large group, and for several small ones, which it gets one after the other."""
         groups = SpillingGroups(self._schema, self._engine.memory_bytes)
 
-        def run_group(numbered: tuple[int, Hashable]) -> list[R]:
-            number, key = numbered
-            results = list(task(groups.batches(key), TaskContext(number, 0, 0)))
-            groups.drop(key)
+        def run_part(numbered: tuple[int, list[Hashable]]) -> list[R]:
+            number, keys = numbered
+            rows = chain.from_iterable(map(groups.batches, keys))
+            results = list(task(rows, TaskContext(number, 0, 0)))
+            for key in keys:
+                groups.drop(key)
             return results
 
         try:
             self._gather(groups)
-            results_by_group = self._engine.map(run_group, list(enumerate(groups.groups())))
-            return [result for results in results_by_group for result in results]
+            parts = groups.parts(self._engine.threads)
+            results_by_part = self._engine.map(run_part, list(enumerate(parts)))
+            return [result for results in results_by_part for result in results]
         finally:
             groups.close()
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.disk_errors import temporary_disk_errors
+from drawstring.engine.grouping import AHEAD_MAX, SMALL_BYTES_MAX
 
 _RUN_ROWS: Final = 8_192
 """Rows of a batch of an arranged run: whoever merges runs holds some batches of each."""
@@ -53,19 +54,27 @@ class SpillingGroups:
         self._drains = False
         self._folder: str | None = None
         self._runs: list[tuple[str, dict[Hashable, list[int]]]] = []
-        self._groups: dict[Hashable, None] = {}
+        self._groups: dict[Hashable, int] = {}
 
     def add(self, group: Hashable, batch: pa.RecordBatch) -> None:
         """Append a batch to a group."""
-        self._groups.setdefault(group)
+        size_bytes = batch.nbytes
+        self._groups[group] = self._groups.get(group, 0) + size_bytes
         self._held[group].append(batch)
-        self._held_bytes += batch.nbytes
+        self._held_bytes += size_bytes
         if self._held_bytes > self._limit_bytes:
             self._spill()
 
     def groups(self) -> list[Hashable]:
         """Return the groups in the order of their first batches."""
         return list(self._groups)
+
+    def parts(self, count: int) -> list[list[Hashable]]:
+        """Return the groups in parts: small ones together, but a number of parts if there are so many."""
+        small = [group for group, size_bytes in self._groups.items() if size_bytes <= SMALL_BYTES_MAX]
+        together = min(AHEAD_MAX, -(-len(small) // count))
+        large = [[group] for group, size_bytes in self._groups.items() if size_bytes > SMALL_BYTES_MAX]
+        return large + [small[start : start + together] for start in range(0, len(small), together or 1)]
 
     def batches(self, group: Hashable) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a group in the order in which they were added."""

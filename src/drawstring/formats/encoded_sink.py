@@ -48,6 +48,9 @@ class FileEncoder(Protocol):
 class EncodedSink:
     """Writes a base or log file; see `ParquetSink`, whose methods it has.
 
+    Attributes:
+        keys: what the footer says of the record keys; None if it says nothing.
+
     Args:
         storage: storage of the table.
         path: path of the file, relative to the table's root.
@@ -71,7 +74,7 @@ class EncodedSink:
         self._path = path
         self._schema = schema
         self._entries = dict(entries)
-        self._keys = _key_summary(bloom) if bloom and RECORD_KEY in schema.names else None
+        self.keys = _key_summary(bloom) if bloom and RECORD_KEY in schema.names else None
         self._summaries: RowSummaries | None = None
         self._file = storage.create(path)
         self._plain = self._stored = self._stored_plain = 0
@@ -94,8 +97,8 @@ class EncodedSink:
             batch: the file's columns, in any order.
             is_known: whether the file that this one replaces had all the keys.
         """
-        if self._keys is not None:
-            self._keys.add(batch.column(RECORD_KEY), is_known=is_known)
+        if self.keys is not None:
+            self.keys.add(batch.column(RECORD_KEY), is_known=is_known)
         rows = conform(batch, self._schema)
         if self._summaries is not None:
             self._summaries.add([rows])
@@ -118,7 +121,7 @@ class EncodedSink:
         """
         try:
             with disk_errors(TABLE_DISK, self._path):
-                keys = {} if self._keys is None else self._keys.footer()
+                keys = {} if self.keys is None else self.keys.footer()
                 self._encoder.finish(keys | self._entries)
                 size_bytes = int(self._file.tell())
                 self._file.close()

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.formats.bloom.filters import BloomFilter
+from drawstring.formats.bloom.key_summary import KeySummary
 from drawstring.formats.encoded_sink import EncodedSink
 from drawstring.formats.lance.write import LanceEncoder
 from drawstring.formats.orc.write import OrcEncoder
@@ -30,7 +31,13 @@ _SCHEMA_ENTRIES: Final = {".parquet": "parquet.avro.schema", ".orc": "orc.avro.s
 
 
 class FileSink(Protocol):
-    """Writes a base or log file."""
+    """Writes a base or log file.
+
+    Attributes:
+        keys: what the footer says of the record keys; None if it says nothing.
+    """
+
+    keys: KeySummary | None
 
     @property
     def bytes_written(self) -> int:

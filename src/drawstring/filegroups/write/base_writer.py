@@ -14,6 +14,7 @@ from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter, constant
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_footer import BaseFooter
+from drawstring.formats.bloom.key_summary import KeySummary, fill_together
 from drawstring.formats.file_sinks import FileForm, FileSink, open_sink
 from drawstring.formats.parquet.patched import PatchedSink
 from drawstring.model.commit import Held, WriteStat
@@ -173,6 +174,10 @@ class BaseFileWriter:
         flags = np.arange(len(keys)) >= len(new)
         return pa.table({"key": keys, "is_removed": pa.array(flags)})
 
+    def key_summary(self) -> KeySummary | None:
+        """Return what the footer says of the keys; None if it says nothing."""
+        return cast("FileSink", self._sink).keys
+
     def abort(self) -> None:
         """Close the file; the rollback deletes what was written."""
         self._sink.abort()
@@ -235,6 +240,10 @@ class NewGroups:
         self._finish()
         yield from self._done
 
+    def key_summary(self) -> KeySummary | None:
+        """Return what the footer of the open file says of its keys; None without a file, or keys in it."""
+        return self._open.key_summary() if self._open is not None else None
+
     def abort(self) -> None:
         """Close the open file without finishing it."""
         if self._open is not None:
@@ -244,6 +253,12 @@ class NewGroups:
         if self._open is not None:
             self._done.append(self._open.close(inserts=self._open.rows))
             self._open = None
+
+
+def close_together(files: Sequence[NewGroups]) -> list[WriteStat]:
+    """Finish the last files of several partitions, and return the statistics of all their files."""
+    fill_together(summary for each in files if (summary := each.key_summary()) is not None)
+    return [stat for each in files for stat in each.close()]
 
 
 def ensure_partition(storage: Storage, partition: str, instant: str) -> None:

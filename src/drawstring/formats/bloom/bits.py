@@ -35,6 +35,13 @@ class BloomBits:
         self._packed: Array | None = None
         self._flags: Array | None = np.zeros(count, np.bool_) if text is None else None
 
+    @staticmethod
+    def of_flags(flags: Array) -> BloomBits:
+        """Return bits of which those with a flag are set."""
+        bits = BloomBits(0)
+        bits._count, bits._flags = len(flags), flags
+        return bits
+
     def expect(self, touched: int) -> None:
         """Unpack the bits if so many will be set or tested that unpacking is faster."""
         if self._flags is None and touched > self._count * FEW:

@@ -180,7 +180,7 @@ class BloomFilter:
         for row, part in self._placed(keys):
             bits = self._rows[row]
             bits.expect(len(part) * self.shape.hashes)
-            for _, texts in _blocks(part):
+            for _, texts in blocks(part):
                 for positions in _positions(texts, self.shape):
                     bits.set(positions)
 
@@ -189,13 +189,13 @@ class BloomFilter:
         results: Array = np.zeros(len(keys), np.bool_)
         for bits in self._rows:
             bits.expect(len(keys) * self.shape.hashes)
-        for members, texts in _blocks(keys):
+        for members, texts in blocks(keys):
             results[members] = self._contains(texts)
         return results
 
     def contains_any(self, keys: pa.Array) -> bool:
         """Return whether any of the keys may be in the filter; False is certain."""
-        return any(self._contains(texts).any() for _, texts in _blocks(keys))
+        return any(self._contains(texts).any() for _, texts in blocks(keys))
 
     def _contains(self, texts: Array, *, narrows: bool = True) -> Array:
         """Look up texts of equal length; most absent ones miss one of the first few bits."""
@@ -274,7 +274,7 @@ def _decode_row(data: Base64Text, start: int) -> tuple[BloomShape, BloomBits]:
     return BloomShape(bits, hashes), BloomBits(bits, data, start)
 
 
-def _blocks(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
+def blocks(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
     """Yield blocks of keys of equal length and bounded number: their indices, and their bytes as a matrix."""
     for members, texts in same_length(keys):
         for start in range(0, len(texts), _BLOCK_KEYS):
@@ -287,7 +287,7 @@ def _positions(texts: Array, shape: BloomShape) -> Iterator[Array]:
     The next step overwrites the yielded array.
     """
     remainder = _Remainder(shape.bits, len(texts))
-    for hashed in _chained_hashes(texts, shape.hashes):
+    for hashed in chained_hashes(texts, shape.hashes):
         yield remainder.of(hashed)
 
 
@@ -326,7 +326,7 @@ def same_length(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
 _M: Final = np.uint32(0x5BD1E995)
 
 
-def _chained_hashes(texts: Array, hashes: int) -> Iterator[Array]:
+def chained_hashes(texts: Array, hashes: int) -> Iterator[Array]:
     """Yield the MurmurHash2 of each text (a row of bytes) `hashes` times, seeded by the previous one.
 
     The parts that do not depend on the seed (mixed words, the tail) are computed once. The next step

@@ -7,7 +7,7 @@ which Hudi reads the file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from drawstring.base.errors import DrawstringError
 from drawstring.base.javahash import java_min_max
 from drawstring.formats.bloom.filters import DYNAMIC, SIMPLE, BloomFilter
+from drawstring.formats.bloom.many import fill_filters
 from drawstring.formats.bloom.probe import may_have_any
 
 FILTER: Final = "org.apache.hudi.bloomfilter"
@@ -139,12 +140,29 @@ class KeySummary:
             entries |= {SMALLEST_KEY: smallest, LARGEST_KEY: largest}
         return entries
 
+    @property
+    def awaits_filter(self) -> bool:
+        """Whether the filter has yet to be made, of all keys."""
+        return self._bloom is None and self._former is None and self._waiting_rows > 0
+
+    def own_filter(self) -> tuple[BloomFilter, pa.Array]:
+        """Return a filter without keys for the keys so far, which the caller fills, and the keys."""
+        self._bloom = BloomFilter.empty(max(1, self._waiting_rows), false_positives=self._rate)
+        return self._bloom, pa.concat_arrays(self._waiting)
+
     def _of_own_size(self) -> BloomFilter:
         former = self._former
         if former is not None and has_room(former, sum(map(len, self._new))):
             return _filled(former, self._new)
         own = BloomFilter.empty(max(1, self._waiting_rows), false_positives=self._rate)
         return _filled(own, self._waiting)
+
+
+def fill_together(summaries: Iterable[KeySummary]) -> None:
+    """Fill the filters of small new files in one go: hashing few keys takes about as long as many."""
+    waiting = [each for each in summaries if each.awaits_filter]
+    if len(waiting) > 1:
+        fill_filters([each.own_filter() for each in waiting])
 
 
 def has_room(former: BloomFilter, new: int) -> bool:

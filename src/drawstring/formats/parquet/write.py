@@ -71,6 +71,9 @@ class RowGroups:
 class ParquetSink:
     """Writes a base file, row group by row group.
 
+    Attributes:
+        keys: what the footer says of the record keys; None if it says nothing.
+
     Args:
         storage: storage of the table.
         path: path of the file, relative to the table's root.
@@ -100,7 +103,7 @@ class ParquetSink:
         self._schema = physical(schema)
         self._avro = table_avro_schema
         self._compression = compression
-        self._keys = _key_summary(bloom) if bloom and RECORD_KEY in schema.names else None
+        self.keys = _key_summary(bloom) if bloom and RECORD_KEY in schema.names else None
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._pending_bytes = 0
@@ -125,8 +128,8 @@ class ParquetSink:
             batch: the file's columns, in any order.
             is_known: whether the file that this one replaces had all the keys.
         """
-        if self._keys is not None:
-            self._keys.add(_named(batch, RECORD_KEY), is_known=is_known)
+        if self.keys is not None:
+            self.keys.add(_named(batch, RECORD_KEY), is_known=is_known)
         self._pending.append(batch)
         self._pending_rows += batch.num_rows
         self._pending_bytes += batch.nbytes
@@ -183,7 +186,7 @@ class ParquetSink:
     def _finish(self) -> int:
         self._flush(everything=True)
         writer = self._writer or self._open(self._schema.empty_table())
-        writer.add_key_value_metadata(_footer(self._avro, self._keys) | self._entries)
+        writer.add_key_value_metadata(_footer(self._avro, self.keys) | self._entries)
         writer.close()
         size_bytes = int(self._file.tell())
         self._file.close()

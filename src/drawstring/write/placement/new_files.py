@@ -12,14 +12,21 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import Final
 
 import pyarrow as pa
 
 from drawstring.base.clock import Ids
 from drawstring.base.threads import at_once
 from drawstring.engine.gathering import Gathering, Portion
-from drawstring.engine.grouping import COALESCED_BYTES_MAX, coalesced, contiguous_groups, split_by
-from drawstring.filegroups.write.base_writer import NewGroups
+from drawstring.engine.grouping import (
+    COALESCED_BYTES_MAX,
+    SMALL_BYTES_MAX,
+    coalesced,
+    contiguous_groups,
+    split_by,
+)
+from drawstring.filegroups.write.base_writer import NewGroups, close_together
 from drawstring.filegroups.write.changes import split_deletes, upserts
 from drawstring.filegroups.write.key_order import whole_keys
 from drawstring.filegroups.write.settings import FileSettings
@@ -28,6 +35,9 @@ from drawstring.model.files import TaskContext
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec
 from drawstring.write.placement.place import keyed
+
+FILES_TOGETHER_MAX: Final = 32
+"""Number of small files that are written together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +102,7 @@ class _Gatherer:
     def run(self) -> Iterator[WriteStat]:
         try:
             at_once(self._read, range(self._readers), self._readers)
-            done = at_once(self._finish, self._gathering.rest(), self._threads)
+            done = at_once(self._finish, _together(self._gathering.rest(), self._threads), self._threads)
         finally:
             self._gathering.close()
         done += at_once(_closed, self._files.idle(), self._threads)
@@ -118,8 +128,8 @@ class _Gatherer:
         with self._reading:
             return next(self._rows, None)
 
-    def _finish(self, portion: Portion) -> list[WriteStat]:
-        return self._files.finish(portion.group, portion.batches)
+    def _finish(self, portions: list[Portion]) -> list[WriteStat]:
+        return self._files.finish_all([(each.group, each.batches) for each in portions])
 
 
 class _Files:
@@ -153,6 +163,14 @@ class _Files:
         """Write rows to an open file, or to a new one, and close it."""
         return list(self._written(partition, rows).close())
 
+    def finish_all(self, portions: list[tuple[str, Iterator[pa.RecordBatch]]]) -> list[WriteStat]:
+        """Write rows of partitions to open files, or to new ones, and close them; all are open for a time."""
+        with self._lock:
+            files = [self._taken(partition) for partition, _ in portions]
+        for groups, (_, rows) in zip(files, portions, strict=True):
+            self._fill(groups, rows)
+        return close_together(files)
+
     def idle(self) -> list[NewGroups]:
         """Return the open files."""
         return list(chain.from_iterable(self._idle.values()))
@@ -164,13 +182,19 @@ class _Files:
 
     def _written(self, partition: str, rows: Iterator[pa.RecordBatch]) -> NewGroups:
         with self._lock:
-            groups = self._idle[partition].pop() if self._idle[partition] else self._new(partition)
+            groups = self._taken(partition)
+        self._fill(groups, rows)
+        return groups
+
+    def _taken(self, partition: str) -> NewGroups:
+        return self._idle[partition].pop() if self._idle[partition] else self._new(partition)
+
+    def _fill(self, groups: NewGroups, rows: Iterator[pa.RecordBatch]) -> None:
         # A file ends between batches.
         for batch in coalesced(rows, bytes_max=min(COALESCED_BYTES_MAX, self._settings.base_file_bytes_max)):
             live_rows = _live(batch, self._settings)
             if live_rows.num_rows:
                 groups.write(live_rows)
-        return groups
 
     def _new(self, partition: str) -> NewGroups:
         groups = NewGroups(
@@ -178,6 +202,14 @@ class _Files:
         )
         self._all.add(groups)
         return groups
+
+
+def _together(portions: list[Portion], threads: int) -> list[list[Portion]]:
+    """Divide portions, the largest first, into those that are written together; the large ones are alone."""
+    small = [each for each in portions if each.size_bytes <= SMALL_BYTES_MAX]
+    count = max(1, min(FILES_TOGETHER_MAX, -(-len(small) // threads)))
+    large = [[each] for each in portions[: len(portions) - len(small)]]
+    return large + [small[start : start + count] for start in range(0, len(small), count)]
 
 
 def _closed(groups: NewGroups) -> list[WriteStat]:

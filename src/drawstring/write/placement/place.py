@@ -28,12 +28,12 @@ import pyarrow.compute as pc
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Ids
 from drawstring.config.table.config import TableConfig, TableType
-from drawstring.engine.grouping import coalesced, contiguous_groups
+from drawstring.engine.grouping import GroupKey, ahead, coalesced, contiguous_groups
 from drawstring.engine.ranges import sorted_order
 from drawstring.engine.spill import SpillingGroups
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.base_writer import NewGroups, ensure_partition
+from drawstring.filegroups.write.base_writer import NewGroups, close_together, ensure_partition
 from drawstring.filegroups.write.changes import Changes, acted, deletes, joined, split_deletes, upserts
 from drawstring.filegroups.write.log_content import LogTarget, log_content
 from drawstring.filegroups.write.log_writers import LOG_WRITERS
@@ -186,13 +186,22 @@ class PlaceGroups:
         meta_columns = self.settings.meta_column_writer(context.task)
         work = _GroupWork(self, storage, meta_columns, context)
         rows_with_keys = keyed(coalesced(batches), self.settings, context.task)
-        for (partition, *texts), rows in contiguous_groups(rows_with_keys, self.grouping):
-            location = Location.decode(texts[0], is_hashed=self.index.is_hashed) if texts else UNKNOWN
-            yield from work.place(partition, location, rows)
+        for groups in ahead(contiguous_groups(rows_with_keys, self.grouping)):
+            try:
+                for key, rows in groups:
+                    yield from work.place(*self._place_of(key), rows)
+                yield from work.finish()
+            except BaseException:
+                work.abort()
+                raise
+
+    def _place_of(self, key: GroupKey) -> tuple[str, Location]:
+        partition, *texts = key
+        return partition, Location.decode(texts[0], is_hashed=self.index.is_hashed) if texts else UNKNOWN
 
 
 class _GroupWork:
-    """Writes the file groups of one task, one after the other."""
+    """Writes the file groups of one task, one after the other; new ones are finished together."""
 
     def __init__(
         self, task: PlaceGroups, storage: Storage, meta_columns: MetaColumnWriter, context: TaskContext
@@ -201,6 +210,18 @@ class _GroupWork:
         self._storage = storage
         self._meta_columns = meta_columns
         self._context = context
+        self._new: dict[tuple[str, Location], tuple[NewGroups, str | None]] = {}
+
+    def finish(self) -> Iterator[WriteStat]:
+        """Finish the files of new file groups."""
+        if self._new:
+            yield from close_together([groups for groups, _ in self._new.values()])
+            self._new = {}
+
+    def abort(self) -> None:
+        """Give up the files that are open."""
+        for groups, _ in self._new.values():
+            groups.abort()
 
     def place(
         self, partition: str, location: Location, rows: Iterator[pa.RecordBatch]
@@ -291,17 +312,18 @@ class _GroupWork:
             ensure_partition(self._storage, partition, task.settings.instant)
             yield from self._log(shared, self._pieces(rows))
             return
-        file_id = task.index.new_file_id(location, task.ids) if task.index.is_hashed else None
-        groups = NewGroups(
-            task.settings, self._storage, partition, self._context, self._meta_columns, task.ids
-        )
-        try:
-            for batch in self._resolved(rows):
-                groups.write(batch, file_id)
-        except BaseException:
-            groups.abort()
-            raise
-        yield from groups.close()
+        groups, file_id = self._new_groups(partition, location)
+        for batch in self._resolved(rows):
+            groups.write(batch, file_id)
+
+    def _new_groups(self, partition: str, location: Location) -> tuple[NewGroups, str | None]:
+        """Return the writer of a new file group, and the file id if the location determines it."""
+        place, task = (partition, location), self._task
+        if place not in self._new:
+            how = self._context, self._meta_columns, task.ids
+            file_id = task.index.new_file_id(location, task.ids) if task.index.is_hashed else None
+            self._new[place] = NewGroups(task.settings, self._storage, partition, *how), file_id
+        return self._new[place]
 
     def _shared_group(self, partition: str, location: Location) -> FileSlice | None:
         """Return the empty slice of a new file group that other writers may begin at the same moment."""
