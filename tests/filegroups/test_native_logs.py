@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -102,6 +103,7 @@ def test_other_readers_of_parquet_read_the_log_files(tmp_path: Path) -> None:
     assert pl.scan_parquet(path).filter(pl.col("fare") > 8).select("id", "fare").collect().rows() == [
         ("a", 9.0)
     ]
+    assert duckdb.sql(f"SELECT id, fare FROM '{path}' WHERE fare > 8").fetchall() == [("a", 9.0)]
     found = ds.dataset(path).to_table(["id", "_hoodie_record_key"], filter=ds.field("ts") == 2)
     assert found.to_pydict() == {"id": ["a", "b"], "_hoodie_record_key": ["a", "b"]}
 
