@@ -16,7 +16,9 @@ from drawstring.config.table.config import table_config
 from drawstring.config.table.properties import decode_properties
 from drawstring.formats.avro.blocks import decode_datums
 from drawstring.formats.base_files import Selection, base_schema, read_base
+from drawstring.formats.base_footer import open_footer
 from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
+from drawstring.formats.file_sinks import FileForm, open_sink
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, decode_deletes, scan_blocks
@@ -32,6 +34,7 @@ from drawstring.formats.metadata.commit import (
 from drawstring.formats.parquet.column_chunks import chunk_source
 from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
 from drawstring.model.files import FileStatus, LogFile
+from drawstring.schema.avro import arrow_to_avro
 from drawstring.storage.memory import MemoryStorage
 from tests.support.hfiles import NONE, Form, hfile
 
@@ -163,6 +166,8 @@ def base_seeds() -> Iterator[tuple[str, Decode, bytes]]:
         sink = pa.BufferOutputStream()
         orc.write_table(rows, sink, compression=codec)
         yield f"{codec} orc", lambda data: read_base_file(data, "a.orc"), sink.getvalue().to_pybytes()
+    for ending in (".orc", ".lance"):
+        yield f"footer {ending}", partial(read_footer, ending), written_file(f"a{ending}", rows)
     with zipfile.ZipFile(FORMATS / "data/v9_cow_hfile.zip") as packed:
         name = next(name for name in packed.namelist() if name.endswith(".hfile"))
         yield "base hfile", lambda data: read_base_file(data, "a.hfile"), packed.read(name)
@@ -174,6 +179,23 @@ def read_base_file(data: bytes, name: str) -> None:
     storage.put(name, data)
     schema = base_schema(storage, name)
     list(read_base(storage, name, Selection(schema.names, types=schema)))
+
+
+def written_file(name: str, rows: pa.Table) -> bytes:
+    """Return a file as this release writes it, with entries in its footer."""
+    storage = MemoryStorage("memory://fuzz-written-files")
+    form = FileForm(rows.schema, arrow_to_avro(rows.schema, "row", "hoodie"), "zstd", 0.0)
+    sink = open_sink(storage, name, form)
+    for batch in rows.to_batches():
+        sink.write(batch)
+    sink.add_entries({"hudi.log.format.VERSION": "2", "long": "text" * 50})
+    sink.close()
+    return storage.read(name)
+
+
+def read_footer(ending: str, data: bytes) -> None:
+    """Read the footer of a file."""
+    void(open_footer(pa.BufferReader(data), f"a{ending}"))
 
 
 def void(result: object) -> None:

@@ -21,6 +21,8 @@ from drawstring.formats.lance.footer import check_lance
 _PANIC: Final = "PanicException"
 _COPIED_BYTES: Final = 4 << 20
 _BATCHES_AHEAD: Final = 2
+_WINDOW_BYTES: Final = 32 << 20
+"""Stored bytes that Lance may read ahead."""
 
 
 def read_open_lance(
@@ -43,8 +45,17 @@ def read_open_lance(
         names = present if columns is None else [name for name in columns if name in present]
         # Without a column the batches would not have a number of rows.
         reader = _opened(path, names or present[:1])
-        for batch in reader.read_all(batch_size=BATCH_ROWS, batch_readahead=_BATCHES_AHEAD).to_batches():
-            yield batch.select(names).replace_schema_metadata(None)
+        for start, rows in _windows(reader.num_rows(), file.size()):
+            found = reader.read_range(start, rows, batch_size=BATCH_ROWS, batch_readahead=_BATCHES_AHEAD)
+            for batch in found.to_batches():
+                yield batch.select(names).replace_schema_metadata(None)
+
+
+def _windows(rows: int, size_bytes: int) -> Iterator[tuple[int, int]]:
+    """Yield the first row and the number of rows of each part of a file; Lance reads ahead within one."""
+    window = max(BATCH_ROWS, rows * _WINDOW_BYTES // max(1, size_bytes))
+    for start in range(0, rows, window):
+        yield start, min(window, rows - start)
 
 
 def open_lance_schema(file: pa.NativeFile, local: str | None) -> pa.Schema:
