@@ -108,6 +108,24 @@ def test_indexes_whose_values_depend_on_the_time_zone_skip_nothing() -> None:
     assert not any(step.skipped for step in scan.explain().steps)
 
 
+def test_filters_of_dates_are_asked_for_single_days() -> None:
+    table = with_indexes(COW)
+    for name in INDEXES.keys() - {"filter"}:
+        table.drop_index(name)
+    for month in (2, 3):
+        table.upsert(rows([month, 10 + month], month), options=GROUPS)
+    for where, found, count in [
+        ("to_date(day) = '2024-02-05'", [2], 2),
+        ("to_date(day) in (date '2024-01-05', date '2024-02-05')", [0, 2], 1),
+        ("to_date(day) = '2024-02-05' and id > 2", [], 2),
+        ("to_date(day) <= '2024-01-05'", [0], 0),
+        ("to_date(day) = '2024-02-05' or id = 3", [2, 3], 0),
+        ("to_date(day) = '2030-01-01'", [], 3),
+    ]:
+        scan = table.scan(where=where)
+        assert (ids(scan), sum(step.skipped for step in scan.explain().steps)) == (found, count), where
+
+
 def test_files_without_a_date_are_skipped() -> None:
     table = with_indexes(COW)
     table.upsert(rows([1, 2], 2, "never", None), options=GROUPS)

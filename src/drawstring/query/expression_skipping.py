@@ -51,7 +51,7 @@ class ExpressionCondition:
 
     def texts(self) -> Sequence[str] | None:
         """Return the texts of the only values that the condition can be true for; None for any."""
-        values = key_values(self.where, self.schema, VALUE)
+        values = key_values(self.where, self.schema, VALUE, with_dates=True)
         return None if values is None else [str(each) for each in values.cast(pa.string()).to_pylist()]
 
     def ranges(self, metadata: MetadataTable, paths: Sequence[str] | None) -> ColumnRanges:

@@ -216,16 +216,22 @@ def _key_rows(where: pc.Expression, config: TableConfig, schema: pa.Schema) -> p
     return pa.RecordBatch.from_arrays(combined, names=list(fields))
 
 
-def key_values(where: pc.Expression, schema: pa.Schema, name: str) -> pa.Array | None:
+def key_values(
+    where: pc.Expression, schema: pa.Schema, name: str, *, with_dates: bool = False
+) -> pa.Array | None:
     """Return all values of a column that a condition can be true for, None when they are unknown.
 
     Args:
         where: the condition.
         schema: the columns.
         name: the column, of type string or integer.
+        with_dates: whether the column may be of dates as well.
     """
     kind = schema.field(name).type
-    if name not in str(where) or not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
+    is_known = (
+        pa.types.is_string(kind) or pa.types.is_integer(kind) or (with_dates and pa.types.is_date32(kind))
+    )
+    if name not in str(where) or not is_known:
         return None
     literals = literals_in(str(where), kind)
     keys = literals.filter(pc.not_equal(literals, "")) if pa.types.is_string(kind) else literals
