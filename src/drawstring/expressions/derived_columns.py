@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ def with_derived_column(
         return None
     try:
         return expression_of_tree(replaced, whole), whole
-    except InvalidError:
-        return None  # such as a literal that does not fit the values
+    except (InvalidError, UnsupportedError):
+        return None  # such as a literal that does not fit the values, or a date pattern of another expression
 
 
 def _tree(text: str) -> Any:

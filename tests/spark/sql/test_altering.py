@@ -162,10 +162,15 @@ def test_indexes_are_created_shown_and_dropped(sql: Ask, session: SparkSession) 
     assert "Not used. The table has several records of a key" in told["record_index"]
     assert "drawstring repair --apply" in told["record_index"]
     sql("CREATE INDEX other ON rides USING column_stats (day) OPTIONS (expr = 'year')")
-    assert ("expr_index_other", "day") in [(row[0], row[1]) for row in sql("SHOW INDEXES FROM rides")]
+    by_month = "expr = 'date_format', format = 'yyyy-MM'"
+    sql(f"CREATE INDEX text ON rides USING column_stats (day) OPTIONS ({by_month})")
+    told = {row[0]: (row[1], row[4]) for row in sql("SHOW INDEXES FROM rides")}
+    assert told["expr_index_other"] == ("day", "expr=year")
+    assert "expr=date_format, format=yyyy-MM Not used. Conditions in SQL do not" in told["expr_index_text"][1]
     with pytest.raises(InvalidError, match="is of type column_stats or bloom_filters"):
         sql("CREATE INDEX another ON rides USING record_index (day) OPTIONS (expr = 'year')")
     sql("DROP INDEX other ON rides")
+    sql("DROP INDEX text ON rides")
     sql("DROP INDEX by_hour ON rides")
     with pytest.raises(AnalysisException, match="INDEX_NOT_FOUND"):
         sql("DROP INDEX by_hour ON rides")

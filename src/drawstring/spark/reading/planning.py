@@ -39,6 +39,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MapInArrow;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Range;
 import org.apache.spark.sql.catalyst.plans.logical.Range$;
+import org.apache.spark.sql.connector.expressions.Cast;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Extract;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
@@ -80,6 +81,10 @@ public class {_NAME} extends SparkStrategy {{
                 Object value = ((Literal) each).value();
                 tree.put("type", ((Literal) each).dataType().simpleString());
                 tree.put("value", value == null ? null : value.toString());
+            }} else if (each instanceof Cast) {{
+                tree.put("name", "CAST");
+                tree.put("to", ((Cast) each).dataType().simpleString());
+                tree.put("of", treesOf(each.children()));
             }} else if (each instanceof Extract) {{
                 tree.put("name", ((Extract) each).field());
                 tree.put("of", treesOf(each.children()));
@@ -150,7 +155,8 @@ def described(spark: SparkSession, predicates: Any) -> list[dict[str, Any]]:
         predicates: Java array of data source predicates.
 
     Returns:
-        Mappings with `column`, with `type` and `value`, or with `name` and `of` (the operands).
+        Mappings with `column`, with `type` and `value`, or with `name` and `of` (the operands), and of casts
+        `to`.
     """
     strategy = _strategy(spark)
     trees: list[dict[str, Any]] = [] if strategy is None else json.loads(strategy.described(predicates))

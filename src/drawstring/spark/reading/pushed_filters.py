@@ -6,6 +6,7 @@ Spark evaluates every predicate itself as well, so a predicate without a transla
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from functools import reduce
 from operator import and_, or_
 from typing import Any, Final, TypeAlias
@@ -77,11 +78,16 @@ def _sql(predicate: Facts, schema: pa.Schema) -> str | None:
 def _sql_function(expression: Facts, schema: pa.Schema) -> str | None:
     """Return a function of one column and literals; None for other expressions."""
     name, children = _FUNCTIONS.get(expression.get("name", "")), expression.get("of", ())
+    if expression.get("name") == _CAST:
+        name = "to_date" if expression.get("to") == "date" else None
+    elif name in _OF_DATES and children and children[0].get("name") == _CAST:
+        casts = children[0].get("to") == "date"
+        children = [*children[0].get("of", ()), *children[1:]] if casts else ()
     field = _column(children[0], schema) if name and children else None
     others = [_sql_literal(child) for child in children[1:]]
     if field is None or field.name not in schema.names or None in others or "`" in field.name:
         return None
-    if name in _OF_DATES and not pa.types.is_date(field.type):
+    if name in _OF_DATES and not (pa.types.is_date(field.type) or pa.types.is_string(field.type)):
         return None  # of a timestamp the value depends on the time zone of the session
     return f"{name}({', '.join([f'`{field.name}`', *map(str, others)])})"
 
@@ -89,11 +95,18 @@ def _sql_function(expression: Facts, schema: pa.Schema) -> str | None:
 def _sql_literal(expression: Facts) -> str | None:
     """Return a literal in SQL, None for other expressions and for texts that need escapes."""
     text, kind = expression.get("value"), expression.get("type")
-    if text is None or kind not in ("string", "int"):
+    if text is None or kind not in ("string", "int", "date"):
         return None
-    if kind == "int":
-        return str(text)
+    if kind != "string":
+        return str(text) if kind == "int" else _sql_date(int(text))
     return "'" + text.replace("'", "''") + "'" if text.isprintable() and "\\" not in text else None
+
+
+def _sql_date(days: int) -> str | None:
+    """Return the literal of a date; None for years that SQL conditions cannot have."""
+    if not _FIRST_DAY <= days <= _LAST_DAY:
+        return None
+    return f"date '{date.fromordinal(_EPOCH + days).isoformat()}'"
 
 
 def _condition(predicate: Facts, schema: pa.Schema) -> pc.Expression | None:
@@ -160,10 +173,17 @@ _FUNCTIONS: Final = {
     "YEAR": "year",
     "MONTH": "month",
     "DAY": "day",
+    "TO_DATE": "to_date",
+    "DATE_ADD": "date_add",
+    "DATE_SUB": "date_sub",
 }
 """Functions of SQL by the names that Spark pushes them down with."""
 
-_OF_DATES: Final = ("year", "month", "day")
+_CAST: Final = "CAST"
+_OF_DATES: Final = ("year", "month", "day", "to_date", "date_add", "date_sub")
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+_FIRST_DAY: Final = date.min.toordinal() - _EPOCH
+_LAST_DAY: Final = date.max.toordinal() - _EPOCH
 
 _READ: Final[dict[pa.DataType, Callable[[str], Any]]] = {
     pa.bool_(): "true".__eq__,
