@@ -1,4 +1,4 @@
-"""The last attempt of a write that lost before: it goes first where it writes, without the table lock."""
+"""An attempt of a write that lost before: it goes first where it writes, without the table lock."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ import pytest
 
 from drawstring.base.errors import ConflictError, LostRaceError, ReservedError
 from drawstring.filegroups.write.markers import MARKER_ROOT
+from drawstring.model.instant import time_of
 from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.table import Table
 from drawstring.txn.reservations import RESERVED_SUFFIX
 from tests.support.interleavings import OPTIMISTIC
-from tests.support.interrupted import Act, Interrupted, in_no_time, on, slept, upserting, while_it_sleeps
+from tests.support.interrupted import (
+    Act,
+    Interrupted,
+    Standing,
+    in_no_time,
+    on,
+    slept,
+    upserting,
+    while_it_sleeps,
+)
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, filled, store_of, table_at
 
@@ -71,6 +81,39 @@ def test_others_write_elsewhere_meanwhile_and_not_where_it_writes(table_type: st
     in_last_attempt(table, act)
     assert {OWN, OTHER} <= set(held(table))
     assert reserved(table) == []
+
+
+def test_a_write_goes_first_from_its_third_attempt_on() -> None:
+    table, lost = filled(), set()
+
+    def win_if_possible(other: Table) -> None:
+        (pending,) = other.timeline.pending_writes()
+        if pending.requested not in lost and not reserved(other):
+            lost.add(pending.requested)
+            other.upsert(rides(RIVAL), options=ONCE)
+
+    on(Interrupted(table, win_if_possible, times=CHANGES_MAX)).upsert(rides(OWN))
+    assert len(lost) == 2
+    assert OWN in held(table)
+
+
+def test_a_write_that_lost_begins_again_when_those_are_done_that_were_at_work() -> None:
+    table = filled()
+    next_one = Standing(table, upserting(("b", "rome", 6, 6.0)))
+
+    def lose(other: Table) -> None:
+        clock = other._context.clock
+        clock.sleep(1.0)  # so long does the attempt take
+        table.upsert(rides(RIVAL))
+        next_one.start()
+
+    late = while_it_sleeps(table, lambda _: next_one.finish(), after=1.3)
+    on(Interrupted(late, lose)).upsert(rides(OWN))
+    assert next_one.error is None
+    own, other = table.timeline.writes()[-1], table.timeline.writes()[-2]
+    assert own.requested > time_of(other)
+    assert len(table.timeline.rolled_back) == 1
+    assert held(table)[:2] == [OWN, ("b", "rome", 6, 6.0)]
 
 
 @pytest.mark.parametrize(("table_type", "service"), [(COW, "cluster"), (MOR, "cluster"), (MOR, "compact")])

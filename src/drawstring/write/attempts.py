@@ -1,9 +1,9 @@
 """Attempts of a write under optimistic concurrency control.
 
 attempt   begin under the table lock -> write files without it -> under it: check, commit
-conflict  roll the attempt back, wait a random time, begin again with the same rows
+conflict  roll the attempt back, let those pass who are at work, begin again with the same rows
 pending   a clustering of file groups to be changed: the same, once it is done; it needs the table lock too
-last      an attempt that goes first where the others wrote: nobody else commits there meanwhile
+first     the last two of four attempts go first where the others wrote: nobody else commits there meanwhile
 
 Real Hudi puts its instant on the timeline first, and reads the timeline without the lock after that. A commit
 with a later requested time that completes in between is no conflict to it, and yet its base file in the same
@@ -59,10 +59,13 @@ from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import WritePlan
 from drawstring.write.schema_races import resolved_schema
 from drawstring.write.verbs import Verb
-from drawstring.write.waits import rival_at_work, running_clustering, runs, wait_for
+from drawstring.write.waits import let_pass, may_go_on, rival_at_work, running_clustering, runs, wait_for
 from drawstring.write.write_source import BoundSource
 
 T = TypeVar("T")
+_BESIDE_MIN: Final = 2
+"""So many attempts of three and more do not go first; of more than four all but the last two."""
+
 _FIRST_MAX: Final = 4
 """How often a write that goes first runs before it is given up."""
 
@@ -101,22 +104,15 @@ def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[T
         return _last(context, options, attempt, Turn.ALONE)
     retries_max = options.concurrency.retries_max
     for number in range(retries_max):
-        began_ms = context.clock.now_ms()
+        began_ms, took_ms = context.clock.now_ms(), 0
         try:
-            return _in_turn(context, options, attempt, Turn.BESIDE)
-        except RivalError as error:
-            _log.info("Attempt %d of a write waits for another writer: %s", number + 1, error)
-            wait_for(context, options, error)
-        except LostRaceError as error:
-            _log.info("Attempt %d of a write was in conflict and runs again: %s", number + 1, error)
-        except PendingClusteringError as error:
-            _log.info("Attempt %d of a write waits for a clustering: %s", number + 1, error)
-            if not (wait_for(context, options, error) or runs(context, options, error)):
+            goes_first = number >= max(_BESIDE_MIN, retries_max - 1)
+            return _in_turn(context, options, attempt, Turn.FIRST if goes_first else Turn.BESIDE)
+        except (LostRaceError, PendingClusteringError) as error:
+            took_ms = context.clock.now_ms() - began_ms
+            if not may_go_on(context, options, number + 1, error):
                 raise
-        # Writers that were in conflict with each other should not begin again at the same moment. A pause is
-        # about as long as an attempt, or those that lose would wait for many commits of those that win.
-        seconds = min((context.clock.now_ms() - began_ms) / 1000, _PAUSE_SECONDS)
-        context.clock.sleep(seconds * min(2**number, 2) * jitter(context.ids))
+        let_pass(context, took_ms / 1000)
     return _last(context, options, attempt, Turn.FIRST if retries_max > 0 else Turn.BESIDE)
 
 

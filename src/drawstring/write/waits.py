@@ -1,4 +1,4 @@
-"""Waits of a write for instants of others: a clustering of its file groups, or a rival that was first.
+"""Waits of a write for instants of others: a clustering of its file groups, or rivals that were first.
 
 A clustering that a process runs is worth waiting for again before each attempt. One that nobody runs may stay
 pending for good: after one wait the user has to decide.
@@ -6,6 +6,8 @@ pending for good: after one wait the user has to decide.
 
 from __future__ import annotations
 
+import logging
+from contextlib import suppress
 from typing import Final
 
 from drawstring.base.clock import jitter
@@ -22,11 +24,17 @@ from drawstring.txn.reach import shown
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.told import process_of, told
 
+_log: Final = logging.getLogger("drawstring")
 _WAIT: Final = "hoodie.write.lock.wait_time_ms"
 _RETRIES: Final = "hoodie.write.num.retries.on.conflict.failures"
 _ALLOW: Final = "hoodie.clustering.updates.strategy=SparkAllowUpdateStrategy"
 _PAUSE_SECONDS: Final = 0.05
 _PAUSE_SECONDS_MAX: Final = 5.0
+_PASS_SECONDS_MAX: Final = 5.0
+_PASS_SHARE: Final = 1 / 16
+_PASS_PAUSE_SECONDS: Final = 0.002
+_SPREAD_MAX: Final = 3
+"""Behind so many writes and more, a write that lost begins after a random time of one to two attempts."""
 
 
 def wait_for(context: TableContext, options: WriteOptions, refused: DrawstringError) -> bool:
@@ -51,6 +59,51 @@ def wait_for(context: TableContext, options: WriteOptions, refused: DrawstringEr
             return False
         clock.sleep(min(pause * jitter(context.ids), remaining_ms / 1000))
         pause = min(2 * pause, _PAUSE_SECONDS_MAX)
+    return True
+
+
+def let_pass(context: TableContext, attempt_seconds: float) -> None:
+    """Wait after a lost race until the writes that are pending now are over, for as long as an attempt took.
+
+    Who begins while they are at work loses against them again: they commit first, and others that loop begin
+    their next write at once. Behind a single one the write begins before its next one does. Behind several
+    there are others that lost as well: they should not all begin at the same moment.
+
+    Args:
+        context: the open table.
+        attempt_seconds: how long the attempt took that lost.
+    """
+    clock, others = context.clock, 0
+    seconds = min(attempt_seconds, _PASS_SECONDS_MAX)
+    pause, deadline_ms = max(seconds * _PASS_SHARE, _PASS_PAUSE_SECONDS), clock.now_ms() + 1000 * seconds
+    with suppress(DrawstringError, OSError):  # the next attempt meets what is wrong
+        store = _store(context)
+        at_work = {each.requested for each in store.load().pending_writes()}
+        others = min(len(at_work), _SPREAD_MAX) - 1
+        while at_work and clock.now_ms() < deadline_ms:
+            clock.sleep(pause * jitter(context.ids))
+            at_work &= {each.requested for each in store.load().pending_writes()}
+    if others > 0:
+        clock.sleep(min(seconds, _PAUSE_SECONDS) * others * jitter(context.ids))
+
+
+def may_go_on(context: TableContext, options: WriteOptions, number: int, error: DrawstringError) -> bool:
+    """Wait, after an attempt of a write, for what the next one needs; return whether it may begin.
+
+    Args:
+        context: the open table.
+        options: of the write: how long it waits.
+        number: of the attempt.
+        error: why it did not commit.
+    """
+    if isinstance(error, PendingClusteringError):
+        _log.info("Attempt %d of a write waits for a clustering: %s", number, error)
+        return wait_for(context, options, error) or runs(context, options, error)
+    if isinstance(error, RivalError):
+        _log.info("Attempt %d of a write waits for another writer: %s", number, error)
+        wait_for(context, options, error)
+    else:
+        _log.info("Attempt %d of a write was in conflict and runs again: %s", number, error)
     return True
 
 

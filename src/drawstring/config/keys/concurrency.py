@@ -62,8 +62,9 @@ CONCURRENCY_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.write.num.retries.on.conflict.failures",
-        "How often a write that works beside others runs again after a conflict. The last attempt goes"
-        " first: no other writer of drawstring commits in the partitions where it wrote until it is done.",
+        "How often a write that works beside others runs again after a conflict. The last two attempts (of"
+        " two or three, the last) go first: no other writer of drawstring commits in the partitions where"
+        " they wrote until they are done.",
         kind=Kind.NUMBER,
         default=3,
         minimum=0,

@@ -145,7 +145,8 @@ class _Wait:
             raise ConflictError(
                 f"Another writer holds the table ({lock.holder()}); waited {self.wait_ms} ms.{self.pending()}"
                 " Retry later, or wait longer with hoodie.write.lock.wait_time_ms: a single writer keeps the"
-                " lock while it writes rows.",
+                " lock while it writes rows, and on a slow store each of many writers waits for the commits"
+                " of all others.",
                 table=self.storage.spec.uri,
             )
         self.clock.sleep(min(pause_ms, remaining_ms) / 1000)
