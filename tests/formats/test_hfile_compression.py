@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from drawstring.formats.hfile import Codec, encode_hfile
-from drawstring.metadata.encoding import encode_log_file
+from drawstring.formats.log_inline import HeaderKey
+from drawstring.metadata.encoding import encode_log_blocks
 from drawstring.metadata.locations import location_rows
 from tests.support.hfiles import reader
 
@@ -27,7 +28,8 @@ def test_what_is_stored_of_many_records_is_compressed_and_of_few_is_not() -> Non
         keys = pa.array([f"key{number:06}" for number in range(count)])
         columns = (pa.array(["p"] * count), pa.array(["f" * 36] * count), pa.array([7] * count, pa.int64()))
         none = pa.array([], pa.string())
-        return encode_log_file("1", "record_index", location_rows(keys, *columns), none, 0)
+        header = {HeaderKey.INSTANT_TIME: "1"}
+        return encode_log_blocks(header, "record_index", location_rows(keys, *columns), none, 0)
 
     few, many = stored(10), stored(20_000)
     assert (b"ffffffff" in few, b"ffffffff" in many) == (True, False)
