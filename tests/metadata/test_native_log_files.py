@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from drawstring.base.clock import SteppingClock
 from drawstring.formats.hfile import HFileReader
 from drawstring.formats.log_files import log_blocks
 from drawstring.formats.log_inline import BlockType, read_content
@@ -20,13 +22,17 @@ from drawstring.metadata.encoding import stored_schema
 from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.files import LogFile, NativeLog
+from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.properties_store import load_config
+from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
+from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
 from tests.support.metadata_tables import listed
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import held, rides
+from tests.support.storages import files_of, stored
 from tests.support.tables import MOR, WITHOUT_SERVICES, create
 from tests.support.validation import problems
 
@@ -210,6 +216,31 @@ def test_a_log_compaction_makes_one_file_of_removals_and_one_of_all_records(
         assert replaced == sorted(replaced)
         assert len(replaced) > 1
     check(table, by_listing(table))
+
+
+@pytest.mark.scaled
+def test_no_native_file_of_a_dead_writer_stays() -> None:
+    files = files_of(made()._context.storage)
+    for steps in range(1, STEPS_MAX, 2 * stride()):
+        storage = stored(files)
+        faulty = FaultyStorage(storage, steps)
+        with suppress(InjectedFault):
+            opened(faulty).upsert(rides(("d", "rome", 4, 4.0), ("c", "oslo", 4, 4.0)), options=INDEXED)
+        table = opened(storage, START_MS + HOUR_MS)
+        table.upsert(rides(("e", "rome", 5, 5.0)), options=INDEXED)
+        metadata = metadata_of(table)
+        known = {each.requested for each in metadata.own_timeline.writes()}
+        logs = [each for partition in ("files", "record_index") for each in logs_in(table, partition)]
+        assert {each.instant for each in logs} <= known, steps
+        check(table, by_listing(table))
+        if faulty.changes < steps:
+            assert steps > 20
+            return
+    raise AssertionError(f"still failing after {STEPS_MAX} changes")
+
+
+def opened(storage: Storage, start_ms: int = START_MS) -> Table:
+    return Table(TableContext(storage, clock=SteppingClock(start_ms), uses_metadata=True))
 
 
 @pytest.mark.parametrize("layout", ["default", "lsm_tree", None])
