@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import pickle
+from collections.abc import Sequence
+
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.filegroups.write.markers import Markers
+from drawstring.base.threads import at_once
+from drawstring.filegroups.write.markers import TOGETHER_MIN, MarkerBook, Markers
+from drawstring.storage.faults import FaultyStorage
+from drawstring.storage.memory import MemoryStorage
 from tests.support.storages import memory, paths
 
 T = "20240131100000000"
@@ -85,3 +91,145 @@ def test_a_file_that_comes_after_the_end_of_its_write_goes() -> None:
     with pytest.raises(ConflictError, match="ended"):
         markers.confirm(late, "CREATE")
     assert paths(storage) == [done]
+
+
+def named(count: int, start: int = 0) -> list[tuple[str, str]]:
+    return [(f"p{number}/f_0-1-0_{T}.parquet", "CREATE") for number in range(start, start + count)]
+
+
+def files_of(marked: Sequence[tuple[str, str]]) -> list[str]:
+    return sorted(path for path, _ in marked)
+
+
+def begin(storage: MemoryStorage, book: MarkerBook, files: Sequence[tuple[str, str]]) -> None:
+    """Announce files, and begin the first of them."""
+    Markers(storage, T, book).expect(files)
+    Markers(storage, T, book).create(*files[0])
+
+
+def text_files(storage: MemoryStorage) -> dict[str, list[str]]:
+    """Return the markers of each text file as Hudi reads them: if there is none, all others count."""
+    folder = f".hoodie/.temp/{T}"
+    assert storage.read(f"{folder}/MARKERS.type") == b"TIMELINE_SERVER_BASED"
+    texts = {path: storage.read(path).decode() for path in paths(storage) if "/MARKERS" in path}
+    return {path: text.splitlines() for path, text in texts.items() if not path.endswith(".type")}
+
+
+def test_files_that_are_known_ahead_share_a_text_file() -> None:
+    storage = memory()
+    markers = Markers(storage, T, MarkerBook())
+    markers.expect(named(12))
+    assert not paths(storage)  # a write that fails before its first file leaves nothing
+    markers.create(*named(12)[3])
+    assert markers.files() == files_of(named(12))
+    for each in named(12):
+        markers.create(*each)
+        markers.confirm(*each)
+    [lines] = text_files(storage).values()
+    assert lines == [f"{path}.marker.{kind}" for path, kind in named(12)]
+    assert len(paths(storage)) == 2
+    markers.remove()
+    assert not paths(storage)
+
+
+def test_few_files_have_markers_of_their_own() -> None:
+    storage = memory()
+    markers = Markers(storage, T, MarkerBook())
+    markers.expect(named(TOGETHER_MIN - 1))
+    assert not paths(storage)
+    markers.create(*named(1)[0])
+    assert paths(storage) == [f".hoodie/.temp/{T}/{named(1)[0][0]}.marker.CREATE"]
+
+
+def test_hudi_finds_all_markers_whatever_form_the_first_ones_had() -> None:
+    storage, book = memory(), MarkerBook()
+    Markers(storage, T, book).create(*named(1, 50)[0])
+    begin(storage, book, named(9))
+    Markers(storage, T, book).create(*named(1, 60)[0])
+    begin(storage, book, named(2, 70))
+    made = named(9) + named(1, 50) + named(1, 60) + named(2, 70)
+    assert Markers(storage, T).files() == files_of(made)
+    seen = [line for lines in text_files(storage).values() for line in lines]
+    assert sorted(seen) == sorted(f"{path}.marker.{kind}" for path, kind in made)
+
+
+def test_no_text_file_is_replaced_by_another_process() -> None:
+    storage, book = memory(), MarkerBook()
+    begin(storage, book, named(9))
+    other = pickle.loads(pickle.dumps(book))
+    begin(storage, other, named(9, 20))
+    begin(storage, book, named(2, 40))
+    assert Markers(storage, T).files() == files_of(named(9) + named(9, 20) + named(2, 40))
+    assert len(text_files(storage)) == 3
+
+
+def test_a_write_of_several_processes_marks_each_file_apart() -> None:
+    storage, book = memory(), MarkerBook()
+    other = pickle.loads(pickle.dumps(book))
+    for each, start in ((book, 0), (other, 20)):
+        begin(storage, each, named(9, start))
+    assert all(path.endswith(".marker.CREATE") for path in paths(storage))
+
+
+def test_paths_that_hudi_would_read_as_two_have_markers_of_their_own() -> None:
+    storage = memory()
+    markers = Markers(storage, T, MarkerBook())
+    marked = [*named(9), (f"a\nb/f_0-1-0_{T}.parquet", "CREATE")]
+    markers.expect(marked)
+    for each in marked:
+        markers.create(*each)
+    assert markers.files() == files_of(marked)
+    assert all(path.endswith(".marker.CREATE") for path in paths(storage))
+
+
+def test_a_file_that_is_begun_after_the_end_of_its_write_is_marked_again() -> None:
+    storage = memory()
+    markers = Markers(storage, T, MarkerBook())
+    markers.expect(named(9))
+    markers.create(*named(9)[4])
+    markers.remove()  # by whoever rolled the write back
+    late, _ = named(1)[0]
+    markers.create(late, "CREATE")
+    assert markers.files() == [late]
+
+
+def test_a_file_marked_ahead_that_comes_after_the_end_of_its_write_goes() -> None:
+    storage = memory()
+    markers = Markers(storage, T, MarkerBook())
+    markers.expect(named(9))
+    late, _ = named(1)[0]
+    markers.create(late, "CREATE")
+    storage.put(late, b"")
+    markers.remove()
+    with pytest.raises(ConflictError, match="ended"):
+        markers.confirm(late, "CREATE")
+    assert not paths(storage)
+
+
+class EndsWhileRead(FaultyStorage):
+    """The write ends between the listing of its markers and their reading."""
+
+    def read(self, path: str) -> bytes:
+        Markers(self._inner, T).remove()
+        return super().read(path)
+
+
+def test_markers_that_go_while_they_are_read_are_none() -> None:
+    storage = memory()
+    begin(storage, MarkerBook(), named(9))
+    assert Markers(EndsWhileRead(storage, 100), T).files() == []
+
+
+def test_threads_that_mark_at_the_same_time_lose_no_marker() -> None:
+    storage, book = memory(), MarkerBook()
+
+    def mark(number: int) -> None:
+        markers, own = Markers(storage, T, book), named(10, 10 * number)
+        markers.create(*own[0])
+        markers.expect(own[1:])
+        for each in own:
+            markers.create(*each)
+
+    at_once(mark, range(24), 8)
+    seen = {line for lines in text_files(storage).values() for line in lines}
+    assert seen == {f"{path}.marker.{kind}" for path, kind in named(240)}

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from drawstring.filegroups.write.markers import MARKER_ROOT
+from drawstring.model.files import PARTITION_METADATA
 from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
@@ -14,7 +16,7 @@ from drawstring.table import Table
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from drawstring.txn.rollback.lost_commits import LOST_FOLDER
 from drawstring.txn.table_context import TableContext
-from tests.support.histories import Case, History, create, row, table_of
+from tests.support.histories import Case, History, Row, create, row, table_of
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee
 from tests.support.tables import WITHOUT_SERVICES, store_of
@@ -108,3 +110,51 @@ def test_drawstring_cleans_up_after_a_dead_writer_of_hudi(
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(key, 300) for key in range(7)], **LAZY)
     assert_both_read(referee, history)
+
+
+class DiesHalfway(FaultyStorage):
+    """Dies for good when a write has made ten data files."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(open_storage(path), 10_000)
+        self.made: list[str] = []
+
+    def _change(self, path: str) -> None:
+        if not path.startswith(".hoodie") and not path.endswith(PARTITION_METADATA):
+            self.made.append(path)
+            if len(self.made) > 10:
+                self._fail_after = 0
+        super()._change(path)
+
+
+@pytest.mark.parametrize("operation", ["bulk_insert", "upsert"])
+def test_hudi_finds_files_that_drawstring_marked_together(
+    referee: Referee, tmp_path: Path, case: Case, operation: str
+) -> None:
+    history = create(str(tmp_path / "rides"), case)
+    history.upsert([in_city(key, 100) for key in range(40)])
+    storage = DiesHalfway(history.path)
+    dying = Table(TableContext(storage))
+    with pytest.raises(InjectedFault):
+        changed = table_of([in_city(key, 900) for key in range(40)])
+        getattr(dying, operation)(changed, options={**case.write_options, **LAZY})
+    (dead,) = history.table.timeline.pending_writes()
+    folder = Path(history.path) / MARKER_ROOT / dead.requested
+    assert (folder / "MARKERS.type").is_file()
+    assert sum(len(each.read_text().splitlines()) for each in folder.glob("MARKERS[0-9]*")) >= 20
+    made = [Path(history.path) / each for each in storage.made if (Path(history.path) / each).exists()]
+    assert 8 <= len(made) <= 12
+
+    age_heartbeat(history, dead.requested)
+    referee.service(history.path, "clean", {**hudi_options(case), **LAZY})
+    assert history.table.timeline.pending() == ()
+    assert not folder.exists()
+    if not (case.version == 6 and operation == "upsert" and case.is_mor):  # these get rollback commands
+        assert not any(each.exists() for each in made)
+    assert_both_read(referee, history)
+    history.upsert([in_city(key, 1000) for key in range(0, 40, 3)])
+    assert_both_read(referee, history)
+
+
+def in_city(key: int, ts: int) -> Row:
+    return row(key, ts) | {"city": f"city {key % 20}"}

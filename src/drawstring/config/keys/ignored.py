@@ -180,7 +180,7 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.write.concat.handle.class": _TUNING,
     "hoodie.write.empty.clean.interval.hours": _SERVICES,
     "hoodie.write.ignore.failed": "a failed write is never committed",
-    "hoodie.write.markers.type": "markers are always files of their own",
+    "hoodie.write.markers.type": "many files of a process are marked in one file, others each in its own",
     "hoodie.write.merge.handle.class": _TUNING,
     "hoodie.write.merge.handle.fallback": _TUNING,
     "hoodie.write.record.positions": _TUNING,

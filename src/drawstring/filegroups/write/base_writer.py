@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from drawstring.base.clock import Ids, Stopwatch
 from drawstring.filegroups.write.key_order import KeyOrder
-from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter, constant
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.base_footer import BaseFooter
@@ -28,6 +27,9 @@ from drawstring.model.files import (
 )
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage.protocol import Storage
+
+_NEW_FILE: Final = "CREATE"
+"""Type of the marker of a base file that follows none."""
 
 CHANGED_KEYS_MAX: Final = 1_024
 """New and deleted keys of a rewritten base file up to which they travel with its statistics."""
@@ -62,8 +64,7 @@ class BaseFileWriter:
         self._previous = previous
         self._partition = partition
         self._file_id = file_id
-        extension = settings.config.base_extension
-        self.name = BaseFile.name_of(file_id, write_token, settings.instant, extension)
+        self.name = base_name(settings, file_id, write_token)
         self.path = join_path(partition, self.name)
         self.rows = 0
         self._order = KeyOrder(self.path) if settings.config.has_sorted_files else None
@@ -71,8 +72,8 @@ class BaseFileWriter:
         notes = former is not None and settings.config.populate_meta_fields
         self._new_keys: list[pa.Array] | None = [] if notes else None
         ensure_partition(storage, partition, settings.instant)
-        self._markers = Markers(storage, settings.instant)
-        self._io_type = "MERGE" if previous is not None and previous.base else "CREATE"
+        self._markers = settings.markers(storage)
+        self._io_type = _io_type(previous)
         self._markers.create(self.path, self._io_type)
         self._sink = self._opened(settings, storage, former)
 
@@ -210,8 +211,24 @@ class NewGroups:
         self._context = context
         self._meta_columns = meta_columns
         self._ids = ids
+        self._first_id: str | None = None
         self._open: BaseFileWriter | None = None
         self._done: list[WriteStat] = []
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a file is open."""
+        return self._open is not None
+
+    def announced(self, file_id: str | None = None) -> tuple[str, str]:
+        """Return the path of the first file, and the type of its marker, before any rows are written.
+
+        Args:
+            file_id: the id that the first call of `write` gets.
+        """
+        self._first_id = file_id or random_file_id(self._ids.uuid())
+        name = base_name(self._settings, self._first_id, self._context.write_token)
+        return join_path(self._partition, name), _NEW_FILE
 
     def write(self, batch: pa.RecordBatch, file_id: str | None = None) -> None:
         """Append prepared rows; `file_id` is the id of a file group that the call starts."""
@@ -221,9 +238,10 @@ class NewGroups:
                 self._settings,
                 self._storage,
                 self._partition,
-                file_id or random_file_id(self._ids.uuid()),
+                file_id or self._first_id or random_file_id(self._ids.uuid()),
                 self._context.write_token,
             )
+            self._first_id = None
         place = batch.schema.get_field_index(PARTITION_PATH)
         batch = batch.set_column(place, PARTITION_PATH, constant(self._partition, batch.num_rows))
         writer.write(self._meta_columns.apply(batch, writer.name))
@@ -253,6 +271,21 @@ class NewGroups:
         if self._open is not None:
             self._done.append(self._open.close(inserts=self._open.rows))
             self._open = None
+
+
+def base_name(settings: FileSettings, file_id: str, write_token: str) -> str:
+    """Return the name of the base file that a write makes of a file group."""
+    return BaseFile.name_of(file_id, write_token, settings.instant, settings.config.base_extension)
+
+
+def announced_successor(settings: FileSettings, target: FileSlice, write_token: str) -> tuple[str, str]:
+    """Return the path of the base file that a write makes of a slice, and the type of its marker."""
+    path = join_path(target.partition, base_name(settings, target.file_id, write_token))
+    return path, _io_type(target)
+
+
+def _io_type(previous: FileSlice | None) -> str:
+    return "MERGE" if previous is not None and previous.base else _NEW_FILE
 
 
 def close_together(files: Sequence[NewGroups]) -> list[WriteStat]:

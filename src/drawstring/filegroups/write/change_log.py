@@ -19,7 +19,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block
@@ -87,7 +86,7 @@ class ChangeLog:
         name_of, write = _FORMATS[settings.config.rules.log_format]
         place = (target.file_id, settings.instant, context.write_token, settings.config.base_extension)
         path = join_path(target.partition, name_of(*place))
-        markers = Markers(storage, settings.instant)
+        markers = settings.markers(storage)
         markers.create(path, "CREATE")
         header = {HeaderKey.INSTANT_TIME: settings.instant, HeaderKey.SCHEMA: self._schema_json}
         batches = [self._rows(part) for part in self._parts]

@@ -15,12 +15,11 @@ from drawstring.filegroups.write.log_content import (
     LogContent,
     LogPart,
     LogTarget,
-    first_version,
+    log_name,
     log_stat,
     row_summaries,
     with_records,
 )
-from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_index import LogKeys, encode_log_index
@@ -28,7 +27,7 @@ from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, en
 from drawstring.formats.parquet import encode_parquet_block
 from drawstring.formats.parquet.summaries import RowSummaries
 from drawstring.model.commit import Held, WriteStat
-from drawstring.model.files import LogFile, join_path
+from drawstring.model.files import join_path
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.instants import noted_in
 
@@ -63,11 +62,10 @@ def write_inline_log(target: LogTarget, pieces: Iterator[LogContent]) -> list[Wr
         The statistics of the file.
     """
     watch = Stopwatch()
-    instant, version, token = first_version(target)
-    name = LogFile.name_of(target.file_slice.file_id, instant, version, token)
+    name, version = log_name(target)
     path = join_path(target.file_slice.partition, name)
     io_type = target.settings.config.rules.log_marker
-    markers = Markers(target.storage, target.settings.instant)
+    markers = target.settings.markers(target.storage)
     markers.create(path, io_type)
     summaries = row_summaries(target.settings)
     parts = (_part(target, *each) for each in _with_index(target, _noted(pieces, summaries), name))

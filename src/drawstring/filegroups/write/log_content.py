@@ -16,7 +16,8 @@ from drawstring.formats.log_inline import HeaderKey
 from drawstring.formats.parquet.summaries import RowSummaries
 from drawstring.merge.versions import flat
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice, join_path
+from drawstring.model.files import FileSlice, LogFile, NativeLog, join_path
+from drawstring.model.table_version import LogFormat
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
@@ -113,6 +114,22 @@ def first_version(target: LogTarget) -> tuple[str, int, str]:
     version = max((log.version for log in file_slice.logs if log.instant == instant), default=0) + 1
     task, _, attempt = target.write_token.split("-")
     return instant, version, f"{task}-{int(settings.instant[-9:])}-{attempt}"
+
+
+def log_name(target: LogTarget, kind: NativeLog = NativeLog.DATA, later: int = 0) -> tuple[str, int]:
+    """Return the name of the next log file of a slice, and its version.
+
+    Args:
+        target: where it is written.
+        kind: what it holds, if it is a native one.
+        later: by how much its version is greater than that of the first file of the write.
+    """
+    instant, first, token = first_version(target)
+    file_id, version = target.file_slice.file_id, first + later
+    if target.settings.config.rules.log_format is LogFormat.NATIVE:
+        extension = target.settings.config.base_extension
+        return LogFile.native_name_of(file_id, instant, version, token, kind, extension), version
+    return LogFile.name_of(file_id, instant, version, token), version
 
 
 def log_stat(target: LogTarget, name: str, version: int, earlier: Sequence[str] = ()) -> WriteStat:

@@ -3,7 +3,8 @@
     .hoodie/.temp/<T>/<partition>/<file>.marker.<CREATE|MERGE|APPEND>   one empty file each
     .hoodie/.temp/<T>/MARKERS.type and MARKERS<n>                       or lines of text files
 
-drawstring writes the first form and reads both: other engines write the second. Paths are read verbatim,
+drawstring reads both forms, whichever engine wrote them. It writes the second one where a process knows
+many files before it begins the first of them (`MarkerBook`), otherwise the first. Paths are read verbatim,
 including white space. In a text file, a line feed ends each marker, but a path may contain line feeds too: a
 line that does not end like a marker continues in the next line.
 """
@@ -11,7 +12,11 @@ line that does not end like a marker continues in the next line.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from enum import Enum, auto
+from typing import Any, Final
 
 from drawstring.base.errors import ConflictError
 from drawstring.model.commit import WriteStat
@@ -21,9 +26,96 @@ from drawstring.storage.protocol import Storage
 
 MARKER_ROOT = ".hoodie/.temp"
 
+TOGETHER_MIN: Final = 8
+"""Number of files from which one text file with their markers takes less time than a marker for each."""
+
+_TYPE_FILE: Final = "MARKERS.type"
+_TYPE: Final = b"TIMELINE_SERVER_BASED"
 _MARKER = re.compile(r"(.+)\.marker\.(?:CREATE|MERGE|APPEND)", re.DOTALL)
 _LINES = re.compile(r"/?(.+?)\.marker\.(?:CREATE|MERGE|APPEND)(?:\n|\Z)", re.DOTALL)
 _LINES_FILE = re.compile(r"MARKERS\d+")
+_LINE_ENDS: Final = re.compile(r"[\n\r]")
+
+
+class _Form(Enum):
+    """How the markers of a write are stored."""
+
+    OPEN = auto()
+    """As files of their own, so far."""
+    FILES = auto()
+    LINES = auto()
+
+
+class MarkerBook:
+    """Decides in which form the markers of a write are stored, and knows which of them are in text files.
+
+    Hudi reads one form only: where there is `MARKERS.type`, markers that are files of their own do not count.
+    So the first text file repeats the markers that were made before it, and precedes `MARKERS.type`; from
+    then on all markers are in text files. Only a process that makes all markers of a write can change the
+    form: a book that was sent to another process stays with the form that it had. Threads may share a book.
+    """
+
+    def __init__(self, form: _Form = _Form.OPEN) -> None:
+        self._form = form
+        self._lock = threading.Lock()
+        self._made: list[str] = []
+        self._noted: dict[str, str] = {}
+        self._expected: dict[str, Sequence[str]] = {}
+        self._next = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with self._lock:
+            if self._form is _Form.OPEN:
+                self._form = _Form.FILES
+            return MarkerBook, (self._form,)
+
+    def file_of(self, marker: str) -> str | None:
+        """Return the path of the text file that has a marker; None if none has."""
+        return self._noted.get(marker)
+
+    def expect(self, markers: Sequence[str]) -> None:
+        """Take note of markers of which the first one brings the others along."""
+        with self._lock:
+            if self._form is _Form.LINES or (self._form is _Form.OPEN and len(markers) >= TOGETHER_MIN):
+                self._expected.update(dict.fromkeys(markers, markers))
+
+    def write(self, storage: Storage, folder: str, marker: str) -> bool:
+        """Write a marker to a new text file, with those that were expected together with it.
+
+        Args:
+            storage: storage of the table.
+            folder: folder of the markers.
+            marker: path of a data file with its ending.
+
+        Returns:
+            Whether that was done; otherwise the caller makes a file of the marker.
+        """
+        with self._lock:
+            markers = self._expected.get(marker, (marker,))
+            for each in markers:
+                self._expected.pop(each, None)
+            if self._form is _Form.LINES:
+                self._put(storage, folder, markers)
+            elif self._form is _Form.OPEN and self._can_be_lines(markers):
+                self._put(storage, folder, [*self._made, *markers])
+                storage.put_if_absent(f"{folder}/{_TYPE_FILE}", _TYPE)
+                self._form, self._made = _Form.LINES, []
+            else:
+                self._made.append(marker)
+            return self._form is _Form.LINES
+
+    def _can_be_lines(self, markers: Sequence[str]) -> bool:
+        """Return whether a text file pays, and Hudi reads each marker in it as one."""
+        return len(markers) >= TOGETHER_MIN and not any(map(_LINE_ENDS.search, (*self._made, *markers)))
+
+    def _put(self, storage: Storage, folder: str, markers: Sequence[str]) -> None:
+        data = "".join(f"{marker}\n" for marker in markers).encode()
+        path = f"{folder}/MARKERS{self._next}"
+        while not storage.put_if_absent(path, data):  # that of another process
+            self._next += 1
+            path = f"{folder}/MARKERS{self._next}"
+        self._next += 1
+        self._noted.update(dict.fromkeys(markers, path))
 
 
 class Markers:
@@ -32,11 +124,13 @@ class Markers:
     Args:
         storage: storage of the table.
         instant: requested time of the instant.
+        book: of the write that makes markers; without one each is a file of its own.
     """
 
-    def __init__(self, storage: Storage, instant: str) -> None:
+    def __init__(self, storage: Storage, instant: str, book: MarkerBook | None = None) -> None:
         self._storage = storage
         self._folder = f"{MARKER_ROOT}/{instant}"
+        self._book = book
 
     def create(self, path: str, io_type: str) -> None:
         """Create the marker of a file before the file is created.
@@ -45,7 +139,20 @@ class Markers:
             path: path of the data file, relative to the table.
             io_type: `CREATE`, `MERGE` or `APPEND`.
         """
-        self._storage.put(self._path(path, io_type), b"")
+        marker = _named(path, io_type)
+        if self._is_in_text(marker):
+            return
+        if self._book is None or not self._book.write(self._storage, self._folder, marker):
+            self._storage.put(f"{self._folder}/{marker}", b"")
+
+    def expect(self, files: Sequence[tuple[str, str]]) -> None:
+        """Have the markers of files that are about to be created made at once, with the first of them.
+
+        Args:
+            files: path and type of each, as for `create`; files that never come do no harm.
+        """
+        if self._book is not None:
+            self._book.expect([_named(*each) for each in files])
 
     def confirm(self, path: str, io_type: str, *, may_be_planned: Callable[[], bool] = bool) -> None:
         """Check after a file was written that its write is still running; delete the file if it is not.
@@ -62,10 +169,11 @@ class Markers:
         Raises:
             ConflictError: the write ended.
         """
-        if self._storage.exists(self._path(path, io_type)):
+        marker = _named(path, io_type)
+        if self._is_in_text(marker) or self._storage.exists(f"{self._folder}/{marker}"):
             return
         if may_be_planned():
-            self.create(path, io_type)
+            self._storage.put(f"{self._folder}/{marker}", b"")
             what = "A later write deletes the file of the attempt."
         else:
             self._storage.delete([path])
@@ -96,13 +204,16 @@ class Markers:
         """Delete all markers of the instant."""
         self._storage.delete_tree(self._folder)
 
-    def _path(self, path: str, io_type: str) -> str:
-        return f"{self._folder}/{path}.marker.{io_type}"
+    def _is_in_text(self, marker: str) -> bool:
+        """Return whether a text file has a marker; those of a write that others ended are gone."""
+        file = self._book.file_of(marker) if self._book is not None else None
+        return file is not None and self._storage.exists(file)
 
     def _named_by(self, status: FileStatus) -> Iterator[str]:
         if status.folder == self._folder and _LINES_FILE.fullmatch(status.name):
-            text = self._storage.read(status.path).decode("utf-8", "replace")
-            yield from _LINES.findall(text)
+            with suppress(FileNotFoundError):  # the write has ended
+                text = self._storage.read(status.path).decode("utf-8", "replace")
+                yield from _LINES.findall(text)
         elif match := _MARKER.fullmatch(status.path.removeprefix(self._folder + "/")):
             yield match[1]
 
@@ -142,3 +253,7 @@ def _delete_uncounted(storage: Storage, requested: str, stats: Sequence[WriteSta
 
 def _files_of(stats: Sequence[WriteStat]) -> list[str]:
     return [path for stat in stats for path in (stat.path, *stat.cdc_files)]
+
+
+def _named(path: str, io_type: str) -> str:
+    return f"{path}.marker.{io_type}"

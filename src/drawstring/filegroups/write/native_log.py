@@ -26,12 +26,11 @@ from drawstring.filegroups.write.log_content import (
     LogContent,
     LogPart,
     LogTarget,
-    first_version,
+    log_name,
     log_stat,
     row_summaries,
     with_records,
 )
-from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.file_sinks import FileForm, open_sink, schema_entry
 from drawstring.formats.log_index import LogKeys, encode_log_index
 from drawstring.formats.log_inline import BlockType, HeaderKey
@@ -160,12 +159,7 @@ class _OpenLog:
         self._target = target
         self._form = form
         settings, group = target.settings, target.file_slice
-        instant, first, token = first_version(target)
-        self._version = first + form.later
-        extension = settings.config.base_extension
-        self._name = LogFile.native_name_of(
-            group.file_id, instant, self._version, token, form.kind, extension
-        )
+        self._name, self._version = log_name(target, form.kind, form.later)
         self._path = join_path(group.partition, self._name)
         self._rows = 0
         self._inserts: int | None = None
@@ -174,7 +168,7 @@ class _OpenLog:
         is_data = form.kind is NativeLog.DATA
         self._summaries = row_summaries(settings) if is_data else None
         self._io_type = settings.config.rules.log_marker
-        self._markers = Markers(target.storage, settings.instant)
+        self._markers = settings.markers(target.storage)
         self._markers.create(self._path, self._io_type)
         bloom = 0.0 if settings.clique_files else settings.key_filter
         file_form = FileForm(

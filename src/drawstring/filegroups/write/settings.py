@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -16,11 +16,12 @@ from drawstring.base.bounds import (
     VALUE_BYTES,
 )
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.write.markers import MarkerBook, Markers
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.formats.lance.write import require_lance
 from drawstring.formats.parquet import RowGroups, SharedEncodings
 from drawstring.schema.meta import with_meta
-from drawstring.storage.protocol import StorageSpec
+from drawstring.storage.protocol import Storage, StorageSpec
 
 _LOG_GROUP_ROWS_MIN: Final = 1_024
 
@@ -43,6 +44,7 @@ class FileSettings:
         partial: the only columns, besides meta columns, that log blocks hold; empty for all.
         logs_named_by: instant of the pending bucket resizing that names the log files; None for none.
         summarized: columns of which the writers of files note bounds and counts.
+        book: the form of the markers, which all tasks in this process share.
     """
 
     storage: StorageSpec
@@ -58,6 +60,11 @@ class FileSettings:
     partial: tuple[str, ...] = ()
     logs_named_by: str | None = None
     summarized: tuple[str, ...] = ()
+    book: MarkerBook = field(default_factory=MarkerBook, compare=False, repr=False)
+
+    def markers(self, storage: Storage) -> Markers:
+        """Return the markers of the files that are written, which precede the files."""
+        return Markers(storage, self.instant, self.book)
 
     def __post_init__(self) -> None:
         """Check that what writes the files is installed, before the table is changed."""

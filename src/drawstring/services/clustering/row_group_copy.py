@@ -7,7 +7,6 @@ from typing import Final
 
 from drawstring.base.clock import Ids, Stopwatch
 from drawstring.filegroups.write.base_writer import ensure_partition
-from drawstring.filegroups.write.markers import Markers
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.parquet.column_chunks import ChunkSource, chunk_source
 from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
@@ -91,7 +90,7 @@ def _write(settings: FileSettings, storage: Storage, sources: Sequence[ChunkSour
     path = join_path(partition, name)
     has_meta = settings.config.populate_meta_fields
     ensure_partition(storage, partition, settings.instant)
-    markers = Markers(storage, settings.instant)
+    markers = settings.markers(storage)
     markers.create(path, _IO_TYPE)
     size_bytes = stitch(storage, sources, path, name if has_meta else None, bloom=settings.key_filter)
     markers.confirm(path, _IO_TYPE)

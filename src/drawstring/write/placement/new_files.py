@@ -167,6 +167,8 @@ class _Files:
         """Write rows of partitions to open files, or to new ones, and close them; all are open for a time."""
         with self._lock:
             files = [self._taken(partition) for partition, _ in portions]
+        new = [each.announced() for each in files if not each.is_begun]
+        self._settings.markers(self._storage).expect(new)
         for groups, (_, rows) in zip(files, portions, strict=True):
             self._fill(groups, rows)
         return close_together(files)

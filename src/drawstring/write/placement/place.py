@@ -16,7 +16,7 @@ rows ── fit into memory ──> one piece
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -33,10 +33,16 @@ from drawstring.engine.ranges import sorted_order
 from drawstring.engine.spill import SpillingGroups
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.base_writer import NewGroups, close_together, ensure_partition
+from drawstring.filegroups.write.base_writer import (
+    NewGroups,
+    announced_successor,
+    close_together,
+    ensure_partition,
+)
 from drawstring.filegroups.write.changes import Changes, acted, deletes, joined, split_deletes, upserts
-from drawstring.filegroups.write.log_content import LogTarget, log_content
+from drawstring.filegroups.write.log_content import LogTarget, log_content, log_name
 from drawstring.filegroups.write.log_writers import LOG_WRITERS
+from drawstring.filegroups.write.markers import TOGETHER_MIN
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter, with_generated_keys
 from drawstring.filegroups.write.rewrite import extend_slice, rewrite_slice
 from drawstring.filegroups.write.settings import FileSettings
@@ -45,7 +51,7 @@ from drawstring.index.location import LOCATION, UNKNOWN, Location
 from drawstring.index.protocol import Index
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice, TaskContext
+from drawstring.model.files import FileSlice, TaskContext, join_path
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec
@@ -187,6 +193,7 @@ class PlaceGroups:
         work = _GroupWork(self, storage, meta_columns, context)
         rows_with_keys = keyed(coalesced(batches), self.settings, context.task)
         for groups in ahead(contiguous_groups(rows_with_keys, self.grouping)):
+            work.announce([self._place_of(key) for key, _ in groups])
             try:
                 for key, rows in groups:
                     yield from work.place(*self._place_of(key), rows)
@@ -210,7 +217,34 @@ class _GroupWork:
         self._storage = storage
         self._meta_columns = meta_columns
         self._context = context
+        self._targets: dict[tuple[str, Location], FileSlice | None] = {}
         self._new: dict[tuple[str, Location], tuple[NewGroups, str | None]] = {}
+
+    def announce(self, places: Sequence[tuple[str, Location]]) -> None:
+        """Have the markers of the next groups made together; of those that are written in the usual way."""
+        if len(places) >= TOGETHER_MIN and self._task.dual_write is None:
+            files = [file for each in places for file in self._announced(*each)]
+            self._task.settings.markers(self._storage).expect(files)
+
+    def _announced(self, partition: str, location: Location) -> Iterator[tuple[str, str]]:
+        """Yield the paths of the files that a group may get, and the types of their markers."""
+        task, token, settings = self._task, self._context.write_token, self._task.settings
+        target = self._targets[partition, location] = self._target(partition, location)
+        if target is None:
+            if not (task.is_delete or self._shared_group(partition, location)):
+                groups, file_id = self._new_groups(partition, location)
+                yield groups.announced(file_id)
+            return
+        is_log = self._merges and settings.config.table_type is TableType.MERGE_ON_READ
+        if is_log:
+            name, _ = log_name(LogTarget(settings, self._storage, target, token))
+            yield join_path(partition, name), settings.config.rules.log_marker
+        if not is_log or (partition, target.file_id) in task.filled:
+            yield announced_successor(settings, target, token)
+
+    @property
+    def _merges(self) -> bool:
+        return self._task.merges or self._task.settings.config.has_sorted_files
 
     def finish(self) -> Iterator[WriteStat]:
         """Finish the files of new file groups."""
@@ -236,7 +270,7 @@ class _GroupWork:
         if target is None:
             yield from self._create(partition, location, rows)
             return
-        if not (task.merges or task.settings.config.has_sorted_files):
+        if not self._merges:
             yield self._extend(target, rows)
             return
         pieces = self._pieces(rows)
@@ -281,6 +315,8 @@ class _GroupWork:
                 yield stat
 
     def _target(self, partition: str, location: Location) -> FileSlice | None:
+        if (partition, location) in self._targets:
+            return self._targets.pop((partition, location))
         lookup = self._task.lookup
         if lookup is None or location.is_new:
             return None
