@@ -30,6 +30,16 @@ CONDITIONS = {
     "date_add(day, 1) = date '2024-02-06'": "by_next",
     "to_date(day) = date '2024-02-05' and to_date(written, 'd.MM.yyyy[ HH]') > date '2024-01-01'": "by_date",
 }
+BY_PATTERN = {
+    "to_date(written, 'd.MM.yyyy') = date '2024-01-05'": "by_pattern",
+    "to_date(written, 'd.MM.yyyy') > date '2024-02-01'": "by_pattern",
+    "to_date(written, 'd.MM.yyyy') > date '2024-03-01'": "by_pattern",
+    "to_date(written, 'd.MM.yyyy') in (date '2024-01-05')": "by_pattern",
+    "to_date(written, 'd.MM.yyyy') = date '2024-01-05' and id > 0": "by_pattern",
+    "to_date(written, 'd.MM.yyyy') <= date '2024-02-04'": "by_pattern",
+    "to_timestamp(written, 'd.MM.yyyy') < timestamp '2024-02-05 00:00:00'": "by_pattern",
+    "to_timestamp(written, 'd.MM.yyyy') > timestamp '2024-01-06 10:00:00'": "by_pattern",
+}
 OTHERS = [
     "to_date(written, 'd.MM.yyyy') <> date '2024-01-05'",
     "to_timestamp(written, 'd.MM.yyyy') < timestamp '2024-02-05 00:00:01'",
@@ -76,6 +86,16 @@ def checked(session: SparkSession, table: Table, where: str) -> list[str]:
 @pytest.mark.parametrize("where", CONDITIONS)
 def test_conditions_on_dates_in_texts_skip_files(session: SparkSession, table: Table, where: str) -> None:
     assert checked(session, table, where) == [f"expr_index_{CONDITIONS[where]}"]
+
+
+@pytest.mark.parametrize("where", BY_PATTERN)
+def test_conditions_on_dates_by_a_pattern_skip_files(session: SparkSession, table: Table, where: str) -> None:
+    assert checked(session, table, where) == [f"expr_index_{BY_PATTERN[where]}"]
+    session.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    try:
+        assert checked(session, table, where) == []
+    finally:
+        session.conf.unset("spark.sql.legacy.timeParserPolicy")
 
 
 @pytest.mark.parametrize("where", OTHERS)

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.spark.compiled import CREATES, compiled
 from drawstring.spark.reading import planning
+from drawstring.spark.reading.parsed_dates import METHODS
 from drawstring.spark.reading.pushed_filters import conditions, sql_conditions
 from drawstring.spark.reading.relation import Slices
 
@@ -167,8 +168,9 @@ public class {_NAME} extends Rule {{
         Seq only = (Seq) Nil$.MODULE$.$colon$colon(condition);
         Object normal = DataSourceStrategy$.MODULE$.normalizeExprs(only, columns).head();
         Option predicate = DataSourceV2Strategy$.MODULE$.translateFilterV2((Expression) normal);
-        if (predicate.isDefined()) {{
-            found.add(predicate.get());
+        Object added = predicate.isDefined() ? predicate.get() : ofParsedDate((Expression) normal);
+        if (added != null) {{
+            found.add(added);
         }}
     }}
 
@@ -194,7 +196,7 @@ public class {_NAME} extends Rule {{
         }};
         return create(CatalogTable$.MODULE$, first, null);
     }}
-{CREATES}}}
+{METHODS}{CREATES}}}
 """
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from drawstring.spark.compiled import compiled
+from drawstring.spark.reading.parsed_dates import METHODS
 
 PLANS: Final = "java.util.function.Function"
 """Interface of a scan that plans itself: returns the plan for the scan's relation, or null."""
@@ -33,6 +34,7 @@ import {FILTERED};
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
 import java.util.HashMap;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MapInArrow;
@@ -61,13 +63,30 @@ public class {_NAME} extends SparkStrategy {{
     }}
 
     public LogicalPlan reading(UserDefinedPythonFunction function, int parts, Seq columns) {{
-        Range numbers = Range$.MODULE$.apply(0L, (long) parts, 1L, parts);
+        Range numbers = Range$.MODULE$.apply(0L, (long) parts, 1L, Math.max(parts, 1));
         Option none = (Option) None$.MODULE$;
         return new MapInArrow(function.builder(numbers.output()), columns, numbers, false, none);
     }}
 
     public String described(Predicate[] predicates) throws Exception {{
         return new ObjectMapper().writeValueAsString(treesOf(predicates));
+    }}
+
+    public String parsedDates(org.apache.spark.sql.catalyst.expressions.Expression condition)
+            throws Exception {{
+        ArrayList found = new ArrayList();
+        addParsedDates(condition, found);
+        return described((Predicate[]) found.toArray(new Predicate[0]));
+    }}
+
+    private static void addParsedDates(
+            org.apache.spark.sql.catalyst.expressions.Expression condition, ArrayList found) {{
+        if (condition instanceof And) {{
+            addParsedDates(((And) condition).left(), found);
+            addParsedDates(((And) condition).right(), found);
+        }} else if (ofParsedDate(condition) != null) {{
+            found.add(ofParsedDate(condition));
+        }}
     }}
 
     private static ArrayList treesOf(Expression[] expressions) {{
@@ -118,7 +137,7 @@ public class {_NAME} extends SparkStrategy {{
     private static Seq listOf(Object only) {{
         return Nil$.MODULE$.$colon$colon(only);
     }}
-}}
+{METHODS}}}
 """
 
 
@@ -163,13 +182,26 @@ def described(spark: SparkSession, predicates: Any) -> list[dict[str, Any]]:
     return trees
 
 
+def parsed_dates(spark: SparkSession, condition: Any) -> list[dict[str, Any]]:
+    """Return the comparisons of dates in texts by a pattern in a condition of a plan; see `described`.
+
+    Args:
+        spark: a classic session in which `install` returned True.
+        condition: Spark's expression.
+    """
+    strategy = _strategy(spark)
+    assert strategy is not None
+    trees: list[dict[str, Any]] = json.loads(strategy.parsedDates(condition))
+    return trees
+
+
 def reading(spark: SparkSession, function: Any, parts: int, columns: Any) -> Any:
     """Return the plan in which a Python function reads parts by their numbers.
 
     Args:
         spark: a classic session in which `install` returned True.
         function: Spark's user-defined function.
-        parts: number of parts; each is a task.
+        parts: number of parts; each is a task, and none is one without rows.
         columns: attributes of the result.
     """
     strategy = _strategy(spark)

@@ -107,6 +107,15 @@ class Slices:
         steps = [by_place, *steps] if by_place.skipped else steps
         return replace(self, tasks=tuple(left), columns=columns, where=text, steps=tuple(steps))
 
+    def skipping(self, sql: str | None) -> Slices:
+        """Return these slices without those that have no row of further conditions.
+
+        Args:
+            sql: conditions that are true for all wanted rows; None for none.
+        """
+        left, steps = without_skipped(self.tasks, self.skips, None, sql)
+        return replace(self, tasks=tuple(left), steps=(*self.steps, *steps))
+
 
 def relation(spark: SparkSession, slices: Slices) -> DataFrame:
     """Return the rows of slices as a DataFrame into which Spark pushes columns and predicates."""
@@ -296,23 +305,33 @@ class SliceScan(_Proxy):
     def toBatch(self) -> SliceScan:
         return self
 
-    def apply(self, relation: Any) -> Any:
-        """Return the plan that reads these slices, with the attributes of Spark's relation."""
-        slices, parts = self._slices, self._parts()
-        if not parts:
+    def apply(self, relation: Any, condition: Any = None) -> Any:
+        """Return the plan that reads these slices, with the attributes of Spark's relation.
+
+        Args:
+            relation: the relation.
+            condition: that of a filter on it, if there is one.
+        """
+        slices = self._slices
+        first = next(iter(slices.tasks), None)
+        if condition is not None and isinstance(first, ReadTask):
+            trees = planning.parsed_dates(self._jvm.spark, condition)
+            slices = slices.skipping(sql_conditions(trees, first.schema))
+        if first is None:
             return None
-        read = ReadSlices(arrow_schema(slices.columns), parts, self.description(), slices.read)
+        parts = self._parts(slices.tasks)
+        read = ReadSlices(arrow_schema(slices.columns), parts, slices.description, slices.read)
         function = UserDefinedFunction(read, slices.columns, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
         return planning.reading(self._jvm.spark, function._judf, len(parts), relation.output())
 
     def planInputPartitions(self) -> Any:
         partition = self._jvm.of(f"{_V2}python.PythonInputPartition")
-        partitions = [partition(number, bytearray(part)) for number, part in enumerate(self._parts())]
+        parts = self._parts(self._slices.tasks)
+        partitions = [partition(number, bytearray(part)) for number, part in enumerate(parts)]
         return self._jvm.array(f"{_READ}InputPartition", partitions)
 
-    def _parts(self) -> list[bytes]:
+    def _parts(self, tasks: Sequence[Task]) -> list[bytes]:
         """Return the pickled tasks, by partition."""
-        tasks = self._slices.tasks
         cores = self._jvm.spark.sparkContext.defaultParallelism
         parts = shares([task.size_bytes for task in tasks], cores)
         return [cloudpickle.dumps([tasks[number] for number in part]) for part in parts]
@@ -348,7 +367,7 @@ class SliceScan(_Proxy):
     class Java:
         """The Java interfaces, for Py4J."""
 
-        implements = (f"{_READ}SupportsReportStatistics", f"{_READ}Batch", planning.PLANS)
+        implements = (f"{_READ}SupportsReportStatistics", f"{_READ}Batch", planning.PLANS, planning.FILTERED)
 
 
 class SliceStatistics(_Proxy):
