@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -12,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from lance.file import LanceFileWriter
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
@@ -104,6 +106,61 @@ def test_values_of_all_types_come_back_from_base_and_log_files(ending: str, tabl
         assert table.compact()
         assert table.scan(TYPES.names).to_arrow().sort_by("id").equals(found.sort_by("id"))
     assert table.validate().is_sound
+
+
+INNER = pa.struct([("at", pa.int64()), ("tags", pa.list_(pa.string()))])
+NESTED = pa.schema(
+    [
+        ("id", pa.string()),
+        ("p", pa.string()),
+        ("one", pa.struct([("two", pa.struct([("three", INNER)])), ("n", pa.int32())])),
+        ("many", pa.list_(pa.struct([("in", INNER)]))),
+        ("named", pa.map_(pa.string(), pa.struct([("in", INNER)]))),
+    ]
+)
+_INNERS = (None, {"at": None, "tags": None}, {"at": 1, "tags": []}, {"at": 2, "tags": ["a", None]})
+
+
+def nested_values(picked: random.Random) -> dict[str, Any]:
+    """Return a row of structs in structs, of which any may be null."""
+    ins = [picked.choice([None, {"in": picked.choice(_INNERS)}]) for _ in range(4)]
+    two = picked.choice([None, {"three": picked.choice(_INNERS)}])
+    return {
+        "one": picked.choice([None, {"two": two, "n": picked.randrange(9)}]),
+        "many": picked.choice([None, [], ins[:1], ins]),
+        "named": picked.choice([None, [("a", ins[0])], [("a", ins[1]), ("b", ins[2])]]),
+    }
+
+
+@formats
+def test_structs_in_structs_come_back_from_slices_of_batches(ending: str) -> None:
+    for seed in range(10):
+        picked = random.Random(seed)
+        rows = [{"id": f"{at:02}", "p": str(at // 4), **nested_values(picked)} for at in range(20)]
+        table = create(
+            NESTED, partition_by="p", ordering=(), table_type=COW, properties={BASE_FORMAT: ending}
+        )
+        table.bulk_insert(pa.Table.from_pylist(rows, NESTED))
+        assert table.scan(NESTED.names).to_arrow().sort_by("id").to_pylist() == rows, seed
+
+
+def test_rows_that_lance_cannot_store_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made("lance", COW)
+    table.insert(rides(("a", "rome", 1, 1.0)))
+    before = names(table)
+
+    class PanicException(BaseException):
+        """Such as Lance has, under this name."""
+
+    def write_batch(writer: LanceFileWriter, batch: pa.RecordBatch) -> None:
+        raise PanicException("assertion failed")
+
+    monkeypatch.setattr(LanceFileWriter, "write_batch", write_batch)
+    with pytest.raises(
+        InvalidError, match=r"cannot be stored in a Lance file: assertion failed\. Use a table"
+    ):
+        table.upsert(rides(("b", "rome", 1, 1.0)))
+    assert names(table) == before
 
 
 @formats

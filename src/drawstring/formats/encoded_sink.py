@@ -99,7 +99,7 @@ class EncodedSink:
         """
         if self.keys is not None:
             self.keys.add(batch.column(RECORD_KEY), is_known=is_known)
-        rows = conform(batch, self._schema)
+        rows = _without_offsets(conform(batch, self._schema))
         if self._summaries is not None:
             self._summaries.add([rows])
         with disk_errors(TABLE_DISK, self._path):
@@ -154,6 +154,15 @@ class EncodedSink:
         with suppress(OSError, ValueError, pa.ArrowException):
             self._file.close()
         self._storage.delete([self._path])
+
+
+def _without_offsets(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose nested arrays begin with their buffers.
+
+    Of slices of structs with nested fields Arrow's ORC writer stores values of other rows, and Lance panics.
+    """
+    columns = [pa.concat_arrays([each]) if each.type.num_fields else each for each in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _key_summary(bloom: float | BloomFilter) -> KeySummary:

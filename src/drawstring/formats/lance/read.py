@@ -17,8 +17,8 @@ from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.disk_errors import temporary_disk_errors
 from drawstring.base.errors import not_installed
 from drawstring.formats.lance.footer import check_lance
+from drawstring.formats.lance.panics import panics_translated
 
-_PANIC: Final = "PanicException"
 _COPIED_BYTES: Final = 4 << 20
 _BATCHES_AHEAD: Final = 2
 _WINDOW_BYTES: Final = 32 << 20
@@ -40,7 +40,7 @@ def read_open_lance(
         InvalidError: the package is not installed.
         pa.ArrowInvalid: the file is damaged.
     """
-    with _translated(), _file_of_machine(file, local) as path:
+    with panics_translated(), _file_of_machine(file, local) as path:
         present = _opened(path).metadata().schema.names
         names = present if columns is None else [name for name in columns if name in present]
         # Without a column the batches would not have a number of rows.
@@ -60,19 +60,8 @@ def _windows(rows: int, size_bytes: int) -> Iterator[tuple[int, int]]:
 
 def open_lance_schema(file: pa.NativeFile, local: str | None) -> pa.Schema:
     """Return the schema of an open Lance file; see `read_open_lance`."""
-    with _translated(), _file_of_machine(file, local) as path:
+    with panics_translated(), _file_of_machine(file, local) as path:
         return _opened(path).metadata().schema.remove_metadata()
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Translate panics: Lance has them where some damage of a file does not occur to it."""
-    try:
-        yield
-    except BaseException as error:
-        if type(error).__name__ != _PANIC:
-            raise
-        raise pa.ArrowInvalid(str(error)) from error
 
 
 def _opened(local: str, columns: list[str] | None = None) -> Any:

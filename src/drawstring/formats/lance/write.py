@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import types as pt
 
 from drawstring.base.disk_errors import temporary_disk_errors
-from drawstring.base.errors import not_installed
+from drawstring.base.errors import InvalidError, not_installed
+from drawstring.formats.lance.panics import panics_translated
 from drawstring.schema.evolve import conform
 
 PLAIN_VERSION, STRUCT_VERSION, MAP_VERSION = "2.0", "2.1", "2.2"
@@ -53,17 +54,25 @@ class LanceEncoder:
         return os.path.getsize(self._copy)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Append rows."""
-        with temporary_disk_errors():
-            self._writer.write_batch(conform(batch, self._types))
+        """Append rows.
+
+        Raises:
+            InvalidError: Lance cannot store them.
+        """
+        stored = conform(batch, self._types)
+        with temporary_disk_errors(), _unfit(), panics_translated():
+            self._writer.write_batch(stored)
 
     def finish(self, entries: Mapping[str, str]) -> None:
         """Write what is left and the footer.
 
         Args:
             entries: metadata for the schema.
+
+        Raises:
+            InvalidError: Lance cannot store the rows.
         """
-        with temporary_disk_errors():
+        with temporary_disk_errors(), _unfit(), panics_translated():
             for name, value in entries.items():
                 self._writer.add_schema_metadata(name, value)
             self._writer.close()
@@ -79,6 +88,18 @@ class LanceEncoder:
         self._writer = None
         with suppress(FileNotFoundError):
             os.unlink(self._copy)
+
+
+@contextmanager
+def _unfit() -> Iterator[None]:
+    """Translate what Lance says of rows that it cannot store."""
+    try:
+        yield
+    except (ValueError, NotImplementedError) as error:
+        raise InvalidError(
+            f"Rows cannot be stored in a Lance file: {' '.join(str(error).split())}. Use a table with Parquet"
+            " base files."
+        ) from error
 
 
 def lance_types(schema: pa.Schema) -> pa.Schema:

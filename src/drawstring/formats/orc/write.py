@@ -18,6 +18,7 @@ from pyarrow import types as pt
 from drawstring.base.errors import InvalidError
 from drawstring.formats.orc.tail import with_entries
 from drawstring.schema.evolve import conform
+from drawstring.schema.normal import null_mask, own_items
 
 STRIPE_BYTES: Final = 32 << 20
 """Bytes of rows of a stripe, which its writer and its readers hold in memory."""
@@ -65,7 +66,8 @@ class OrcEncoder:
             stored = conform(batch, self._types)
         except InvalidError as error:
             raise _unfit(error) from error
-        self._writer.write(pa.Table.from_batches([stored]))
+        columns = [_with_own_nulls(column) for column in stored.columns]
+        self._writer.write(pa.Table.from_arrays(columns, schema=self._types))
         self._is_empty = False
 
     def finish(self, entries: Mapping[str, str]) -> None:
@@ -131,8 +133,28 @@ class _HeldEnd:
         self.closed = True
 
 
+def _with_own_nulls(array: pa.Array) -> pa.Array:
+    """Return an array in which the fields of null structs are null.
+
+    Of other ones Arrow's writer stores the values, too, unless the struct is a column: later rows get them.
+    """
+    kind = array.type
+    if pt.is_struct(kind):
+        parts = [_with_own_nulls(part) for part in array.flatten()]
+        return pa.StructArray.from_arrays(parts, fields=kind.fields, mask=null_mask(array))
+    if pt.is_map(kind):
+        offsets, keys = own_items(array.offsets, array.keys)
+        items = _with_own_nulls(own_items(array.offsets, array.items)[1])
+        return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=null_mask(array))
+    if pt.is_list(kind):
+        offsets, items = own_items(array.offsets, array.values)
+        return pa.ListArray.from_arrays(offsets, _with_own_nulls(items), type=kind, mask=null_mask(array))
+    return array
+
+
 def _stored(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, _stored_type(field.type), field.nullable)
+    """Return a field as ORC files have it, which know no required ones."""
+    return pa.field(field.name, _stored_type(field.type))
 
 
 def _stored_type(kind: pa.DataType) -> pa.DataType:
