@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,12 @@ from drawstring.storage.protocol import Storage
 
 HELD_BYTES_MAX: Final = 256 << 20
 """Total size of the log files, in bytes, up to which their records are held in memory."""
+
+_KEYS_PER_ROW: Final = 4
+"""Log records for a base row up to which a batch is looked up alone: each look-up hashes all log keys."""
+
+_HELD_BASE_BYTES: Final = 32 << 20
+"""Bytes of base rows to look up at once."""
 
 
 def _base_rows(
@@ -122,9 +128,43 @@ class KeyTexts:
 
     def find(self, rows: pa.RecordBatch) -> tuple[Array, Array]:
         """Return the base rows that have a log record, and the numbers of those log records."""
-        places = pc.index_in(record_keys(rows, self.config), value_set=self.keys)
-        found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
-        return found, places.drop_null().to_numpy(zero_copy_only=False)
+        return _numbered(pc.index_in(record_keys(rows, self.config), value_set=self.keys))
+
+    def located(self, batches: Iterable[pa.RecordBatch]) -> Iterator[_Located]:
+        """Yield batches of base rows with what `find` returns; for many keys several are looked up at once.
+
+        Args:
+            batches: the rows, of which some of a bounded size are held.
+        """
+        for held in _portions(batches, len(self.keys) // _KEYS_PER_ROW):
+            if len(held) == 1:
+                yield held[0], self.find(held[0])
+                continue
+            keys = pa.concat_arrays([record_keys(each, self.config) for each in held])
+            places, first = pc.index_in(keys, value_set=self.keys), 0
+            for batch in held:
+                yield batch, _numbered(places.slice(first, batch.num_rows))
+                first += batch.num_rows
+
+
+_Located: TypeAlias = tuple[pa.RecordBatch, tuple[Array, Array]]
+
+
+def _numbered(places: pa.Array) -> tuple[Array, Array]:
+    found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+    return found, places.drop_null().to_numpy(zero_copy_only=False)
+
+
+def _portions(batches: Iterable[pa.RecordBatch], rows_min: int) -> Iterator[list[pa.RecordBatch]]:
+    """Yield batches in portions of at least some rows, if these have few bytes."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) >= rows_min or sum(each.nbytes for each in held) >= _HELD_BASE_BYTES:
+            yield held
+            held = []
+    if held:
+        yield held
 
 
 class SliceMerge:
@@ -151,8 +191,9 @@ class SliceMerge:
         """Yield the merged rows with the columns that merging and the result need."""
         versions, names = self._log.versions, _needed(self._task)
         merge = _choose if self._log.merger.chooses_whole_records else _patch
-        for batch in base_rows(self._task, self._task.merged_among) if self._base is None else self._base:
-            merged, done = merge(batch, self._log, self._task)
+        base = base_rows(self._task, self._task.merged_among) if self._base is None else self._base
+        for batch, found in KeyTexts(versions.keys, self._task.config).located(base):
+            merged, done = merge(batch, found, self._log, self._task)
             self._won[done] = False
             yield from merged
         alive = self._won & ~versions.is_delete
@@ -203,9 +244,11 @@ def finished(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:
     yield from (selected.select(list(task.columns)) for selected in batches if selected.num_rows)
 
 
-def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
+def _choose(
+    batch: pa.RecordBatch, found: tuple[Array, Array], log: LogRecords, task: ReadTask
+) -> tuple[list[pa.RecordBatch], Any]:
     """Return the base rows that remain, and the numbers of the log records that lost against them."""
-    rows, numbers = KeyTexts(log.versions.keys, task.config).find(batch)
+    rows, numbers = found
     if not len(rows):
         return [batch], []
     wins = log.beats(ordering_of(batch, task.config, rows), numbers)
@@ -214,9 +257,11 @@ def _choose(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[lis
     return [batch.filter(pa.array(keep))], numbers[~wins]
 
 
-def _patch(batch: pa.RecordBatch, log: LogRecords, task: ReadTask) -> tuple[list[pa.RecordBatch], Any]:
+def _patch(
+    batch: pa.RecordBatch, found: tuple[Array, Array], log: LogRecords, task: ReadTask
+) -> tuple[list[pa.RecordBatch], Any]:
     """Return the base rows merged with log records, and the numbers of the log records used up."""
-    rows, numbers = KeyTexts(log.versions.keys, task.config).find(batch)
+    rows, numbers = found
     count = len(rows)
     if not count:
         return [batch], []
