@@ -145,6 +145,16 @@ def test_indexes_are_shown_with_their_expression_and_why_they_are_not_used() -> 
     assert all("depend on the time zone of the session" in why for why in unused.values() if why)
 
 
+def test_an_index_of_a_partition_column_is_shown_as_not_used() -> None:
+    table = create(SCHEMA, partition_by="day", ordering="ts")
+    table.upsert(rows([1], 1))
+    index = table.create_index("by_date", "day", using="column_stats", options={"expr": "to_date"})
+    assert index.unused is not None
+    assert "values of partition columns from the paths" in index.unused
+    steps = table.scan(where="to_date(day) = '2030-01-01'").explain().steps
+    assert not any(step.by == index.name and step.skipped for step in steps)
+
+
 @pytest.mark.parametrize("using", ["column_stats", "bloom_filters"])
 def test_an_index_of_lists_is_refused(using: str) -> None:
     table = create(SCHEMA, partition_by=None, ordering="ts")

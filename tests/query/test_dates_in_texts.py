@@ -29,6 +29,8 @@ ROWS = pa.table(
         ("TO_DATE(`Day`) < date '2024-01-01'", [2]),
         ("to_date(day) in ('2023-12-31', '2024-01-05')", [0, 1, 2]),
         ("to_date(day) is null", [3, 4, 5, 6]),
+        ("cast(day as date) = '2024-01-05'", [0, 1]),
+        ("try_cast(day as date) is null", [3, 4, 5, 6]),
         ("to_date(day, 'yyyy-MM-dd') = '2024-01-05'", [0]),
         ("to_date(day, 'dd.MM.yyyy') >= '2023-01-01'", [3]),
         ("year(day) = 2024", [0, 1]),

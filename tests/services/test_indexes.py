@@ -208,7 +208,10 @@ CALLS: list[tuple[Callable[[Table], Any], str]] = [
     (lambda table: expression(table, "substring", pos=1), "substring of an index lacks len"),
     (lambda table: expression(table, "upper", len=1), "upper of an index has no len"),
     (lambda table: expression(table, "substring", pos=-1, len=2), "positions count from 1"),
-    (lambda table: expression(table, "substring", pos="x", len=2), "A setting of the index .* is wrong"),
+    (
+        lambda table: expression(table, "substring", pos="x", len=2),
+        "The setting pos=x of the index .* is not a whole number",
+    ),
     (lambda table: expression(table, "regexp_extract", pattern="(", idx=0), "The pattern cannot be read"),
     (lambda table: expression(table, "from_unixtime"), r"from_unixtime\(name\) cannot have an index of"),
     (

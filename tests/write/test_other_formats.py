@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import sys
+import tempfile
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -144,7 +146,10 @@ def test_structs_in_structs_come_back_from_slices_of_batches(ending: str) -> Non
         assert table.scan(NESTED.names).to_arrow().sort_by("id").to_pylist() == rows, seed
 
 
-def test_rows_that_lance_cannot_store_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", ["__init__", "write_batch"])
+def test_rows_that_lance_cannot_store_say_so(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = made("lance", COW)
     table.insert(rides(("a", "rome", 1, 1.0)))
     before = names(table)
@@ -152,15 +157,18 @@ def test_rows_that_lance_cannot_store_say_so(monkeypatch: pytest.MonkeyPatch) ->
     class PanicException(BaseException):
         """Such as Lance has, under this name."""
 
-    def write_batch(writer: LanceFileWriter, batch: pa.RecordBatch) -> None:
+    def fail(writer: LanceFileWriter, *given: object, **named: object) -> None:
         raise PanicException("assertion failed")
 
-    monkeypatch.setattr(LanceFileWriter, "write_batch", write_batch)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(LanceFileWriter, step, fail)
     with pytest.raises(
         InvalidError, match=r"cannot be stored in a Lance file: assertion failed\. Use a table"
     ):
         table.upsert(rides(("b", "rome", 1, 1.0)))
     assert names(table) == before
+    gc.collect()
+    assert not any(tmp_path.iterdir())
 
 
 @formats

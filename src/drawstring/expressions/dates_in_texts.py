@@ -6,7 +6,7 @@
     any other                     -- 00:00:00                         null
 
 A text is a time by a cast, or by a date pattern of Java, strictly: Spark's time parser policy `CORRECTED`.
-All steps are kernels of Arrow, for columns as well as for expressions. A text that is no time gives null,
+All steps are kernels of Arrow, for columns as well as for expressions. A text that is not a time gives null,
 where Spark in ANSI mode fails.
 
 Some times Spark knows and this module does not: those of years before 0 and after 9999, and, cast to a
@@ -109,7 +109,7 @@ def by_pattern(pattern: str) -> TimeForm:
     """Return the form of the texts that Spark parses by a date pattern.
 
     Raises:
-        InvalidError: it is no date pattern.
+        InvalidError: it is not a date pattern.
         UnsupportedError: Spark may parse texts by it in another way than this module.
     """
     tokens = parse_pattern(pattern, _LETTERS)
@@ -121,9 +121,9 @@ def by_pattern(pattern: str) -> TimeForm:
     odd = any(_REFUSED.search(each.text) for each in tokens)
     if not letters or len({*letters}) < len(letters) or not is_known or runs_on or odd:
         raise UnsupportedError(
-            f"Dates in texts cannot be parsed by {pattern!r} as Spark does. Use yyyy or yy, and M, d, H, m, s"
-            " once or twice, and S up to nine times; each field once; other text without digits and"
-            " brackets; and something between two fields if the second one is of one letter or S."
+            f"The date pattern {pattern!r} may parse texts in another way than in Spark. Use yyyy or yy, M,"
+            " d, H, m or s once or twice, S up to nine times, each field at most once; no digits, quotes or"
+            " brackets between fields; and a separator before a field of one letter or of S."
         )
     groups = {letter: rf"\{number}" for number, letter in enumerate(letters, 1)}
     at = {letter: groups.get(letter, absent) for letter, absent in _ABSENT.items()}
@@ -156,7 +156,7 @@ def _matching(token: Token) -> str:
 
 
 def times_in(texts: Texts, form: TimeForm) -> Texts:
-    """Return the times in texts, in whole seconds without a zone; null for texts that are no time."""
+    """Return the times in texts, in whole seconds without a zone; null for texts that are not times."""
     for pattern, replacement in ((form.pattern, form.iso), *form.then):
         texts = pc.replace_substring_regex(texts, pattern, replacement)
     found = pc.struct_field(pc.extract_regex(texts, _ISO), [0])
@@ -164,7 +164,7 @@ def times_in(texts: Texts, form: TimeForm) -> Texts:
 
 
 def known_times(texts: pa.Array, form: TimeForm) -> pa.Array:
-    """Return the times in texts, as timestamps in UTC; null for texts that are no time.
+    """Return the times in texts, as timestamps in UTC; null for texts that are not times.
 
     Raises:
         InvalidError: a text may be a time that this module does not know.

@@ -92,8 +92,12 @@ def _cast(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Exp
         raise InvalidError(
             f"A cast to {node.to.sql(dialect='spark')} is not supported. Pass a pyarrow expression instead."
         )
-    term = translator.term(node.this) if is_number(target) else None
-    return translator.value(node.this, None).cast(target) if term is None else term.to(target)
+    if is_number(target) and (term := translator.term(node.this)) is not None:
+        return term.to(target)
+    value = translator.value(node.this, None)
+    if pa.types.is_date32(target) and pa.types.is_string(translator.type_of(value)):
+        return times_in(value, AS_DATE).cast(target)
+    return value.cast(target)
 
 
 def cast_type(node: Any) -> pa.DataType | None:

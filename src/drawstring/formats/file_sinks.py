@@ -17,7 +17,7 @@ import pyarrow as pa
 from drawstring.base.errors import UnsupportedError
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import KeySummary
-from drawstring.formats.encoded_sink import EncodedSink
+from drawstring.formats.encoded_sink import EncodedSink, FileEncoder
 from drawstring.formats.lance.write import LanceEncoder
 from drawstring.formats.orc.write import OrcEncoder
 from drawstring.formats.parquet import ParquetSink, RowGroups, SharedEncodings
@@ -115,7 +115,7 @@ def open_sink(storage: Storage, path: str, form: FileForm) -> FileSink:
     return EncodedSink(storage, path, form.schema, _encoder(extension, form), entries, form.bloom)
 
 
-def _encoder(extension: str, form: FileForm) -> Callable[[pa.NativeFile], OrcEncoder | LanceEncoder]:
+def _encoder(extension: str, form: FileForm) -> Callable[[pa.NativeFile], FileEncoder]:
     if extension == ".orc":
         stripe_bytes = form.row_groups.size_bytes
         return partial(

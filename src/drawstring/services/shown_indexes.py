@@ -25,15 +25,20 @@ KINDS: Final = {PREFIX: "secondary_index", EXPRESSION_PREFIX: "expression_index"
 """Kinds of indexes of a column, by the prefix of their names."""
 
 _UNKNOWN: Final = (
-    "This release cannot compute the values, so the next write drops the index. Create one of another"
+    "This release cannot compute the values, so the next write drops the index. Create one with another"
     " function."
 )
 _ZONED: Final = (
-    "The values depend on the time zone of the session that computed them, which the table does not tell."
-    " Apache Hudi uses the index; drop it if nobody does."
+    "The values depend on the time zone of the session that computed them, which the table does not record."
+    " Only Apache Hudi uses the index; drop it unless Hudi queries the table."
+)
+_OF_PATHS: Final = (
+    "Queries take the values of partition columns from the paths of files. Drop the index unless Hudi queries"
+    " the table."
 )
 _OTHER: Final = (
-    "Conditions in SQL do not have the expression here. Apache Hudi uses the index; drop it if nobody does."
+    "SQL conditions of drawstring cannot contain the expression. Only Apache Hudi uses the index; drop it"
+    " unless Hudi queries the table."
 )
 
 
@@ -79,6 +84,8 @@ def _why_not_used(
     index = ExpressionIndex.of(known.get(name, {}))
     if index is None or not is_indexable(index, schema, config):
         return _UNKNOWN
+    if index.column in config.partition_fields:
+        return _OF_PATHS
     if index.depends_on_zone(schema.field(index.column).type):
         return _ZONED
     return _OTHER if index.sql is None else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -38,7 +39,7 @@ class LanceEncoder:
         schema: its columns.
 
     Raises:
-        InvalidError: the package is not installed.
+        InvalidError: the package is not installed, or Lance has no such column.
     """
 
     def __init__(self, target: pa.NativeFile, schema: pa.Schema) -> None:
@@ -46,7 +47,10 @@ class LanceEncoder:
         self._types = lance_types(schema)
         handle, self._copy = tempfile.mkstemp(prefix="drawstring-", suffix=".lance")
         os.close(handle)
-        self._writer = _writer(self._copy, self._types)
+        # Writes that fail do not give up each of their open files.
+        self._delete = weakref.finalize(self, _delete, self._copy)
+        with _unfit(), panics_translated():
+            self._writer = _writer(self._copy, self._types)
 
     @property
     def bytes_written(self) -> int:
@@ -86,8 +90,12 @@ class LanceEncoder:
 
     def _drop(self) -> None:
         self._writer = None
-        with suppress(FileNotFoundError):
-            os.unlink(self._copy)
+        self._delete()
+
+
+def _delete(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
 from drawstring.formats.base_files import open_rows, open_schema, with_types
-from drawstring.formats.base_footer import open_footer
+from drawstring.formats.base_footer import has_footer, open_footer
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, DeleteRecords, HeaderKey, LogBlock
@@ -27,7 +27,6 @@ from drawstring.schema.meta import RECORD_KEY
 
 MAGIC: Final = b"PAR1"
 _PARQUET, _HFILE = ".parquet", ".hfile"
-_COLUMNAR: Final = frozenset((_PARQUET, ".orc", ".lance"))
 _SCHEMA: Final = "schema"
 _KINDS: Final[Mapping[NativeLog, BlockType]] = {
     NativeLog.DATA: BlockType.PARQUET_DATA,
@@ -68,7 +67,7 @@ def native_block(file: pa.NativeFile, log: LogFile, local: str | None = None) ->
     size = file.size()
     extension = file_extension(log.status.name) if log.native else _PARQUET
     footer: pq.FileMetaData | None = None
-    if extension in _COLUMNAR:
+    if has_footer(extension):
         found = open_footer(file, extension)
         entries, footer = found.entries, found.parquet
     elif extension == _HFILE:

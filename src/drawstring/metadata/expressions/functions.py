@@ -7,7 +7,7 @@
     of all         identity
 
 Values are those of Spark 4 in a session in UTC. Functions of dates and times have texts as well: they parse
-them by their setting `format`, or cast them, and give null for a text that is none.
+them by their setting `format`, or cast them, and give null for a text that is neither.
 """
 
 from __future__ import annotations

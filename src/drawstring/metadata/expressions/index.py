@@ -9,9 +9,9 @@ bloom_filters    a bloom filter of their texts for each file
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from pyarrow import types as pt
@@ -22,6 +22,8 @@ from drawstring.metadata.column_ranges import COLUMN_STATS
 from drawstring.metadata.expressions.functions import FUNCTIONS
 from drawstring.metadata.partitions import BLOOM_FILTERS
 from drawstring.metadata.statistics_encoding import Stored
+
+Number = TypeVar("Number", int, float)
 
 PREFIX: Final = "expr_index_"
 FUNCTION: Final = "expr"
@@ -55,6 +57,9 @@ _OF_TIMES: Final = ("hour", "date_format")
 _FORMAT: Final = "format"
 _SPLIT: Final = "split"
 _DYNAMIC: Final = "DYNAMIC_V0"
+_NUMBERS: Final[dict[object, str]] = {int: "whole number", float: "number"}
+_COUNTS: Final = ("numentries", "maxentries", "pos")
+_WHOLE_NUMBERS: Final = (*_COUNTS, "len", "idx", "days")
 _V2: Final = "V2"
 
 
@@ -148,9 +153,9 @@ class ExpressionIndex:
             UnsupportedError: this release cannot compute the function.
         """
         filter_type = self.settings.get("filtertype", _DYNAMIC)
+        numbers = {name: self._number(name, int, 1) for name in _WHOLE_NUMBERS}
+        rate = self._number("fpp", float, 0.5)
         try:
-            numbers = [int(self.settings.get(name, "1")) for name in ("numentries", "maxentries", "pos")]
-            rate = float(self.settings.get("fpp", "0.5"))
             for kind in (pa.string(), pa.date32(), pa.int64(), pa.timestamp("us", "UTC")):
                 if FUNCTIONS[self.function].takes(kind):
                     self.values(pa.array([None], kind))
@@ -158,11 +163,20 @@ class ExpressionIndex:
             raise InvalidError(
                 f"A setting of the index {self.name} is wrong: {error}. Correct it."
             ) from error
-        if filter_type != _DYNAMIC or min(numbers) < 0 or not 0 < rate < 1:
+        if filter_type != _DYNAMIC or min(numbers[name] for name in _COUNTS) < 0 or not 0 < rate < 1:
             raise InvalidError(
                 f"The index {self.name} cannot have the settings {dict(self.settings)}. Its filters are of"
                 f" type {_DYNAMIC}, with a rate between 0 and 1; positions count from 1."
             )
+
+    def _number(self, name: str, parse: Callable[[str], Number], default: Number) -> Number:
+        value = self.settings.get(name)
+        try:
+            return default if value is None else parse(value)
+        except ValueError:
+            raise InvalidError(
+                f"The setting {name}={value} of the index {self.name} is not a {_NUMBERS[parse]}. Correct it."
+            ) from None
 
     def result_type(self, kind: pa.DataType) -> pa.DataType | None:
         """Return the type of the values for a column of a type; None if the index cannot be of it."""
