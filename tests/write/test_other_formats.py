@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import random
+import resource
 import sys
 import tempfile
 from datetime import UTC, date, datetime
@@ -18,7 +19,7 @@ import pytest
 from lance.file import LanceFileWriter
 
 import drawstring
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError, UnavailableError, UnsupportedError
 from drawstring.formats.base_footer import base_footer, key_summary
 from drawstring.table import Table
 from tests.support.rows import rides
@@ -261,6 +262,23 @@ def test_a_write_that_fails_leaves_no_file_behind(ending: str) -> None:
     else:
         table.upsert(far)
         assert table.scan(["at"], where="id = 'b'").to_arrow().column(0).to_pylist()[0].year == 2500
+
+
+@formats
+def test_a_disk_that_refuses_a_file_is_reported(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(TYPES, path=tmp_path / "t", partition_by=(), ordering=(), properties={BASE_FORMAT: ending})
+    rows = [(f"{at:04}", {"raw": random.Random(at).randbytes(20_000)}) for at in range(2_000)]
+    monkeypatch.setattr("drawstring.formats.lance.write.CACHE_BYTES", 1 << 20)
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, hard))
+    try:
+        with pytest.raises(UnavailableError, match="A file is larger than allowed"):
+            table.bulk_insert(of_types(*rows))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert table.scan().to_arrow().num_rows == 0
 
 
 @formats

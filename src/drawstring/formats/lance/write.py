@@ -7,6 +7,7 @@ schema has the key summary as metadata, under the names of Parquet footers, as H
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import weakref
@@ -29,6 +30,7 @@ CACHE_BYTES: Final = 64 << 20
 """Bytes of rows that the writer gathers before it writes pages, those of all columns together."""
 
 _COPIED_BYTES: Final = 4 << 20
+_ERROR_NUMBER: Final = re.compile(r"\(os error (\d+)\)")
 
 
 class LanceEncoder:
@@ -64,7 +66,7 @@ class LanceEncoder:
             InvalidError: Lance cannot store them.
         """
         stored = conform(batch, self._types)
-        with temporary_disk_errors(), _unfit(), panics_translated():
+        with temporary_disk_errors(), _numbered(), _unfit(), panics_translated():
             self._writer.write_batch(stored)
 
     def finish(self, entries: Mapping[str, str]) -> None:
@@ -76,7 +78,7 @@ class LanceEncoder:
         Raises:
             InvalidError: Lance cannot store the rows.
         """
-        with temporary_disk_errors(), _unfit(), panics_translated():
+        with temporary_disk_errors(), _numbered(), _unfit(), panics_translated():
             for name, value in entries.items():
                 self._writer.add_schema_metadata(name, value)
             self._writer.close()
@@ -96,6 +98,19 @@ class LanceEncoder:
 def _delete(path: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(path)
+
+
+@contextmanager
+def _numbered() -> Iterator[None]:
+    """Give errors of the operating system their number, which Lance has in the text alone."""
+    try:
+        yield
+    except OSError as error:
+        found = _ERROR_NUMBER.search(str(error))
+        if error.errno is not None or found is None:
+            raise
+        number = int(found[1])
+        raise OSError(number, os.strerror(number)) from error
 
 
 @contextmanager

@@ -7,8 +7,8 @@ in UTC, as a JVM in UTC stores them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import pyarrow as pa
@@ -67,7 +67,8 @@ class OrcEncoder:
         except InvalidError as error:
             raise _unfit(error) from error
         columns = [_with_own_nulls(column) for column in stored.columns]
-        self._writer.write(pa.Table.from_arrays(columns, schema=self._types))
+        with self._end.own_errors():
+            self._writer.write(pa.Table.from_arrays(columns, schema=self._types))
         self._is_empty = False
 
     def finish(self, entries: Mapping[str, str]) -> None:
@@ -79,7 +80,8 @@ class OrcEncoder:
         if self._is_empty:
             self._writer.write(self._types.empty_table())
         self._end.hold()
-        self._writer.close()
+        with self._end.own_errors():
+            self._writer.close()
         self._target.write(with_entries(self._end.held(), entries))
 
     def abort(self) -> None:
@@ -96,6 +98,7 @@ class _HeldEnd:
         self._target = target
         self._held: list[bytes] | None = None
         self._is_dropped = False
+        self._error: OSError | None = None
         self.size_bytes = 0
         self.closed = False
 
@@ -106,8 +109,22 @@ class _HeldEnd:
         if self._held is not None:
             self._held.append(content)
         elif not self._is_dropped:
-            self._target.write(content)
+            try:
+                self._target.write(content)
+            except OSError as error:
+                self._error = error
+                raise
         return len(content)
+
+    @contextmanager
+    def own_errors(self) -> Iterator[None]:
+        """Raise the errors of the file as they were; what Arrow makes of them has no error number."""
+        try:
+            yield
+        except OSError as error:
+            if self._error is None:
+                raise
+            raise self._error from error
 
     def hold(self) -> None:
         """Keep what comes from now on."""
