@@ -198,6 +198,14 @@ def test_dropped_indexes_leave_nothing_behind(tmp_path: Path) -> None:
     assert indexed_values(table, "secondary_index_idx_sec") == stored_values(table, "name")
 
 
+def test_an_index_whose_bounds_queries_do_not_use_says_so() -> None:
+    table = create(pa.schema([("id", pa.string()), ("raw", pa.binary())]), partition_by=None, ordering=())
+    table.upsert(pa.table({"id": ["a"], "raw": [b"x"]}))
+    index = table.create_index("same", "raw", using="column_stats")
+    assert index.unused is not None
+    assert "do not use bounds of this type" in index.unused
+
+
 CALLS: list[tuple[Callable[[Table], Any], str]] = [
     (lambda table: table.create_index("by_nam", "nam"), r"no column nam\. Did you mean name\?"),
     (lambda table: table.create_index("record_index"), "has an index record_index. Drop it first"),

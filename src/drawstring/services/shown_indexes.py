@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
+from drawstring.metadata.column_ranges import COLUMN_STATS, has_ranges
 from drawstring.metadata.definitions import definitions, is_partitioned_index, why_not_used
 from drawstring.metadata.expressions.index import PREFIX as EXPRESSION_PREFIX
 from drawstring.metadata.expressions.index import ExpressionIndex
@@ -36,6 +37,7 @@ _OF_PATHS: Final = (
     "Queries take the values of partition columns from the paths of files. Drop the index unless Hudi queries"
     " the table."
 )
+_NO_BOUNDS: Final = "Queries do not use bounds of this type. Drop the index unless Hudi queries the table."
 _OTHER: Final = (
     "SQL conditions of drawstring cannot contain the expression. Only Apache Hudi uses the index; drop it"
     " unless Hudi queries the table."
@@ -86,6 +88,9 @@ def _why_not_used(
         return _UNKNOWN
     if index.column in config.partition_fields:
         return _OF_PATHS
-    if index.depends_on_zone(schema.field(index.column).type):
+    column = schema.field(index.column)
+    if index.depends_on_zone(column.type):
         return _ZONED
+    if index.kind == COLUMN_STATS and not has_ranges(column.with_type(index.result_type(column.type))):
+        return _NO_BOUNDS
     return _OTHER if index.sql is None else None
