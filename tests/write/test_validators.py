@@ -18,6 +18,7 @@ from drawstring.table import Table
 from drawstring.txn.transaction import Transaction
 from drawstring.write import validation
 from drawstring.write.staged_tables import staged_tables
+from tests.support.late_files import DetachedEngine
 from tests.support.rows import held, rides
 from tests.support.storages import files_below
 from tests.support.tables import MOR, A, B, C, create, filled, listing, table_types, versions
@@ -254,7 +255,7 @@ def test_no_file_of_a_refused_write_stays(tmp_path: Any) -> None:
 
 
 def test_files_of_failed_attempts_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = listing(create())
+    table = listing(create(engine=DetachedEngine()))
     storage, left = table._context.storage, []
 
     def staged(transaction: Transaction, timeline: Any, metadata: CommitMetadata) -> Any:
