@@ -226,9 +226,19 @@ def test_nothing_is_skipped_without_the_metadata_table_or_by_request() -> None:
     assert len(Table(replace(table._context, uses_metadata=False)).scan(where=where).tasks()) == 2
 
 
-def filled_with_statistics() -> Table:
+def test_statistics_of_partitions_that_hudi_does_not_keep_are_not_asked() -> None:
+    table = filled_with_statistics(properties={"hoodie.table.base.file.format": "orc"})
+    steps = table.scan(where="ts > 5").explain().steps
+    assert [(step.unit, step.by, step.skipped) for step in steps] == [
+        ("partitions", "listed", 0),
+        ("file slices", "listed", 0),
+        ("file slices", "column_stats", 2),
+    ]
+
+
+def filled_with_statistics(**how: Any) -> Table:
     """Create a table with two partitions and statistics."""
-    table = by_metadata(create())
+    table = by_metadata(create(**how))
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 7.0)))
     add_statistics(table)
     return table

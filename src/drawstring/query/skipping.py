@@ -57,6 +57,7 @@ from drawstring.storage.protocol import Storage
 Array: TypeAlias = "np.ndarray[Any, Any]"
 T = TypeVar("T")
 
+_WITH_STATISTICS: Final = "PARQUET"
 _PARTITIONS_LOOKED_UP_MAX: Final = 100
 """Number of partitions up to which statistics of each are looked up, instead of those of all."""
 
@@ -186,7 +187,13 @@ class DataSkipping:
         return pa.field(column, leaf_type(self.schema, column) or pa.null())
 
     def partitions(self, partitions: Sequence[Partition]) -> list[Partition]:
-        """Return the partitions whose latest rows may match; statistics are of the latest rows."""
+        """Return the partitions whose latest rows may match; statistics are of the latest rows.
+
+        Those of other formats than Parquet are not asked: Hudi keeps no statistics of such files, so
+        those of a partition may lack the files that it added.
+        """
+        if self.config.base_file_format != _WITH_STATISTICS:
+            return list(partitions)
         columns = [column for column in self._columns if has_partition_ranges(column)]
         regions = self._regions(PARTITION_STATS, columns)
         if regions is None:
