@@ -191,6 +191,7 @@ def test_the_bootstrap_index_is_named_by_type_from_8_on() -> None:
         ({f"{DELETES}field": "gone"}, 8, f"{DELETES}field"),
         ({f"{DELETES}field": "gone"}, 6, f"{DELETES}field"),
         ({"hoodie.record.merge.mode": "CUSTOM"}, 6, "CUSTOM"),
+        ({"hoodie.table.base.file.format": "lance"}, 6, "Lance base files"),
     ],
 )
 def test_what_a_lower_version_has_no_words_for_is_named(

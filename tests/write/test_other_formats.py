@@ -309,6 +309,18 @@ def test_who_lacks_the_package_is_told_before_anything_is_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_a_table_with_lance_files_is_not_taken_to_a_version_without_readers_of_them(tmp_path: Path) -> None:
+    table = create(path=tmp_path / "t", table_type=MOR, version=9, properties={BASE_FORMAT: "lance"})
+    table.insert(rides(("a", "rome", 1, 1.0)))
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    with pytest.raises(UnsupportedError, match=r"version 6 cannot have Lance base files \("):
+        table.downgrade(6)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    table.downgrade(8)
+    assert fares(table) == {"a": 2.0}
+
+
 def test_a_bootstrapped_table_keeps_the_format_of_its_source(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     pq.write_table(rides(("a", "rome", 1, 1.0)), tmp_path / "source" / "a.parquet")

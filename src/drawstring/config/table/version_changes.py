@@ -38,7 +38,7 @@ from drawstring.config.table.merge_rules import (
     payload_rule,
 )
 from drawstring.config.table.new_keys import CLASS_KEY, TYPE_KEY
-from drawstring.config.table.storage_layout import STORAGE_LAYOUT
+from drawstring.config.table.storage_layout import BASE_FORMAT, STORAGE_LAYOUT
 from drawstring.config.table.virtual_keys import meta_field_properties
 from drawstring.model.table_version import VERSION_RULES, WRITABLE_VERSIONS, TimelineLayout
 
@@ -92,6 +92,8 @@ def obstacles(properties: Mapping[str, str], version: int) -> list[str]:
         reasons += _without_legacy_payload(properties)
     if (8, 6) in steps and not _payload_of(properties) and properties.get(_MODE) == MergeMode.CUSTOM:
         reasons.append(f"a custom merger without a payload class ({_MODE}=CUSTOM), which version 6 needs")
+    if (8, 6) in steps and properties.get(BASE_FORMAT, "").upper() == "LANCE":
+        reasons.append(f"Lance base files ({BASE_FORMAT}=LANCE), which no reader of version 6 knows")
     if (8, 9) in steps and properties.get(BARE_SINGLE_KEY, "").lower() == "true":
         reasons.append(
             f"keys without column names ({BARE_SINGLE_KEY}), which version 9 writes with column names"
