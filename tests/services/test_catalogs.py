@@ -143,6 +143,50 @@ def test_glue_knows_the_table_and_its_partitions(glue: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("base_format", "classes"),
+    [
+        ("orc", ("ql.io.orc.OrcInputFormat", "ql.io.orc.OrcOutputFormat", "ql.io.orc.OrcSerde")),
+        (
+            "lance",
+            (
+                "realtime.HoodieLanceRealtimeInputFormat",
+                "ql.io.parquet.MapredParquetOutputFormat",
+                "ql.io.parquet.serde.ParquetHiveSerDe",
+            ),
+        ),
+    ],
+)
+def test_tables_of_other_formats_have_the_classes_that_hudi_gives_them(
+    glue: Any, tmp_path: Path, base_format: str, classes: tuple[str, ...]
+) -> None:
+    properties = {"hoodie.table.base.file.format": base_format}
+    table = create(tmp_path, table_type="MERGE_ON_READ", properties=properties)
+    for cities in (("oslo",), ("lima",)):
+        table.upsert(rides(*cities), options=GLUE)
+    found = glue.get_table(DatabaseName="lake", Name="t")["Table"]
+    partition = glue.get_partitions(DatabaseName="lake", TableName="t")["Partitions"][1]
+    for storage in (found["StorageDescriptor"], partition["StorageDescriptor"]):
+        stored = (
+            storage["InputFormat"],
+            storage["OutputFormat"],
+            storage["SerdeInfo"]["SerializationLibrary"],
+        )
+        packages = ("org.apache.hudi.hadoop.", "org.apache.hadoop.hive.")
+        assert all(each.startswith(packages) for each in stored)
+        assert tuple(each.removeprefix(packages[0]).removeprefix(packages[1]) for each in stored) == classes
+
+
+def test_an_orc_table_is_not_registered_where_only_hive_would_read_it(
+    glue: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = create(tmp_path, properties={"hoodie.table.base.file.format": "orc"})
+    with caplog.at_level(logging.WARNING):
+        table.upsert(rides("oslo"), options={**GLUE, f"{SYNC}sync_as_datasource": "false"})
+    assert "Hive would read superseded files, too" in caplog.text
+    assert glue.get_databases()["DatabaseList"] == []
+
+
+@pytest.mark.parametrize(
     ("theirs", "found"),
     [
         ({"Parameters": {"table_type": "ICEBERG", "metadata_location": "s3://lake/t/metadata"}}, "ICEBERG"),

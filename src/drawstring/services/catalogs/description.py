@@ -2,7 +2,7 @@
 
 name, name_ro, name_rt     a MERGE_ON_READ table is up to three tables in a catalog
 columns, partition keys    in Hive's types
-input format, serde        by which Hive reads it
+classes of Hive            by which Hive reads it: depend on the format of base files, as in Hudi
 spark.sql.sources.*        by which Spark reads it
 last_commit_*_sync         how far the catalog knows the table
 """
@@ -26,16 +26,24 @@ from drawstring.timeline.timeline import Timeline
 COMMIT_SYNCED: Final = "last_commit_time_sync"
 COMPLETION_SYNCED: Final = "last_commit_completion_time_sync"
 SYNCED: Final = (COMMIT_SYNCED, COMPLETION_SYNCED)
-_SNAPSHOT_FORMAT: Final = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"
-_BASE_FORMAT: Final = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
 CREATED_BY: Final = "created by a sync of a Hudi table"
-OUTPUT_FORMAT: Final = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
-SERDE: Final = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
+_HUDI_FORMATS: Final = "org.apache.hudi.hadoop."
+_HIVE_FORMATS: Final = "org.apache.hadoop.hive.ql.io."
+_NAME_IN_CLASSES: Final = {"PARQUET": "Parquet", "HFILE": "HFile", "LANCE": "Lance"}
 _SPARK: Final = "spark.sql.sources."
 _PROVIDER: Final = f"{_SPARK}provider"
 _HUDI_CLASSES: Final = ("org.apache.hudi.", "com.uber.hoodie.")
 _DAYS: Final = "SlashEncodedDayPartitionValueExtractor"
 _NONE: Final = "NonPartitionedExtractor"
+
+
+@dataclass(frozen=True, slots=True)
+class HiveClasses:
+    """The classes by which Hive reads and writes a table."""
+
+    input_format: str
+    output_format: str
+    serde: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ class CatalogTable:
         database, name: its name.
         location: address of the table's root.
         columns, partition_keys: names and Hive's types.
-        input_format: class by which Hive reads it.
+        classes: by which Hive reads it.
         serde_properties, properties: of the table.
         owner_deletes: whether the catalog deletes the files of a table that is dropped.
     """
@@ -56,7 +64,7 @@ class CatalogTable:
     location: str
     columns: tuple[tuple[str, str], ...]
     partition_keys: tuple[tuple[str, str], ...]
-    input_format: str
+    classes: HiveClasses
     serde_properties: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     owner_deletes: bool = False
@@ -125,7 +133,17 @@ def tables_of(
         location: address of the table's root.
         timeline: says how far the catalog knows the table then.
         sync: settings of the sync.
+
+    Raises:
+        UnsupportedError: only Hive would read the table, and would read files that are not its current ones.
     """
+    if config.base_file_format == "ORC" and not sync.as_data_source:
+        raise UnsupportedError(
+            "A table with ORC base files is not registered for Hive alone"
+            " (hoodie.datasource.hive_sync.sync_as_datasource=false): Hive would read superseded files, too."
+            " Leave the option out, and read the table with Spark.",
+            table=location,
+        )
     keys = partition_fields(config, sync)
     types = {each.name: hive_type(each.type, sync.has_timestamps) for each in schema}
     columns = tuple((name.lower(), kind) for name, kind in types.items() if name not in keys)
@@ -142,13 +160,26 @@ def tables_of(
             location,
             columns,
             partition_keys,
-            _BASE_FORMAT if is_base or not config.is_merge_on_read else _SNAPSHOT_FORMAT,
+            _classes(config.base_file_format, is_base=is_base or not config.is_merge_on_read),
             _serde_properties(sync, location, is_base=is_base),
             properties,
             sync.managed,
         )
         for name, is_base in _names(sync.table or config.name, config, sync)
     ]
+
+
+def _classes(base_format: str, *, is_base: bool) -> HiveClasses:
+    """Return the classes for a format of base files; Hive's own for ORC, which knows no file slices."""
+    if base_format == "ORC":
+        orc = f"{_HIVE_FORMATS}orc.Orc"
+        return HiveClasses(f"{orc}InputFormat", f"{orc}OutputFormat", f"{orc}Serde")
+    name = _NAME_IN_CLASSES[base_format]
+    own = f"Hoodie{name}InputFormat" if is_base else f"realtime.Hoodie{name}RealtimeInputFormat"
+    parquet = f"{_HIVE_FORMATS}parquet."
+    return HiveClasses(
+        f"{_HUDI_FORMATS}{own}", f"{parquet}MapredParquetOutputFormat", f"{parquet}serde.ParquetHiveSerDe"
+    )
 
 
 def _names(name: str, config: TableConfig, sync: CatalogSync) -> Iterator[tuple[str, bool]]:

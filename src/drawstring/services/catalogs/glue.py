@@ -9,8 +9,6 @@ from typing import Any, Final
 from drawstring.base.errors import InvalidError, UnavailableError, not_installed
 from drawstring.services.catalogs.description import (
     CREATED_BY,
-    OUTPUT_FORMAT,
-    SERDE,
     CatalogPartition,
     CatalogTable,
     format_of,
@@ -181,9 +179,12 @@ def _storage(table: CatalogTable, location: str) -> dict[str, Any]:
     return {
         "Columns": _columns(table.columns),
         "Location": location.replace("s3a://", "s3://", 1),
-        "InputFormat": table.input_format,
-        "OutputFormat": OUTPUT_FORMAT,
-        "SerdeInfo": {"SerializationLibrary": SERDE, "Parameters": dict(table.serde_properties)},
+        "InputFormat": table.classes.input_format,
+        "OutputFormat": table.classes.output_format,
+        "SerdeInfo": {
+            "SerializationLibrary": table.classes.serde,
+            "Parameters": dict(table.serde_properties),
+        },
     }
 
 

@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 from drawstring.base.errors import InvalidError, UnavailableError, not_installed
 from drawstring.services.catalogs.description import (
     CREATED_BY,
-    OUTPUT_FORMAT,
-    SERDE,
     CatalogPartition,
     CatalogTable,
     format_of,
@@ -219,10 +217,12 @@ class HiveMetastore:
         return StorageDescriptor(
             cols=_columns(table.columns),
             location=location,
-            inputFormat=table.input_format,
-            outputFormat=OUTPUT_FORMAT,
+            inputFormat=table.classes.input_format,
+            outputFormat=table.classes.output_format,
             numBuckets=-1,
-            serdeInfo=SerDeInfo(serializationLib=SERDE, parameters=dict(table.serde_properties)),
+            serdeInfo=SerDeInfo(
+                serializationLib=table.classes.serde, parameters=dict(table.serde_properties)
+            ),
             bucketCols=[],
             sortCols=[],
             parameters={},
