@@ -10,9 +10,6 @@ Overflow files lie in a temporary folder of the machine, not in the table, and a
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
 from itertools import groupby
@@ -22,6 +19,7 @@ import pyarrow as pa
 
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.disk_errors import temporary_disk_errors
+from drawstring.base.temporary_folders import TemporaryFolder
 from drawstring.engine.grouping import AHEAD_MAX, SMALL_BYTES_MAX
 
 _RUN_ROWS: Final = 8_192
@@ -52,7 +50,7 @@ class SpillingGroups:
         self._held: dict[Hashable, list[pa.RecordBatch]] = defaultdict(list)
         self._held_bytes = 0
         self._drains = False
-        self._folder: str | None = None
+        self._folder: TemporaryFolder | None = None
         self._runs: list[tuple[str, dict[Hashable, list[int]]]] = []
         self._groups: dict[Hashable, int] = {}
 
@@ -107,7 +105,7 @@ class SpillingGroups:
         """Free the batches in memory and delete the files on disk."""
         self._held.clear()
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.drop()
             self._folder = None
 
     def _spill(self) -> None:
@@ -116,8 +114,8 @@ class SpillingGroups:
 
     def _write_run(self) -> None:
         if self._folder is None:
-            self._folder = _folder_of(self)
-        path = os.path.join(self._folder, f"{len(self._runs)}.arrow")
+            self._folder = TemporaryFolder("spill")
+        path = os.path.join(self._folder.path, f"{len(self._runs)}.arrow")
         index: dict[Hashable, list[int]] = {}
         position = 0
         with pa.ipc.new_file(path, self._schema, options=_IPC) as sink:
@@ -149,7 +147,7 @@ class SpillingTables:
         self._limit_bytes = limit_bytes
         self._held: list[pa.Table] = []
         self._held_bytes = 0
-        self._folder: str | None = None
+        self._folder: TemporaryFolder | None = None
         self._paths: deque[str] = deque()
         self._spilled = 0
 
@@ -174,9 +172,9 @@ class SpillingTables:
     def _write_held(self) -> None:
         """Store the tables in memory, a file for those with the same columns that follow each other."""
         if self._folder is None:
-            self._folder = _folder_of(self)
+            self._folder = TemporaryFolder("spill")
         for schema, tables in groupby(self._held, lambda each: each.schema):
-            path = os.path.join(self._folder, f"{self._spilled}.arrow")
+            path = os.path.join(self._folder.path, f"{self._spilled}.arrow")
             with pa.ipc.new_stream(path, schema, options=_IPC) as sink:
                 for each in tables:
                     sink.write_table(each, BATCH_ROWS)
@@ -184,13 +182,6 @@ class SpillingTables:
             self._spilled += 1
         self._held.clear()
         self._held_bytes = 0
-
-
-def _folder_of(owner: object) -> str:
-    """Return a new temporary folder, which is deleted with its owner."""
-    folder = tempfile.mkdtemp(prefix="drawstring-spill-")
-    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def _stored(path: str, positions: list[int]) -> Iterator[pa.RecordBatch]:

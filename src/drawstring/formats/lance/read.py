@@ -5,8 +5,8 @@ Lance opens files of the machine: those of other storages are copied to a tempor
 
 from __future__ import annotations
 
+import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -16,6 +16,7 @@ import pyarrow as pa
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.disk_errors import temporary_disk_errors
 from drawstring.base.errors import not_installed
+from drawstring.base.temporary_folders import TemporaryFolder
 from drawstring.formats.lance.footer import check_lance
 from drawstring.formats.lance.panics import panics_translated
 
@@ -83,9 +84,12 @@ def _file_of_machine(file: pa.NativeFile, local: str | None) -> Iterator[str]:
     if local is not None:
         yield local
         return
-    with tempfile.NamedTemporaryFile(prefix="drawstring-", suffix=".lance") as copy:
-        with temporary_disk_errors():
+    folder = TemporaryFolder("lance")
+    try:
+        path = os.path.join(folder.path, "rows.lance")
+        with temporary_disk_errors(), open(path, "wb") as target:
             file.seek(0)
-            shutil.copyfileobj(file, copy, _COPIED_BYTES)
-            copy.flush()
-        yield copy.name
+            shutil.copyfileobj(file, target, _COPIED_BYTES)
+        yield path
+    finally:
+        folder.drop()

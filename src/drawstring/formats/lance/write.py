@@ -9,10 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,6 +18,7 @@ from pyarrow import types as pt
 
 from drawstring.base.disk_errors import temporary_disk_errors
 from drawstring.base.errors import InvalidError, not_installed
+from drawstring.base.temporary_folders import TemporaryFolder
 from drawstring.formats.lance.panics import panics_translated
 from drawstring.schema.evolve import conform
 
@@ -47,17 +46,16 @@ class LanceEncoder:
     def __init__(self, target: pa.NativeFile, schema: pa.Schema) -> None:
         self._target = target
         self._types = lance_types(schema)
-        handle, self._copy = tempfile.mkstemp(prefix="drawstring-", suffix=".lance")
-        os.close(handle)
-        # Writes that fail do not give up each of their open files.
-        self._delete = weakref.finalize(self, _delete, self._copy)
+        self._folder = TemporaryFolder("lance")
+        self._copy = os.path.join(self._folder.path, "rows.lance")
         with _unfit(), panics_translated():
             self._writer = _writer(self._copy, self._types)
 
     @property
     def bytes_written(self) -> int:
-        """Number of bytes that were written so far."""
-        return os.path.getsize(self._copy)
+        """Number of bytes that were written so far, under another name until the file is finished."""
+        with os.scandir(self._folder.path) as files:
+            return sum(file.stat().st_size for file in files)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows.
@@ -92,12 +90,7 @@ class LanceEncoder:
 
     def _drop(self) -> None:
         self._writer = None
-        self._delete()
-
-
-def _delete(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
+        self._folder.drop()
 
 
 @contextmanager

@@ -1,0 +1,81 @@
+"""Temporary folders of killed processes go with the next process that makes one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from drawstring.base import temporary_folders
+from drawstring.base.temporary_folders import TemporaryFolder
+
+DIES = {
+    "lance": """
+from drawstring.formats.lance.write import LanceEncoder
+kept = LanceEncoder(pa.BufferOutputStream(), rows.schema)
+kept.write(rows)
+""",
+    "spill": """
+from drawstring.engine.spill import SpillingTables
+kept = SpillingTables(0)
+kept.add(pa.Table.from_batches([rows]))
+""",
+}
+
+
+@pytest.fixture
+def above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The temporary folder of the machine, which nobody has looked at."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def make_old(*folders: Path) -> None:
+    for folder in folders:
+        os.utime(folder, (0, 0))
+
+
+@pytest.mark.parametrize("purpose", DIES)
+def test_a_killed_process_leaves_a_folder_that_the_next_one_deletes(purpose: str, above: Path) -> None:
+    script = f"""
+import os, signal
+import pyarrow as pa
+rows = pa.record_batch({{"id": ["a"]}})
+{DIES[purpose]}
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    environment = {**os.environ, "TMPDIR": str(above)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = above.iterdir()
+    assert left.name.startswith(f"drawstring-{purpose}-")
+    make_old(left)
+    TemporaryFolder("test").drop()
+    assert not list(above.iterdir())
+
+
+def test_folders_that_are_young_in_use_or_of_others_stay(
+    above: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_use = TemporaryFolder("spill")
+    monkeypatch.setattr(temporary_folders, "_swept", set())
+    others = [above / name for name in ("drawstring-spill-young", "old-of-others", "drawstring-link")]
+    others[0].mkdir()
+    others[1].mkdir()
+    others[2].symlink_to(others[1])
+    make_old(Path(in_use.path), others[1])
+    os.utime(others[2], (0, 0), follow_symlinks=False)
+    TemporaryFolder("test").drop()
+    assert sorted(above.iterdir()) == sorted([Path(in_use.path), *others])
+
+
+def test_a_folder_goes_with_its_owner(above: Path) -> None:
+    folder = TemporaryFolder("test")
+    Path(folder.path, "file").write_bytes(b"x")
+    del folder
+    assert not list(above.iterdir())
