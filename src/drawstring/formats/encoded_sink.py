@@ -8,19 +8,17 @@ An encoder writes batches, and at the end the entries of the footer (`orc.write`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Final, Protocol
 
 import pyarrow as pa
 
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.formats.bloom.filters import BloomFilter
-from drawstring.formats.bloom.key_summary import KeySummary
+from drawstring.formats.new_file import KeyedFile
 from drawstring.formats.parquet.encoding import SharedEncodings
 from drawstring.formats.parquet.summaries import RowSummaries
 from drawstring.model.column_summary import ColumnSummary
 from drawstring.schema.evolve import conform
-from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 _COMPRESSION_GUESS: Final = 0.5
@@ -45,11 +43,8 @@ class FileEncoder(Protocol):
         """Give up."""
 
 
-class EncodedSink:
+class EncodedSink(KeyedFile):
     """Writes a base or log file; see `ParquetSink`, whose methods it has.
-
-    Attributes:
-        keys: what the footer says of the record keys; None if it says nothing.
 
     Args:
         storage: storage of the table.
@@ -57,8 +52,7 @@ class EncodedSink:
         schema: its columns, including meta columns.
         encoder: makes the encoder of the opened file.
         entries: entries of the footer.
-        bloom: rate of false positives of the bloom filter that the footer gets beside the smallest and
-            largest record key, 0 for neither; or the filter of the file that this one replaces.
+        bloom: as of `KeyedFile`.
     """
 
     def __init__(
@@ -70,13 +64,9 @@ class EncodedSink:
         entries: Mapping[str, str],
         bloom: float | BloomFilter,
     ) -> None:
-        self._storage = storage
-        self._path = path
+        super().__init__(storage, path, entries, schema, bloom)
         self._schema = schema
-        self._entries = dict(entries)
-        self.keys = _key_summary(bloom) if bloom and RECORD_KEY in schema.names else None
         self._summaries: RowSummaries | None = None
-        self._file = storage.create(path)
         self._plain = self._stored = self._stored_plain = 0
         try:
             self._encoder = encoder(self._file)
@@ -97,8 +87,7 @@ class EncodedSink:
             batch: the file's columns, in any order.
             is_known: whether the file that this one replaces had all the keys.
         """
-        if self.keys is not None:
-            self.keys.add(batch.column(RECORD_KEY), is_known=is_known)
+        self._note_keys(batch, is_known=is_known)
         rows = _without_offsets(conform(batch, self._schema))
         if self._summaries is not None:
             self._summaries.add([rows])
@@ -113,23 +102,6 @@ class EncodedSink:
         """Return that encoders store rows when they have enough of them, and not before."""
         return False
 
-    def close(self) -> int:
-        """Write the remaining rows and the footer.
-
-        Returns:
-            The file's size in bytes.
-        """
-        try:
-            with disk_errors(TABLE_DISK, self._path):
-                keys = {} if self.keys is None else self.keys.footer()
-                self._encoder.finish(keys | self._entries)
-                size_bytes = int(self._file.tell())
-                self._file.close()
-                return size_bytes
-        except BaseException:
-            self.abort()
-            raise
-
     def summarize(self, columns: Sequence[str]) -> None:
         """Have the summaries of some columns made, before any rows are written."""
         self._summaries = RowSummaries(columns, self._schema) if columns else None
@@ -137,23 +109,15 @@ class EncodedSink:
     def share(self, encodings: SharedEncodings) -> None:
         """Do nothing: the encodings of Parquet are not those of other formats."""
 
-    def add_entries(self, entries: Mapping[str, str]) -> None:
-        """Add entries to the footer; they take the place of those with the same names."""
-        self._entries |= entries
-
     def summaries(self) -> tuple[ColumnSummary, ...] | None:
         """Return the summaries of the closed file; None if none were wanted."""
         return None if self._summaries is None else self._summaries.finished()
 
-    def abort(self) -> None:
-        """Discard the file and delete its written part."""
-        self._encoder.abort()
-        self._discard()
+    def _finish(self, entries: Mapping[str, str]) -> None:
+        self._encoder.finish(entries)
 
-    def _discard(self) -> None:
-        with suppress(OSError, ValueError, pa.ArrowException):
-            self._file.close()
-        self._storage.delete([self._path])
+    def _give_up(self) -> None:
+        self._encoder.abort()
 
 
 def _without_offsets(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -163,7 +127,3 @@ def _without_offsets(batch: pa.RecordBatch) -> pa.RecordBatch:
     """
     columns = [pa.concat_arrays([each]) if each.type.num_fields else each for each in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
-
-
-def _key_summary(bloom: float | BloomFilter) -> KeySummary:
-    return KeySummary(bloom) if isinstance(bloom, BloomFilter) else KeySummary(rate=bloom)

@@ -10,7 +10,7 @@ New chunks have the encoding of those that they replace.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from drawstring.base.bounds import ROW_GROUP_BYTES_MAX
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.formats.file_errors import about_file
+from drawstring.formats.new_file import NewFile
 from drawstring.formats.parquet.column_chunks import (
     Chunk,
     ChunkSink,
@@ -149,7 +150,7 @@ def patch_source(storage: Storage, path: str, schema: pa.Schema, compression: st
     return source if codecs <= {"none", arrow_codec(compression)} else None
 
 
-class PatchedSink:
+class PatchedSink(NewFile):
     """Writes the successor.
 
     Args:
@@ -170,15 +171,12 @@ class PatchedSink:
         compression: str,
         summarized: Sequence[str],
     ) -> None:
-        self._storage = storage
-        self._path = path
+        super().__init__(storage, path, source.entries)
         self._source = source
         self._types = _types(schema, summarized)
         self._codec = arrow_codec(compression)
-        self._file = storage.create(path)
         self._sink = ChunkSink(self._file, source.names(path.rpartition("/")[2]))
         self._footer = b""
-        self._entries: dict[str, str] = {}
 
     def copy(self, file: pa.NativeFile, group: int, changed: pa.Table | None = None) -> None:
         """Append a row group of the source.
@@ -202,27 +200,6 @@ class PatchedSink:
         with disk_errors(TABLE_DISK, self._path):
             self._sink.add(rows.num_rows, self._encoded(rows, like))
 
-    def add_entries(self, entries: Mapping[str, str]) -> None:
-        """Add entries to the footer, beside those of the source."""
-        self._entries |= entries
-
-    def close(self) -> int:
-        """Write the footer.
-
-        Returns:
-            The file's size in bytes.
-        """
-        try:
-            with disk_errors(TABLE_DISK, self._path):
-                entries = {**self._source.entries, **self._entries}
-                self._footer = self._sink.finish(self._source.footer, entries)
-                size_bytes = int(self._file.tell())
-                self._file.close()
-                return size_bytes
-        except BaseException:
-            self.abort()
-            raise
-
     def summaries(self) -> tuple[ColumnSummary, ...] | None:
         """Return the summaries of the closed file; None if none were wanted, or if one is unknown."""
         if not self._types:
@@ -230,11 +207,8 @@ class PatchedSink:
         found = footer_summaries(metadata_of(self._footer), self._types)
         return None if any(each.lacks_bounds for each in found.values()) else tuple(found.values())
 
-    def abort(self) -> None:
-        """Discard the file and delete its written part."""
-        with suppress(OSError, ValueError, pa.ArrowException):
-            self._file.close()
-        self._storage.delete([self._path])
+    def _finish(self, entries: Mapping[str, str]) -> None:
+        self._footer = self._sink.finish(self._source.footer, entries)
 
     def _encoded(self, rows: pa.Table, like: int) -> dict[bytes, Chunk]:
         stored = GroupFacts.of(self._source.row_groups[like]).chunks

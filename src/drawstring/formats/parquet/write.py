@@ -28,7 +28,7 @@ from drawstring.base.bounds import ROW_GROUP_BYTES_MAX, ROW_GROUP_ROWS
 from drawstring.base.disk_errors import TABLE_DISK, disk_errors
 from drawstring.base.errors import InternalError, InvalidError
 from drawstring.formats.bloom.filters import BloomFilter
-from drawstring.formats.bloom.key_summary import KeySummary
+from drawstring.formats.new_file import KeyedFile
 from drawstring.formats.parquet.encoding import (
     Encodings,
     SharedEncodings,
@@ -39,7 +39,7 @@ from drawstring.formats.parquet.encoding import (
 )
 from drawstring.formats.parquet.summaries import WrittenSummaries
 from drawstring.model.column_summary import ColumnSummary
-from drawstring.schema.meta import RECORD_KEY, with_meta_fields
+from drawstring.schema.meta import with_meta_fields
 from drawstring.schema.normal import replace_hidden_nulls
 from drawstring.storage.protocol import Storage
 
@@ -68,11 +68,8 @@ class RowGroups:
         return min(self.rows, max(1, rows * self.size_bytes // max(1, size_bytes)))
 
 
-class ParquetSink:
+class ParquetSink(KeyedFile):
     """Writes a base file, row group by row group.
-
-    Attributes:
-        keys: what the footer says of the record keys; None if it says nothing.
 
     Args:
         storage: storage of the table.
@@ -80,8 +77,7 @@ class ParquetSink:
         schema: its columns, including meta columns.
         table_avro_schema: the record schema as Avro JSON; missing meta columns are added.
         compression: Parquet codec by name (`snappy`, `zstd`, `gzip`, `lz4_raw`, `uncompressed`).
-        bloom: rate of false positives of the bloom filter that the footer gets beside the smallest and
-            largest record key, 0 for neither; or the filter of the file that this one replaces.
+        bloom: as of `KeyedFile`.
         row_groups: how large they get.
     """
 
@@ -96,23 +92,18 @@ class ParquetSink:
         bloom: float | BloomFilter,
         row_groups: RowGroups = RowGroups(),
     ) -> None:
-        self._storage = storage
-        self._path = path
+        super().__init__(storage, path, entries_of(table_avro_schema), schema, bloom)
         self._groups = row_groups
         self._shared: SharedEncodings | None = None
         self._schema = physical(schema)
-        self._avro = table_avro_schema
         self._compression = compression
-        self.keys = _key_summary(bloom) if bloom and RECORD_KEY in schema.names else None
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._pending_bytes = 0
         self._flushed_bytes = 0
-        self._file = storage.create(path)
         self._writer: pq.ParquetWriter | None = None
         self._footers: list[pq.FileMetaData] = []
         self._summaries: WrittenSummaries | None = None
-        self._entries: dict[str, str] = {}
 
     @property
     def bytes_written(self) -> int:
@@ -128,8 +119,7 @@ class ParquetSink:
             batch: the file's columns, in any order.
             is_known: whether the file that this one replaces had all the keys.
         """
-        if self.keys is not None:
-            self.keys.add(_named(batch, RECORD_KEY), is_known=is_known)
+        self._note_keys(batch, is_known=is_known)
         self._pending.append(batch)
         self._pending_rows += batch.num_rows
         self._pending_bytes += batch.nbytes
@@ -143,20 +133,6 @@ class ParquetSink:
             self._flush(everything=True)
         return True
 
-    def close(self) -> int:
-        """Write the remaining rows and the footer.
-
-        Returns:
-            The file's size in bytes.
-        """
-        try:
-            with disk_errors(TABLE_DISK, self._path):
-                return self._finish()
-        except BaseException:
-            # A deleted file takes disk space as long as it is open.
-            self.abort()
-            raise
-
     def summarize(self, columns: Sequence[str]) -> None:
         """Have the summaries of some columns made, before any rows are written."""
         self._summaries = WrittenSummaries(columns, self._schema) if columns else None
@@ -165,32 +141,21 @@ class ParquetSink:
         """Choose the encodings together with other files, before any rows are written."""
         self._shared = encodings
 
-    def add_entries(self, entries: Mapping[str, str]) -> None:
-        """Add entries to the footer; they take the place of those with the same names."""
-        self._entries |= entries
-
     def summaries(self) -> tuple[ColumnSummary, ...] | None:
         """Return the summaries of the closed file; None if none were wanted, or if one is unknown."""
         return self._summaries.finished(self._footers[0]) if self._summaries and self._footers else None
 
-    def abort(self) -> None:
-        """Discard the file and delete its written part."""
+    def _give_up(self) -> None:
         self._pending = []
         with suppress(OSError, RuntimeError, ValueError, pa.ArrowException):
             if self._writer is not None:
                 self._writer.close()
-        with suppress(OSError, ValueError, pa.ArrowException):
-            self._file.close()
-        self._storage.delete([self._path])
 
-    def _finish(self) -> int:
+    def _finish(self, entries: Mapping[str, str]) -> None:
         self._flush(everything=True)
         writer = self._writer or self._open(self._schema.empty_table())
-        writer.add_key_value_metadata(_footer(self._avro, self.keys) | self._entries)
+        writer.add_key_value_metadata(entries)
         writer.close()
-        size_bytes = int(self._file.tell())
-        self._file.close()
-        return size_bytes
 
     def _flush(self, *, everything: bool) -> None:
         rows = self._pending_rows
@@ -241,23 +206,14 @@ def encode_parquet_block(
     writer = writer_of(target, rows.schema, encodings, page_index=rows.nbytes >= PAGE_BYTES)
     if rows.num_rows:
         _write_rows(writer, rows, ROW_GROUP_ROWS)
-    writer.add_key_value_metadata({**_footer(avro_schema_json, None), **(entries or {})})
+    writer.add_key_value_metadata({**entries_of(avro_schema_json), **(entries or {})})
     writer.close()
     return bytes(target.getvalue())
-
-
-def _key_summary(bloom: float | BloomFilter) -> KeySummary:
-    return KeySummary(bloom) if isinstance(bloom, BloomFilter) else KeySummary(rate=bloom)
 
 
 def entries_of(avro_schema_json: str) -> dict[str, str]:
     """Return the entries of a footer that Hudi's readers of records need."""
     return {"parquet.avro.schema": with_meta_fields(avro_schema_json), "writer.model.name": "avro"}
-
-
-def _footer(avro_schema_json: str, keys: KeySummary | None) -> dict[str, str]:
-    footer = entries_of(avro_schema_json)
-    return footer | keys.footer() if keys is not None else footer
 
 
 def arrow_codec(compression: str) -> str:
