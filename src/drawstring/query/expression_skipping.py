@@ -5,7 +5,8 @@
 
 The condition is translated once more, with the expression as a column, whose values the index describes. So
 only conditions in SQL use these indexes. Functions whose values depend on the time zone of a session are left
-out: an index does not say in which one it was made.
+out: an index does not say in which one it was made. `derived_column` decides which indexes are used, and says
+why others are not.
 """
 
 from __future__ import annotations
@@ -29,6 +30,24 @@ from drawstring.storage.protocol import Storage
 
 VALUE: Final = "_drawstring_expression"
 """The column that stands for the expression."""
+
+_UNKNOWN: Final = (
+    "This release cannot compute the values, so the next write drops the index. Create one with another"
+    " function."
+)
+_ZONED: Final = (
+    "The values depend on the time zone of the session that computed them, which the table does not record."
+    " Only Apache Hudi uses the index; drop it unless Hudi queries the table."
+)
+_OF_PATHS: Final = (
+    "Queries take the values of partition columns from the paths of files. Drop the index unless Hudi queries"
+    " the table."
+)
+_NO_BOUNDS: Final = "Queries do not use bounds of this type. Drop the index unless Hudi queries the table."
+_OTHER: Final = (
+    "SQL conditions of drawstring cannot contain the expression. Only Apache Hudi uses the index; drop it"
+    " unless Hudi queries the table."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +96,33 @@ def expression_conditions(
     """
     storage, config = table
     for index in [] if sql is None else defined_indexes(storage, metadata):
-        # A path may have another value of a partition column than the files.
-        if index.column in config.partition_fields or not is_indexable(index, schema, config):
-            continue
-        kind = index.result_type(schema.field(index.column).type)
-        if index.sql is None or kind is None or index.depends_on_zone(schema.field(index.column).type):
-            continue
-        found = with_derived_column(str(sql), schema, DerivedColumn(index.sql, pa.field(VALUE, kind)))
-        if found is not None and (index.kind != COLUMN_STATS or has_ranges(pa.field(VALUE, kind))):
+        derived = derived_column(index, schema, config)
+        found = None if isinstance(derived, str) else with_derived_column(str(sql), schema, derived)
+        if found is not None:
             yield ExpressionCondition(index, *found)
+
+
+def derived_column(
+    index: ExpressionIndex | None, schema: pa.Schema, config: TableConfig
+) -> DerivedColumn | str:
+    """Return what stands for the expression of an index in conditions.
+
+    Args:
+        index: the index; None if this release cannot keep it.
+        schema: the columns of the table.
+        config: its settings.
+
+    Returns:
+        The column; or why queries do without the index and what to do, in sentences.
+    """
+    if index is None or not is_indexable(index, schema, config):
+        return _UNKNOWN
+    if index.column in config.partition_fields:  # a path may have another value than the files
+        return _OF_PATHS
+    column = schema.field(index.column)
+    if index.depends_on_zone(column.type):
+        return _ZONED
+    value = pa.field(VALUE, index.result_type(column.type))
+    if index.kind == COLUMN_STATS and not has_ranges(value):
+        return _NO_BOUNDS
+    return _OTHER if index.sql is None else DerivedColumn(index.sql, value)

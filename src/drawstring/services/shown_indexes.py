@@ -8,15 +8,14 @@ from typing import Any, Final
 import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
-from drawstring.metadata.column_ranges import COLUMN_STATS, has_ranges
 from drawstring.metadata.definitions import definitions, is_partitioned_index, why_not_used
 from drawstring.metadata.expressions.index import PREFIX as EXPRESSION_PREFIX
 from drawstring.metadata.expressions.index import ExpressionIndex
-from drawstring.metadata.maintained.expression_index import is_indexable
 from drawstring.metadata.maintained.indexing_plans import pending_plans
 from drawstring.metadata.maintained.secondary_index import PREFIX
 from drawstring.metadata.partitions import FILES, RECORD_INDEX
 from drawstring.model.table_index import TableIndex
+from drawstring.query.expression_skipping import derived_column
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import table_schema
@@ -24,24 +23,6 @@ from drawstring.txn.table_context import TableContext
 
 KINDS: Final = {PREFIX: "secondary_index", EXPRESSION_PREFIX: "expression_index"}
 """Kinds of indexes of a column, by the prefix of their names."""
-
-_UNKNOWN: Final = (
-    "This release cannot compute the values, so the next write drops the index. Create one with another"
-    " function."
-)
-_ZONED: Final = (
-    "The values depend on the time zone of the session that computed them, which the table does not record."
-    " Only Apache Hudi uses the index; drop it unless Hudi queries the table."
-)
-_OF_PATHS: Final = (
-    "Queries take the values of partition columns from the paths of files. Drop the index unless Hudi queries"
-    " the table."
-)
-_NO_BOUNDS: Final = "Queries do not use bounds of this type. Drop the index unless Hudi queries the table."
-_OTHER: Final = (
-    "SQL conditions of drawstring cannot contain the expression. Only Apache Hudi uses the index; drop it"
-    " unless Hudi queries the table."
-)
 
 
 def table_indexes(context: TableContext) -> list[TableIndex]:
@@ -83,14 +64,5 @@ def _why_not_used(
         return why_not_used(known)
     if not name.startswith(EXPRESSION_PREFIX):
         return None
-    index = ExpressionIndex.of(known.get(name, {}))
-    if index is None or not is_indexable(index, schema, config):
-        return _UNKNOWN
-    if index.column in config.partition_fields:
-        return _OF_PATHS
-    column = schema.field(index.column)
-    if index.depends_on_zone(column.type):
-        return _ZONED
-    if index.kind == COLUMN_STATS and not has_ranges(column.with_type(index.result_type(column.type))):
-        return _NO_BOUNDS
-    return _OTHER if index.sql is None else None
+    derived = derived_column(ExpressionIndex.of(known.get(name, {})), schema, config)
+    return derived if isinstance(derived, str) else None

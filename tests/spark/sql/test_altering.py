@@ -197,6 +197,26 @@ def test_upkeep_that_a_table_does_not_need_is_passed_over(sql: Ask, statement: s
         sql(statement.format("nowhere"))
 
 
+def test_an_index_of_an_expression_that_conditions_do_not_know_is_shown_as_not_used(sql: Ask) -> None:
+    sql("CREATE TABLE rides (id INT, name STRING, day DATE) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+    sql("INSERT INTO rides VALUES (1, 'ada-1', DATE'2024-01-05')")
+    indexes = {
+        "month": ("day", "expr = 'date_format', format = 'yyyy-MM'"),
+        "first": ("name", "expr = 'regexp_extract', pattern = '([a-z]+)-', idx = '1'"),
+        "large": ("name", "expr = 'upper'"),
+    }
+    for name, (column, options) in indexes.items():
+        sql(f"CREATE INDEX {name} ON rides USING column_stats ({column}) OPTIONS ({options})")
+    told = {row[0]: row[4] for row in sql("SHOW INDEXES FROM rides")}
+    unused = (
+        "Not used. SQL conditions of drawstring cannot contain the expression. Only Apache Hudi uses the"
+        " index; drop it unless Hudi queries the table."
+    )
+    assert told["expr_index_month"] == f"expr=date_format, format=yyyy-MM {unused}"
+    assert told["expr_index_first"].endswith(unused)
+    assert told["expr_index_large"] == "expr=upper"
+
+
 def test_columns_are_replaced_in_one_commit_and_those_of_the_same_name_keep_their_values(
     sql: Ask, session: SparkSession, tmp_path: Path
 ) -> None:
