@@ -97,6 +97,24 @@ def test_a_wrong_result_is_named() -> None:
     ]
 
 
+def test_a_result_with_fewer_numbers_is_wrong_except_where_one_counts() -> None:
+    flat = [
+        Measured("delta-rs", "scan_flat", 1.0, 100, found) for found in ([30, 9.5, 6, 4], [31, 9.5], None)
+    ]
+    results = results_of(
+        Measured("delta-rs", "scan_base", 1.0, 100, [10, 2.5, 1]),
+        Measured("delta-rs", "snapshot", 1.0, 100, [12, 3.5, 6, 4, 0]),
+        *flat,
+    )
+    results.expected["flat"] = 30
+    assert results.wrong("delta-rs") == [
+        "delta-rs scan_base: [10, 2.5, 1] instead of [10, 2.5, 1, 4]",
+        "delta-rs snapshot: [12, 3.5, 6, 4, 0] instead of [12, 3.5, 6, 4]",
+        "delta-rs scan_flat: [31, 9.5] instead of [30]",
+        "delta-rs scan_flat: None instead of [30]",
+    ]
+
+
 def test_sums_may_differ_in_the_last_digits() -> None:
     results = results_of(Measured("delta-rs", "scan_base", 1.0, 100, [10, 2.500_000_1, 1, 4]))
     assert results.wrong("delta-rs") == []
