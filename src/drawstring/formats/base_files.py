@@ -22,13 +22,10 @@ from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.lance.read import open_lance_schema, read_open_lance
 from drawstring.formats.orc.read import open_orc_schema, read_open_orc
 from drawstring.formats.parquet import ParquetQuery, parquet_schema, read_parquet
-from drawstring.model.files import file_extension
+from drawstring.model.files import FORMAT_NAMES, HFILE, LANCE, ORC, PARQUET, file_extension
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
 from drawstring.storage.protocol import Storage
-
-_PARQUET, _ORC, _HFILE, _LANCE = ".parquet", ".orc", ".hfile", ".lance"
-_KINDS = {_ORC: "ORC", _HFILE: "HFile", _LANCE: "Lance"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +89,15 @@ def base_schema(storage: Storage, path: str) -> pa.Schema:
         UnsupportedError: this release cannot read the file's format.
     """
     extension = file_extension(path)
-    if extension == _PARQUET:
+    if extension == PARQUET:
         return parquet_schema(storage, path)
-    with about_file(path, _KINDS.get(extension, extension)), storage.open(path) as file:
+    with about_file(path, FORMAT_NAMES.get(extension, extension)), storage.open(path) as file:
         return open_schema(file, extension, storage.local_path(path))
 
 
 def is_parquet(path: str) -> bool:
     """Return whether a base file is a Parquet file."""
-    return file_extension(path) == _PARQUET
+    return file_extension(path) == PARQUET
 
 
 def _matching_rows(
@@ -126,7 +123,7 @@ def _all_rows(
 
 def _stored_rows(storage: Storage, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     extension = file_extension(path)
-    with about_file(path, _KINDS.get(extension, extension)), storage.open(path) as file:
+    with about_file(path, FORMAT_NAMES.get(extension, extension)), storage.open(path) as file:
         yield from open_rows(file, extension, storage.local_path(path), columns)
 
 
@@ -144,11 +141,11 @@ def open_rows(
     Raises:
         UnsupportedError: this release cannot read the format.
     """
-    if extension == _ORC:
+    if extension == ORC:
         yield from read_open_orc(file, columns)
-    elif extension == _LANCE:
+    elif extension == LANCE:
         yield from read_open_lance(file, local, columns)
-    elif extension == _HFILE:
+    elif extension == HFILE:
         reader = HFileReader(file, file.size())
         for batch in read_hfile_records(reader.scan(), _schema_json(reader), columns):
             names = batch.schema.names
@@ -159,11 +156,11 @@ def open_rows(
 
 def open_schema(file: pa.NativeFile, extension: str, local: str | None) -> pa.Schema:
     """Return the schema of an open file in a format other than Parquet; see `open_rows`."""
-    if extension == _ORC:
+    if extension == ORC:
         return open_orc_schema(file)
-    if extension == _LANCE:
+    if extension == LANCE:
         return open_lance_schema(file, local)
-    if extension == _HFILE:
+    if extension == HFILE:
         return avro_to_arrow(_schema_json(HFileReader(file, file.size())), with_unions=True)
     raise _unsupported(extension)
 

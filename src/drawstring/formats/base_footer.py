@@ -21,11 +21,8 @@ from drawstring.formats.bloom.key_summary import StoredSummary, reusable_filter
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.lance.footer import lance_footer
 from drawstring.formats.parquet import stored_summary
-from drawstring.model.files import file_extension
+from drawstring.model.files import FORMAT_NAMES, LANCE, ORC, PARQUET, file_extension
 from drawstring.storage.protocol import Storage
-
-_PARQUET, _ORC, _LANCE = ".parquet", ".orc", ".lance"
-_KINDS: Final = {_PARQUET: "Parquet", _ORC: "ORC", _LANCE: "Lance"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ def open_footer(file: pa.NativeFile, path: str) -> BaseFooter:
         path: its path or name.
     """
     extension = file_extension(path)
-    with about_file(path, _KINDS.get(extension, extension)):
+    with about_file(path, FORMAT_NAMES.get(extension, extension)):
         if extension not in _READERS:
             raise UnsupportedError(f"Files {extension} have no footer that this release knows.")
         return _READERS[extension](file)
@@ -112,11 +109,11 @@ def key_summary(storage: Storage, path: str) -> StoredSummary | None:
         CorruptTableError: the file is missing or damaged.
     """
     extension = file_extension(path)
-    if extension == _PARQUET:
+    if extension == PARQUET:
         return stored_summary(storage, path)
     if extension not in _READERS:
         return None
-    with about_file(path, _KINDS[extension]):
+    with about_file(path, FORMAT_NAMES[extension]):
         footer = base_footer(storage, path)
     return StoredSummary.of(footer.entries, footer.rows)
 
@@ -145,7 +142,7 @@ def _text(data: bytes) -> str:
 
 
 _READERS: Final[Mapping[str, Callable[[pa.NativeFile], BaseFooter]]] = {
-    _PARQUET: _of_parquet,
-    _ORC: _of_orc,
-    _LANCE: _of_lance,
+    PARQUET: _of_parquet,
+    ORC: _of_orc,
+    LANCE: _of_lance,
 }

@@ -22,12 +22,12 @@ from drawstring.formats.lance.write import LanceEncoder
 from drawstring.formats.orc.write import OrcEncoder
 from drawstring.formats.parquet import ParquetSink, RowGroups, SharedEncodings
 from drawstring.model.column_summary import ColumnSummary
-from drawstring.model.files import file_extension
+from drawstring.model.files import LANCE, ORC, PARQUET, file_extension
 from drawstring.schema.meta import with_meta_fields
 from drawstring.storage.protocol import Storage
 
 _DEFAULT_GROUPS: Final = RowGroups()
-_SCHEMA_ENTRIES: Final = {".parquet": "parquet.avro.schema", ".orc": "orc.avro.schema"}
+_SCHEMA_ENTRIES: Final = {PARQUET: "parquet.avro.schema", ORC: "orc.avro.schema"}
 
 
 class FileSink(Protocol):
@@ -101,7 +101,7 @@ def open_sink(storage: Storage, path: str, form: FileForm) -> FileSink:
         UnsupportedError: this release cannot write the format.
     """
     extension = file_extension(path)
-    if extension == ".parquet":
+    if extension == PARQUET:
         return ParquetSink(
             storage,
             path,
@@ -116,12 +116,12 @@ def open_sink(storage: Storage, path: str, form: FileForm) -> FileSink:
 
 
 def _encoder(extension: str, form: FileForm) -> Callable[[pa.NativeFile], FileEncoder]:
-    if extension == ".orc":
+    if extension == ORC:
         stripe_bytes = form.row_groups.size_bytes
         return partial(
             OrcEncoder, schema=form.schema, compression=form.compression, stripe_bytes=stripe_bytes
         )
-    if extension == ".lance":
+    if extension == LANCE:
         return partial(LanceEncoder, schema=form.schema)
     raise UnsupportedError(
         f"Files {extension or 'without an extension'} cannot be written, only Parquet, ORC and Lance. Write"

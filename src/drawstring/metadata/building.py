@@ -43,6 +43,7 @@ from drawstring.metadata.partitions import FILES, KEY, METADATA_FOLDER, PARTITIO
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import (
+    HFILE,
     HOODIE_FOLDER,
     PARTITION_METADATA,
     BaseFile,
@@ -320,7 +321,7 @@ def _unlocked() -> None:
 def _write_base(
     writer: MetadataWriter, change: GroupChange | SortedGroup, requested: str, check: Callable[[], None]
 ) -> WriteStat:
-    name = BaseFile.name_of(change.file_id, writer.new_token(), requested, ".hfile")
+    name = BaseFile.name_of(change.file_id, writer.new_token(), requested, HFILE)
     path = join_path(change.partition, name)
     if isinstance(change, SortedGroup):
         check()

@@ -41,8 +41,12 @@ NATIVE_LOG_NAME = (
 
 _BASE, _LOG, _NATIVE_LOG = map(re.compile, (BASE_NAME, LOG_NAME, NATIVE_LOG_NAME))
 
-BASE_EXTENSIONS = (".parquet", ".orc", ".hfile", ".lance")
-"""Endings of base files."""
+PARQUET, ORC, HFILE, LANCE = ".parquet", ".orc", ".hfile", ".lance"
+"""Endings of base files and native log files."""
+
+BASE_EXTENSIONS = (PARQUET, ORC, HFILE, LANCE)
+FORMAT_NAMES = {PARQUET: "Parquet", ORC: "ORC", HFILE: "HFile", LANCE: "Lance"}
+"""What messages call their formats."""
 
 METADATA_BOOTSTRAP = "00000000000001"
 """The instant of base files that a metadata-only bootstrap wrote: they hold only meta columns."""
@@ -144,7 +148,7 @@ class BaseFile:
         return BaseFile(status, match[1], match[2], match[3]) if match else None
 
     @staticmethod
-    def name_of(file_id: str, write_token: str, instant: str, extension: str = ".parquet") -> str:
+    def name_of(file_id: str, write_token: str, instant: str, extension: str = PARQUET) -> str:
         """Return the name of a base file."""
         return f"{file_id}_{write_token}_{instant}{extension}"
 
@@ -206,7 +210,7 @@ class LogFile:
         version: int,
         write_token: str,
         kind: NativeLog,
-        extension: str = ".parquet",
+        extension: str = PARQUET,
     ) -> str:
         """Return the name of a native log file; the extension tells its format."""
         return f"{file_id}_{write_token}_{instant}_{version}.{kind}{extension}"

@@ -44,14 +44,13 @@ from drawstring.formats.parquet.staged import StagedFile, staged
 from drawstring.formats.partition_match import typed
 from drawstring.merge.order import Array
 from drawstring.merge.versions import ordering_fields, ordering_of
-from drawstring.model.files import file_extension
+from drawstring.model.files import PARQUET, file_extension
 from drawstring.schema.evolve import conform
 from drawstring.storage import open_spec
 
 HELD_BYTES_MAX: Final = 256 << 20
 """Decoded size of a row group, all columns together, up to which its rows are held for the next stage."""
 
-_PARQUET: Final = ".parquet"
 
 FEW_ROWS: Final = 16_384
 """Rows of a base file up to which keys are compared as texts: taking those of the logs apart costs more."""
@@ -76,7 +75,7 @@ def may_stage(task: ReadTask) -> bool:
     return (
         base is not None
         and base.source is None
-        and file_extension(base.status.path) == _PARQUET
+        and file_extension(base.status.path) == PARQUET
         and task.base_renames is None
         and task.commit_times is None
         and task.whole_slice is None

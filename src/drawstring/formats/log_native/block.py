@@ -20,13 +20,12 @@ from drawstring.formats.log_native.deletes import deletes_of
 from drawstring.formats.log_native.footer import AVRO_SCHEMA, decode_footer
 from drawstring.formats.parquet import ParquetQuery, read_open_parquet
 from drawstring.formats.wanted_rows import EVERY_ROW, WantedRows
-from drawstring.model.files import LogFile, NativeLog, file_extension
+from drawstring.model.files import HFILE, PARQUET, LogFile, NativeLog, file_extension
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
 
 MAGIC: Final = b"PAR1"
-_PARQUET, _HFILE = ".parquet", ".hfile"
 _SCHEMA: Final = "schema"
 _KINDS: Final[Mapping[NativeLog, BlockType]] = {
     NativeLog.DATA: BlockType.PARQUET_DATA,
@@ -47,7 +46,7 @@ class NativeBlock(LogBlock):
         local: path of the file on this machine; None if it has none.
     """
 
-    extension: str = _PARQUET
+    extension: str = PARQUET
     footer: pq.FileMetaData | None = None
     local: str | None = None
 
@@ -65,12 +64,12 @@ def native_block(file: pa.NativeFile, log: LogFile, local: str | None = None) ->
         UnsupportedError: this release cannot read its format.
     """
     size = file.size()
-    extension = file_extension(log.status.name) if log.native else _PARQUET
+    extension = file_extension(log.status.name) if log.native else PARQUET
     footer: pq.FileMetaData | None = None
     if has_footer(extension):
         found = open_footer(file, extension)
         entries, footer = found.entries, found.parquet
-    elif extension == _HFILE:
+    elif extension == HFILE:
         info = {_text(name): _text(value) for name, value in HFileReader(file, size).info.items()}
         entries = {**info, AVRO_SCHEMA: info[_SCHEMA]} if _SCHEMA in info else info
     else:
@@ -83,7 +82,7 @@ def native_block(file: pa.NativeFile, log: LogFile, local: str | None = None) ->
     if log.native is not None:
         stated = _KINDS[log.native]
     kind = BlockType.PARQUET_DATA if stated is None else stated
-    if kind is BlockType.PARQUET_DATA and extension == _HFILE:
+    if kind is BlockType.PARQUET_DATA and extension == HFILE:
         kind = BlockType.HFILE_DATA
     return NativeBlock(kind, 0, size, 0, size, header, extension, footer, local)
 
@@ -110,7 +109,7 @@ def native_rows(
     Raises:
         CorruptTableError: the file is damaged.
     """
-    if block.extension == _HFILE:
+    if block.extension == HFILE:
         yield from _hfile_rows(file, block, names)
     elif block.footer is None:
         yield from _columnar_rows(file, block, names, wanted)
@@ -163,7 +162,7 @@ def native_deletes(file: pa.NativeFile, block: NativeBlock) -> DeleteRecords:
     Raises:
         CorruptTableError: the file is damaged.
     """
-    if block.extension == _HFILE:
+    if block.extension == HFILE:
         return _hfile_deletes(file, block)
     batches = list(native_rows(file, block, None))
     return deletes_of(pa.Table.from_batches(batches) if batches else _no_rows(file, block))
@@ -179,7 +178,7 @@ def native_deletes_windows(
     file: pa.NativeFile, block: NativeBlock, wanted: WantedRows
 ) -> Iterator[DeleteRecords]:
     """Yield the deletes of a native log file batch by batch; see `native_rows`."""
-    if block.extension == _HFILE:
+    if block.extension == HFILE:
         yield _hfile_deletes(file, block)
         return
     for batch in native_rows(file, block, None, wanted):

@@ -34,7 +34,7 @@ from drawstring.metadata.stored.merged import merged_parts
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.clean import CleanedPartition, CleanMetadata, CleanPlan, CleanPolicy
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import BaseFile, FileSlice, FileStatus, join_path
+from drawstring.model.files import HFILE, BaseFile, FileSlice, FileStatus, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, time_of
 from drawstring.model.plans import CompactionOperation, CompactionPlan, slice_metrics
 from drawstring.timeline.timeline import Timeline
@@ -215,7 +215,7 @@ class _Compaction:
         return _Done(content, {each.partition for each in self.slices}, lists)
 
     def _rewrite(self, file_slice: FileSlice, lists: dict[str, bytes]) -> WriteStat:
-        name = BaseFile.name_of(file_slice.file_id, self.writer.new_token(), self.requested, ".hfile")
+        name = BaseFile.name_of(file_slice.file_id, self.writer.new_token(), self.requested, HFILE)
         path = join_path(file_slice.partition, name)
         if kind_of(file_slice.partition) is Kind.FILES:
             records, lists[path] = self._encode_list(file_slice, path, name)

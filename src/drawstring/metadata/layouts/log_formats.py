@@ -31,10 +31,9 @@ from drawstring.metadata.encoding import (
 from drawstring.metadata.layouts.log_places import LogPlace
 from drawstring.metadata.partitions import KEY
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import LogFile, NativeLog, join_path
+from drawstring.model.files import HFILE, LogFile, NativeLog, join_path
 from drawstring.model.table_version import LogFormat
 
-_HFILE: Final = ".hfile"
 _NOTHING: Final = pa.array([], pa.binary())
 _TYPES: Final = {NativeLog.DATA: BlockType.HFILE_DATA, NativeLog.DELETES: BlockType.DELETE}
 
@@ -73,7 +72,7 @@ class LogTarget:
 
     def native_name(self, kind: NativeLog, version: int) -> str:
         """Return the name of a native log file."""
-        return LogFile.native_name_of(self.file_id, self.place.instant, version, self.token, kind, _HFILE)
+        return LogFile.native_name_of(self.file_id, self.place.instant, version, self.token, kind, HFILE)
 
     def stat_of(self, log: LogContent, earlier: Sequence[str] = ()) -> WriteStat:
         """Return the statistics of a log file.

@@ -11,7 +11,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.parquet.column_chunks import ChunkSource, chunk_source
 from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import BaseFile, FileSlice, file_extension, join_path, random_file_id
+from drawstring.model.files import PARQUET, BaseFile, FileSlice, file_extension, join_path, random_file_id
 from drawstring.storage.protocol import Storage
 
 ROW_GROUP_BYTES_MIN: Final = 128 << 10
@@ -68,7 +68,7 @@ def _base_files(slices: Sequence[FileSlice]) -> list[BaseFile] | None:
 
 
 def _has_own_rows(base: BaseFile) -> bool:
-    return base.source is None and file_extension(base.status.name) == ".parquet"
+    return base.source is None and file_extension(base.status.name) == PARQUET
 
 
 def _files_of(sources: Sequence[tuple[ChunkSource, int]], bytes_max: int) -> Iterator[list[ChunkSource]]:

@@ -22,14 +22,12 @@ from drawstring.engine.protocol import Engine
 from drawstring.formats.parquet import parquet_schema
 from drawstring.keygen.path_values import parse_value
 from drawstring.keygen.paths import DEFAULT_PARTITION
-from drawstring.model.files import HOODIE_FOLDER, FileStatus
+from drawstring.model.files import HOODIE_FOLDER, ORC, PARQUET, FileStatus
 from drawstring.schema.evolve import evolve
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 
-_ENDING: Final = ".parquet"
-_ORC: Final = ".orc"
 _DELTA: Final = "_delta_log"
 _HIDDEN: Final = ("_", ".")
 _GUESSES: Final = (pa.int32(), pa.int64(), pa.date32())
@@ -141,17 +139,17 @@ def _files_by_folder(storage: Storage) -> dict[str, list[FileStatus]]:
                 path=storage.full_uri(""),
             )
         is_hidden = any(part.startswith(_HIDDEN) for part in status.path.split("/"))
-        if status.path.endswith(_ORC) and not is_hidden:
+        if status.path.endswith(ORC) and not is_hidden:
             raise UnsupportedError(
                 "The source has an ORC file, and this release bootstraps folders of Parquet files only."
                 " Write its rows to a new table.",
                 path=storage.full_uri(status.path),
             )
-        if status.path.endswith(_ENDING) and not is_hidden:
+        if status.path.endswith(PARQUET) and not is_hidden:
             by_folder[status.folder].append(status)
     if not by_folder:
         raise InvalidError(
-            f"The source has no Parquet files (*{_ENDING}). Check its path.",
+            f"The source has no Parquet files (*{PARQUET}). Check its path.",
             path=storage.full_uri(""),
         )
     return by_folder
