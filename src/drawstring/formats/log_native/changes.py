@@ -9,8 +9,6 @@ import pyarrow as pa
 from drawstring.formats.file_sinks import FileForm, open_sink, schema_entry
 from drawstring.formats.log_inline import BlockType, HeaderKey
 from drawstring.formats.log_native.footer import encode_footer
-from drawstring.formats.parquet import encode_parquet_block
-from drawstring.model.files import file_extension
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.storage.protocol import Storage
 
@@ -35,10 +33,6 @@ def write_change_file(
     """
     schema = avro_to_arrow(schema_json)
     entries = encode_footer(BlockType.CDC_DATA, header) | schema_entry(path, schema_json)
-    if file_extension(path) == ".parquet":
-        content = encode_parquet_block(batches, schema, schema_json, compression, entries)
-        storage.put(path, content)
-        return len(content)
     sink = open_sink(storage, path, FileForm(schema, schema_json, compression, 0.0))
     try:
         for batch in batches:
