@@ -172,6 +172,26 @@ def test_rows_that_lance_cannot_store_say_so(
     assert not any(tmp_path.iterdir())
 
 
+def test_writes_and_services_that_need_lance_leave_the_table_alone_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = made("lance", **ONE_BUCKET)
+    for fare in (1.0, 2.0):
+        table.upsert(rides(("a", "rome", 1, fare)), options=WITHOUT_SERVICES)
+    instants, files = table.timeline.instants, names(table)
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "lance.file", None)
+        with pytest.raises(InvalidError, match="Lance files need pylance"):
+            table.upsert(rides(("b", "rome", 1, 3.0)))
+        assert (table.timeline.instants, names(table)) == (instants, files)
+        with pytest.raises(InvalidError, match="Lance files need pylance"):
+            table.compact()
+        assert table.timeline.writes() == instants  # what is planned stays so
+        assert names(table) == files
+    assert table.compact()
+    assert fares(table) == {"a": 2.0}
+
+
 @formats
 @pytest.mark.parametrize("layout", ["default", "lsm_tree"])
 def test_log_files_have_the_format_and_the_footers_of_native_ones(ending: str, layout: str) -> None:

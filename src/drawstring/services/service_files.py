@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.filegroups.write.settings import FileSettings
+from drawstring.filegroups.write.settings import FileSettings, check_installed
 from drawstring.index.choose import bloom_rate
 from drawstring.metadata.definitions import summarized_columns
 from drawstring.schema.avro import avro_to_arrow
@@ -28,8 +28,9 @@ def file_settings(
         options: compression codec and file sizes.
 
     Raises:
-        InvalidError: the table has no data yet.
+        InvalidError: the table has no data yet, or a package is not installed that writes its files.
     """
+    check_installed(locked.config)
     storage, store = locked.context.storage, locked.store
     config = with_history(locked.config, storage, store, timeline)
     as_of = None

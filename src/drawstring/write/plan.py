@@ -14,7 +14,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.config.table.kinds import columns_of
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
-from drawstring.filegroups.write.settings import FileSettings
+from drawstring.filegroups.write.settings import FileSettings, check_installed
 from drawstring.index.choose import bloom_rate, check_non_blocking, choose_index, log_index_cliques
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.protocol import Index
@@ -87,12 +87,11 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
         options: options of the caller.
 
     Raises:
-        InvalidError: the columns do not fit the table, or the options contradict it.
+        InvalidError: the columns do not fit the table, the options contradict it, or a package is missing.
         UnsupportedError: this release does not have the index.
     """
     config = facts.locked.config
-    check_against(options, config)
-    ordering_fields(config)  # before the first file: records of both kinds of tables are merged at some time
+    _check(config, options)
     index = _index(facts, verb, options)
     needed = _needed_columns(config, verb, index)
     schema_json, schema = _schema_after(facts, incoming, verb, needed, options)
@@ -127,6 +126,12 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
         ids=facts.locked.context.ids,
         arrangement=_arrangement(verb, options, schema, config),
     )
+
+
+def _check(config: TableConfig, options: WriteOptions) -> None:
+    check_against(options, config)
+    check_installed(config)
+    ordering_fields(config)  # before the first file: records of both kinds of tables are merged at some time
 
 
 def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:

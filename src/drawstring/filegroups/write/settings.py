@@ -20,6 +20,7 @@ from drawstring.filegroups.write.markers import MarkerBook, Markers
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.formats.lance.write import require_lance
 from drawstring.formats.parquet import RowGroups, SharedEncodings
+from drawstring.model.files import LANCE
 from drawstring.schema.meta import with_meta
 from drawstring.storage.protocol import Storage, StorageSpec
 
@@ -65,11 +66,6 @@ class FileSettings:
     def markers(self, storage: Storage) -> Markers:
         """Return the markers of the files that are written, which precede the files."""
         return Markers(storage, self.instant, self.book)
-
-    def __post_init__(self) -> None:
-        """Check that what writes the files is installed, before the table is changed."""
-        if self.config.base_file_format == "LANCE":
-            require_lance()
 
     @property
     def key_filter(self) -> float:
@@ -129,3 +125,13 @@ _WRITES_KEPT: Final = 8
 @lru_cache(maxsize=_WRITES_KEPT)
 def _encodings(uri: str, instant: str, schema: pa.Schema) -> SharedEncodings:
     return SharedEncodings()
+
+
+def check_installed(config: TableConfig) -> None:
+    """Check that what writes the files of a table is installed, before the table is changed.
+
+    Raises:
+        InvalidError: it is not.
+    """
+    if config.base_extension == LANCE:
+        require_lance()
