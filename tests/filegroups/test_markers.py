@@ -7,7 +7,7 @@ import pytest
 
 from drawstring.base.errors import ConflictError
 from drawstring.base.threads import at_once
-from drawstring.filegroups.write.markers import TOGETHER_MIN, MarkerBook, Markers
+from drawstring.filegroups.write.markers import TOGETHER_MIN, MarkerDirState, Markers
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
 from tests.support.storages import memory, paths
@@ -101,10 +101,10 @@ def files_of(marked: Sequence[tuple[str, str]]) -> list[str]:
     return sorted(path for path, _ in marked)
 
 
-def begin(storage: MemoryStorage, book: MarkerBook, files: Sequence[tuple[str, str]]) -> None:
+def begin(storage: MemoryStorage, state: MarkerDirState, files: Sequence[tuple[str, str]]) -> None:
     """Announce files, and begin the first of them."""
-    Markers(storage, T, book).expect(files)
-    Markers(storage, T, book).create(*files[0])
+    Markers(storage, T, state).expect(files)
+    Markers(storage, T, state).create(*files[0])
 
 
 def text_files(storage: MemoryStorage) -> dict[str, list[str]]:
@@ -117,7 +117,7 @@ def text_files(storage: MemoryStorage) -> dict[str, list[str]]:
 
 def test_files_that_are_known_ahead_share_a_text_file() -> None:
     storage = memory()
-    markers = Markers(storage, T, MarkerBook())
+    markers = Markers(storage, T, MarkerDirState())
     markers.expect(named(12))
     assert not paths(storage)  # a write that fails before its first file leaves nothing
     markers.create(*named(12)[3])
@@ -134,7 +134,7 @@ def test_files_that_are_known_ahead_share_a_text_file() -> None:
 
 def test_few_files_have_markers_of_their_own() -> None:
     storage = memory()
-    markers = Markers(storage, T, MarkerBook())
+    markers = Markers(storage, T, MarkerDirState())
     markers.expect(named(TOGETHER_MIN - 1))
     assert not paths(storage)
     markers.create(*named(1)[0])
@@ -142,11 +142,11 @@ def test_few_files_have_markers_of_their_own() -> None:
 
 
 def test_hudi_finds_all_markers_whatever_form_the_first_ones_had() -> None:
-    storage, book = memory(), MarkerBook()
-    Markers(storage, T, book).create(*named(1, 50)[0])
-    begin(storage, book, named(9))
-    Markers(storage, T, book).create(*named(1, 60)[0])
-    begin(storage, book, named(2, 70))
+    storage, state = memory(), MarkerDirState()
+    Markers(storage, T, state).create(*named(1, 50)[0])
+    begin(storage, state, named(9))
+    Markers(storage, T, state).create(*named(1, 60)[0])
+    begin(storage, state, named(2, 70))
     made = named(9) + named(1, 50) + named(1, 60) + named(2, 70)
     assert Markers(storage, T).files() == files_of(made)
     seen = [line for lines in text_files(storage).values() for line in lines]
@@ -154,26 +154,26 @@ def test_hudi_finds_all_markers_whatever_form_the_first_ones_had() -> None:
 
 
 def test_no_text_file_is_replaced_by_another_process() -> None:
-    storage, book = memory(), MarkerBook()
-    begin(storage, book, named(9))
-    other = pickle.loads(pickle.dumps(book))
+    storage, state = memory(), MarkerDirState()
+    begin(storage, state, named(9))
+    other = pickle.loads(pickle.dumps(state))
     begin(storage, other, named(9, 20))
-    begin(storage, book, named(2, 40))
+    begin(storage, state, named(2, 40))
     assert Markers(storage, T).files() == files_of(named(9) + named(9, 20) + named(2, 40))
     assert len(text_files(storage)) == 3
 
 
 def test_a_write_of_several_processes_marks_each_file_apart() -> None:
-    storage, book = memory(), MarkerBook()
-    other = pickle.loads(pickle.dumps(book))
-    for each, start in ((book, 0), (other, 20)):
+    storage, state = memory(), MarkerDirState()
+    other = pickle.loads(pickle.dumps(state))
+    for each, start in ((state, 0), (other, 20)):
         begin(storage, each, named(9, start))
     assert all(path.endswith(".marker.CREATE") for path in paths(storage))
 
 
 def test_paths_that_hudi_would_read_as_two_have_markers_of_their_own() -> None:
     storage = memory()
-    markers = Markers(storage, T, MarkerBook())
+    markers = Markers(storage, T, MarkerDirState())
     marked = [*named(9), (f"a\nb/f_0-1-0_{T}.parquet", "CREATE")]
     markers.expect(marked)
     for each in marked:
@@ -184,7 +184,7 @@ def test_paths_that_hudi_would_read_as_two_have_markers_of_their_own() -> None:
 
 def test_a_file_that_is_begun_after_the_end_of_its_write_is_marked_again() -> None:
     storage = memory()
-    markers = Markers(storage, T, MarkerBook())
+    markers = Markers(storage, T, MarkerDirState())
     markers.expect(named(9))
     markers.create(*named(9)[4])
     markers.remove()  # by whoever rolled the write back
@@ -195,7 +195,7 @@ def test_a_file_that_is_begun_after_the_end_of_its_write_is_marked_again() -> No
 
 def test_a_file_marked_ahead_that_comes_after_the_end_of_its_write_goes() -> None:
     storage = memory()
-    markers = Markers(storage, T, MarkerBook())
+    markers = Markers(storage, T, MarkerDirState())
     markers.expect(named(9))
     late, _ = named(1)[0]
     markers.create(late, "CREATE")
@@ -216,15 +216,15 @@ class EndsWhileRead(FaultyStorage):
 
 def test_markers_that_go_while_they_are_read_are_none() -> None:
     storage = memory()
-    begin(storage, MarkerBook(), named(9))
+    begin(storage, MarkerDirState(), named(9))
     assert Markers(EndsWhileRead(storage, 100), T).files() == []
 
 
 def test_threads_that_mark_at_the_same_time_lose_no_marker() -> None:
-    storage, book = memory(), MarkerBook()
+    storage, state = memory(), MarkerDirState()
 
     def mark(number: int) -> None:
-        markers, own = Markers(storage, T, book), named(10, 10 * number)
+        markers, own = Markers(storage, T, state), named(10, 10 * number)
         markers.create(*own[0])
         markers.expect(own[1:])
         for each in own:

@@ -4,9 +4,9 @@
     .hoodie/.temp/<T>/MARKERS.type and MARKERS<n>                       or lines of text files
 
 drawstring reads both forms, whichever engine wrote them. It writes the second one where a process knows
-many files before it begins the first of them (`MarkerBook`), otherwise the first. Paths are read verbatim,
-including white space. In a text file, a line feed ends each marker, but a path may contain line feeds too: a
-line that does not end like a marker continues in the next line.
+many files before it begins the first of them (`MarkerDirState`), otherwise the first. Paths are read
+verbatim, including white space. In a text file, a line feed ends each marker, but a path may contain line
+feeds too: a line that does not end like a marker continues in the next line.
 """
 
 from __future__ import annotations
@@ -46,13 +46,15 @@ class _Form(Enum):
     LINES = auto()
 
 
-class MarkerBook:
-    """Decides in which form the markers of a write are stored, and knows which of them are in text files.
+class MarkerDirState:
+    """The state of the folder of a write's markers: how they are stored, and which are in text files.
+
+    Hudi's timeline server has one of the same name for each write whose markers it makes.
 
     Hudi reads one form only: where there is `MARKERS.type`, markers that are files of their own do not count.
     So the first text file repeats the markers that were made before it, and precedes `MARKERS.type`; from
     then on all markers are in text files. Only a process that makes all markers of a write can change the
-    form: a book that was sent to another process stays with the form that it had. Threads may share a book.
+    form: a state that was sent to another process stays with the form that it had. Threads may share one.
     """
 
     def __init__(self, form: _Form = _Form.OPEN) -> None:
@@ -67,7 +69,7 @@ class MarkerBook:
         with self._lock:
             if self._form is _Form.OPEN:
                 self._form = _Form.FILES
-            return MarkerBook, (self._form,)
+            return MarkerDirState, (self._form,)
 
     def file_of(self, marker: str) -> str | None:
         """Return the path of the text file that has a marker; None if none has."""
@@ -124,13 +126,13 @@ class Markers:
     Args:
         storage: storage of the table.
         instant: requested time of the instant.
-        book: of the write that makes markers; without one each is a file of its own.
+        state: of the write that makes markers; without one each is a file of its own.
     """
 
-    def __init__(self, storage: Storage, instant: str, book: MarkerBook | None = None) -> None:
+    def __init__(self, storage: Storage, instant: str, state: MarkerDirState | None = None) -> None:
         self._storage = storage
         self._folder = f"{MARKER_ROOT}/{instant}"
-        self._book = book
+        self._state = state
 
     def create(self, path: str, io_type: str) -> None:
         """Create the marker of a file before the file is created.
@@ -142,7 +144,7 @@ class Markers:
         marker = _named(path, io_type)
         if self._is_in_text(marker):
             return
-        if self._book is None or not self._book.write(self._storage, self._folder, marker):
+        if self._state is None or not self._state.write(self._storage, self._folder, marker):
             self._storage.put(f"{self._folder}/{marker}", b"")
 
     def expect(self, files: Sequence[tuple[str, str]]) -> None:
@@ -151,8 +153,8 @@ class Markers:
         Args:
             files: path and type of each, as for `create`; files that never come do no harm.
         """
-        if self._book is not None:
-            self._book.expect([_named(*each) for each in files])
+        if self._state is not None:
+            self._state.expect([_named(*each) for each in files])
 
     def confirm(self, path: str, io_type: str, *, may_be_planned: Callable[[], bool] = bool) -> None:
         """Check after a file was written that its write is still running; delete the file if it is not.
@@ -206,7 +208,7 @@ class Markers:
 
     def _is_in_text(self, marker: str) -> bool:
         """Return whether a text file has a marker; those of a write that others ended are gone."""
-        file = self._book.file_of(marker) if self._book is not None else None
+        file = self._state.file_of(marker) if self._state is not None else None
         return file is not None and self._storage.exists(file)
 
     def _named_by(self, status: FileStatus) -> Iterator[str]:

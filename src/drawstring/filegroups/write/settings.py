@@ -16,7 +16,7 @@ from drawstring.base.bounds import (
     VALUE_BYTES,
 )
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.write.markers import MarkerBook, Markers
+from drawstring.filegroups.write.markers import MarkerDirState, Markers
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.formats.lance.write import require_lance
 from drawstring.formats.parquet import RowGroups, SharedEncodings
@@ -45,7 +45,7 @@ class FileSettings:
         partial: the only columns, besides meta columns, that log blocks hold; empty for all.
         logs_named_by: instant of the pending bucket resizing that names the log files; None for none.
         summarized: columns of which the writers of files note bounds and counts.
-        book: the form of the markers, which all tasks in this process share.
+        marker_state: of the folder of markers, which all tasks in this process share.
     """
 
     storage: StorageSpec
@@ -61,11 +61,11 @@ class FileSettings:
     partial: tuple[str, ...] = ()
     logs_named_by: str | None = None
     summarized: tuple[str, ...] = ()
-    book: MarkerBook = field(default_factory=MarkerBook, compare=False, repr=False)
+    marker_state: MarkerDirState = field(default_factory=MarkerDirState, compare=False, repr=False)
 
     def markers(self, storage: Storage) -> Markers:
         """Return the markers of the files that are written, which precede the files."""
-        return Markers(storage, self.instant, self.book)
+        return Markers(storage, self.instant, self.marker_state)
 
     @property
     def key_filter(self) -> float:
