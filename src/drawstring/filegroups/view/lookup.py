@@ -6,7 +6,7 @@ each worker lists only the partitions of its own rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,6 +58,7 @@ class SliceLookup:
         self._config = config
         self.timeline = timeline
         self._view: FileGroupView | None = None
+        self._begun: Mapping[str, frozenset[tuple[str, str]]] | None = None
         self._known: dict[str, Sequence[FileSlice]] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -129,7 +130,9 @@ class SliceLookup:
             )
 
     def refuse_rivals(self, partition: str, file_id: str) -> None:
-        """Check that no rival has begun a file of a file group, by its markers.
+        """Check that no rival has begun a file of a file group, by its markers, which are read once.
+
+        A rival that begins one later is found by the check before the commit.
 
         Args:
             partition: partition path.
@@ -138,15 +141,21 @@ class SliceLookup:
         Raises:
             RivalError: one has.
         """
-        storage = open_spec(self._storage)
-        for rival in self._rivals:
-            if (partition, file_id) in Markers(storage, rival).groups():
+        for rival, begun in self._begun_by_rivals().items():
+            if (partition, file_id) in begun:
                 raise RivalError(
                     f"Another writer is at work on file group {join_path(partition, file_id)} and was first."
                     " Nothing of this write was committed. Write again when the other one is done.",
                     instant=rival,
                     path=partition,
                 )
+
+    def _begun_by_rivals(self) -> Mapping[str, frozenset[tuple[str, str]]]:
+        """Return the file groups of which rivals have begun files."""
+        if self._begun is None:
+            storage = open_spec(self._storage)
+            self._begun = {rival: Markers(storage, rival).groups() for rival in self._rivals}
+        return self._begun
 
     def view(self) -> FileGroupView:
         """Return the view of file groups that the lookup reads."""
