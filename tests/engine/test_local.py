@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.engine.grouping import ahead, contiguous_groups, split_by
+from drawstring.engine.grouping import ahead, contiguous_groups, first_batches, split_by
 from drawstring.engine.local import LocalEngine, ordered_map
 from drawstring.engine.spill import SpillingGroups
 from drawstring.model.files import TaskContext
@@ -253,3 +253,12 @@ def test_small_groups_are_known_ahead_and_a_large_one_streams() -> None:
         for groups in ahead(contiguous_groups(stream, ("city",)))
     ]
     assert lists == [[("oslo", 2), ("bern", 1), ("rome", 60_000)], [("lima", 2)]]
+
+
+def test_the_first_batches_are_taken_until_there_are_too_many_bytes() -> None:
+    batch = pa.RecordBatch.from_pydict({"city": ["rome"] * 100, "number": range(100)}, SCHEMA)
+    for bytes_max, taken in [(0, 1), (batch.nbytes - 1, 1), (batch.nbytes, 2), (9 * batch.nbytes, 3)]:
+        stream = iter([batch] * 3)
+        assert first_batches(stream, bytes_max) == ([batch] * taken, taken * batch.nbytes)
+        assert len(list(stream)) == 3 - taken
+    assert first_batches(iter([]), 0) == ([], 0)

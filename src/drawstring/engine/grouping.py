@@ -136,13 +136,7 @@ def ahead(
     held: list[tuple[GroupKey, Iterator[pa.RecordBatch]]] = []
     held_bytes = 0
     for key, rows in groups:
-        taken: list[pa.RecordBatch] = []
-        size_bytes = 0
-        for batch in rows:
-            taken.append(batch)
-            size_bytes += batch.nbytes
-            if size_bytes > SMALL_BYTES_MAX:
-                break
+        taken, size_bytes = first_batches(rows, SMALL_BYTES_MAX)
         if held and (len(held) == AHEAD_MAX or held_bytes + size_bytes > _AHEAD_BYTES_MAX):
             yield held
             held, held_bytes = [], 0
@@ -153,6 +147,26 @@ def ahead(
             held, held_bytes = [], 0
     if held:
         yield held
+
+
+def first_batches(batches: Iterator[pa.RecordBatch], bytes_max: int) -> tuple[list[pa.RecordBatch], int]:
+    """Take batches off a stream until they are larger than a bound, or the stream ends.
+
+    Args:
+        batches: the stream; what is not taken stays there.
+        bytes_max: bytes that the batches have together, unless there are more.
+
+    Returns:
+        The batches, and their size in bytes.
+    """
+    taken: list[pa.RecordBatch] = []
+    size_bytes = 0
+    for batch in batches:
+        taken.append(batch)
+        size_bytes += batch.nbytes
+        if size_bytes > bytes_max:
+            break
+    return taken, size_bytes
 
 
 class _Runs:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS
+from drawstring.engine.grouping import first_batches
 from drawstring.engine.ranges import SortedRanges, sorted_order
 from drawstring.schema.meta import RECORD_KEY
 
@@ -45,16 +46,11 @@ def sorted_by_key(batches: Iterable[pa.RecordBatch], bytes_max: int = SORT_BYTES
         batches: the rows, all with the same columns.
         bytes_max: bytes of rows up to which they are sorted in memory.
     """
-    held: list[pa.RecordBatch] = []
-    held_bytes = 0
     rows = _uniform(batches)
-    for batch in rows:
-        held.append(batch)
-        held_bytes += batch.nbytes
-        if held_bytes > bytes_max:
-            yield from _sorted_on_disk(chain(held, rows), batch.schema, bytes_max)
-            return
-    if held:
+    held, held_bytes = first_batches(rows, bytes_max)
+    if held_bytes > bytes_max:
+        yield from _sorted_on_disk(chain(held, rows), held[0].schema, bytes_max)
+    elif held:
         table = pa.Table.from_batches(held)
         del held
         yield from table.take(sorted_order(table, (RECORD_KEY,))).to_batches(max_chunksize=BATCH_ROWS)

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Ids
 from drawstring.config.table.config import TableConfig, TableType
-from drawstring.engine.grouping import GroupKey, ahead, coalesced, contiguous_groups
+from drawstring.engine.grouping import GroupKey, ahead, coalesced, contiguous_groups, first_batches
 from drawstring.engine.ranges import sorted_order
 from drawstring.engine.spill import SpillingGroups
 from drawstring.filegroups.read.key_order import sorted_by_key
@@ -124,19 +124,13 @@ def in_pieces(
         bytes_max: maximum bytes of rows in memory.
         is_sorted: whether a piece follows those with lower keys, if there are several.
     """
-    held: list[pa.RecordBatch] = []
-    held_bytes = 0
-    for batch in rows:
-        held.append(batch)
-        held_bytes += batch.nbytes
-        if held_bytes > bytes_max:
-            everything = chain(held, rows)
-            if is_sorted:
-                yield from in_key_ranges(everything, bytes_max)
-            else:
-                yield from _divided(everything, batch.schema, bytes_max)
-            return
-    yield pa.Table.from_batches(held)
+    held, held_bytes = first_batches(rows, bytes_max)
+    if held_bytes <= bytes_max:
+        yield pa.Table.from_batches(held)
+    elif is_sorted:
+        yield from in_key_ranges(chain(held, rows), bytes_max)
+    else:
+        yield from _divided(chain(held, rows), held[0].schema, bytes_max)
 
 
 def _divided(rows: Iterator[pa.RecordBatch], schema: pa.Schema, bytes_max: int) -> Iterator[pa.Table]:
