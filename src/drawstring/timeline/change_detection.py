@@ -45,7 +45,7 @@ def retry_on_archiving(store: TimelineStore, use: Callable[[Timeline], T]) -> T:
 
     Args:
         store: loads the timeline.
-        use: the function; it changes nothing.
+        use: the function; it can be called again.
 
     Raises:
         MissingFileError: a file is missing, and the timeline did not change.

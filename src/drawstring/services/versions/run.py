@@ -24,7 +24,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import ConflictError, DrawstringError, InvalidError, UnsupportedError
+from drawstring.base.errors import (
+    ConflictError,
+    DrawstringError,
+    InvalidError,
+    MissingFileError,
+    UnsupportedError,
+)
 from drawstring.config.keys.compaction import Strategy
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig, table_config
@@ -55,7 +61,7 @@ from drawstring.services.progress import Progress
 from drawstring.storage.data_files import data_files
 from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.change_detection import ATTEMPTS_MAX
+from drawstring.timeline.change_detection import retry_on_archiving
 from drawstring.timeline.layout_migration import MigratedInstants, copy_timeline, remove_timeline
 from drawstring.timeline.properties_store import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
@@ -297,24 +303,26 @@ def _copy(locked: LockedTable, new: TableConfig, options: WriteOptions) -> Migra
     Who archived before may still take instants off the timeline, for which the table lock is not needed.
 
     Raises:
-        ConflictError: that went on during each of several attempts.
+        MissingFileError: a file is missing that nobody archived.
+        UnavailableError: that went on during each of several attempts.
     """
     storage = locked.context.storage
-    for _ in range(ATTEMPTS_MAX):
+
+    def attempt(_: Timeline) -> MigratedInstants:
         remove_timeline(storage, new)
         try:
             return copy_timeline(storage, locked.config, new, options.archiving, locked.lock.check)
-        except FileNotFoundError:
-            continue
-        except (DrawstringError, OSError):
-            _remove(storage, new)
-            raise
-    _remove(storage, new)
-    raise ConflictError(
-        "Another process takes archived instants off the timeline. Wait until it is done, then change the"
-        " version again.",
-        table=storage.spec.uri,
-    )
+        except FileNotFoundError as error:
+            path = str(error.filename or error)
+            raise MissingFileError(
+                "A file of the timeline is missing. Restore it from a backup.", path=path
+            ) from error
+
+    try:
+        return retry_on_archiving(locked.store, attempt)
+    except (DrawstringError, OSError):
+        _remove(storage, new)
+        raise
 
 
 def _remove(storage: Storage, config: TableConfig) -> None:
