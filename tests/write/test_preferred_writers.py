@@ -7,10 +7,12 @@ import pytest
 from drawstring.base.errors import ConflictError, InvalidError, LostRaceError
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from tests.support.consistent_buckets import MORE, resizable_table, row
 from tests.support.interleavings import OPTIMISTIC, interleave
 from tests.support.interrupted import Interrupted, Standing, on, upserting
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
+from tests.support.validation import errors
 
 STRATEGY = "hoodie.write.lock.conflict.resolution.strategy"
 SIMPLE = {**OPTIMISTIC, STRATEGY: "SimpleConcurrentFileWritesConflictResolutionStrategy"}
@@ -161,3 +163,15 @@ def test_other_strategies_are_refused() -> None:
     table = prepared()
     with pytest.raises(InvalidError, match=f"{STRATEGY} is 'com.example.Mine'. Choose one of"):
         table.upsert(rides(NEWER), options={**OPTIMISTIC, STRATEGY: "com.example.Mine"})
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_preferred_writer_leaves_a_resizing_that_it_wrote_twice_for(version: int) -> None:
+    table = resizable_table(version)
+    planned = table.schedule_clustering(options={**PREFER, **MORE})
+    assert planned
+    table.upsert(rides(row(3, 500), row(90, 500)), options=PREFER)
+    assert errors(table) == []
+    assert table.cluster(instant=planned, options=PREFER)
+    assert {row(3, 500), row(90, 500)} <= set(held(table))
+    assert errors(table) == []

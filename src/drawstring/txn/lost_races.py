@@ -18,7 +18,7 @@ from drawstring.model.instant import Action, Instant
 from drawstring.timeline.properties_store import PROPERTIES_PATH
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.reach import Groups, shown
-from drawstring.txn.told import told_commit
+from drawstring.txn.told import another_writer, told_commit
 from drawstring.txn.transaction import LockedTable
 from drawstring.txn.undone import undoing
 
@@ -195,6 +195,23 @@ def lost_to_plan(own: str, plan: Instant, groups: Groups, who: str) -> LostRaceE
     # A compaction does not keep a new attempt from writing, as a clustering does.
     advice = _AFTER_CLUSTERING if plan.action is Action.CLUSTERING else _AGAIN
     return _lost(own, plan, which, clash, advice)
+
+
+def lost_to_clustering(locked: LockedTable, requested: str, groups: Groups) -> LostRaceError:
+    """Return the error of a write that was to end a clustering, which has completed meanwhile.
+
+    Args:
+        locked: the table.
+        requested: requested time of the clustering.
+        groups: the file groups in its plan and the write.
+    """
+    done = locked.store.load().write_at(requested)
+    who = another_writer(locked.store.commit_metadata(done)) if done else "another process"
+    return LostRaceError(
+        f"The clustering {requested} of {who} has completed meanwhile and replaced file groups that this"
+        f" write changed: {shown(groups)}. Nothing of this write was committed. Write again.",
+        instant=requested,
+    )
 
 
 def _lost(own: str, other: Instant, what: str, clash: Clash, advice: str) -> LostRaceError:

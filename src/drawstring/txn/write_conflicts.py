@@ -38,7 +38,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from drawstring.base.errors import DrawstringError, LostRaceError
+from drawstring.base.errors import DrawstringError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.lookup import SliceLookup
@@ -46,16 +46,17 @@ from drawstring.formats.metadata.base_file_compaction import is_cancelled_by_wri
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.formats.metadata.commit import compacted_groups
 from drawstring.index.existing_writes import bucket_of
+from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.commit import CommitMetadata
-from drawstring.model.hashing import is_resizing
-from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant
+from drawstring.model.hashing import is_resizing, nodes_of
+from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant, State
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.inserted_keys import Inserts, KeyRules, may_share_key
-from drawstring.txn.lost_races import Clash, lost_race, lost_to_plan
-from drawstring.txn.reach import NO_ROWS, Groups, Reads, shown
+from drawstring.txn.lost_races import Clash, lost_race, lost_to_clustering, lost_to_plan
+from drawstring.txn.reach import NO_ROWS, Groups, Reads
 from drawstring.txn.rollback.unschedule import unschedule_clustering
-from drawstring.txn.told import another_writer, process_of
+from drawstring.txn.told import process_of
 from drawstring.txn.transaction import LockedTable
 
 _SAME_GROUPS: Final = "both changed the same file groups"
@@ -350,9 +351,10 @@ def cancel_conflicting_clusterings(
 ) -> None:
     """Cancel the pending clusterings that conflict with a write and that it is allowed to cancel.
 
-    Other clusterings stay pending, and fail when they are run here. A resizing of buckets that the write was
-    allowed to ignore is cancelled: the records of this write are in the old buckets only, and another engine
-    that completed the resizing would lose them.
+    Other clusterings stay pending, and fail when they are run here. One that runs has looked for such writes
+    already if its process stands still just before it completes, and lost the table lock: it cannot complete
+    any more. A resizing of buckets that the write was allowed to ignore is cancelled: the records of this
+    write are in the old buckets only, and another engine that completed the resizing would lose them.
 
     Args:
         locked: the locked table.
@@ -369,16 +371,21 @@ def cancel_conflicting_clusterings(
     is_preferred = options.concurrency.prefers_writers and not locked.config.layout.has_completion_times
     for instant in timeline.pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(locked.store.read_requested(instant))
-        is_allowed = clustering.allows_updates and (clustering.rolls_back_on_conflict or is_resizing(plan))
-        is_cancelled = is_allowed or is_preferred
-        if not (changed & plan.inputs and (is_cancelled or is_cancelled_by_writes(plan))):
+        if not (shared := changed & plan.inputs):
             continue
-        if not unschedule_clustering(locked.rollback_context(), instant, options.failed_writes):
-            done = locked.store.load().write_at(instant.requested)
-            who = another_writer(locked.store.commit_metadata(done)) if done else "another process"
-            raise LostRaceError(
-                f"The clustering {instant.requested} of {who} has completed meanwhile and replaced"
-                f" file groups that this write changed: {shown(changed & plan.inputs)}. Nothing of this write"
-                " was committed. Write again.",
-                instant=instant.requested,
-            )
+        is_allowed = clustering.allows_updates and (clustering.rolls_back_on_conflict or is_resizing(plan))
+        is_copied = _is_written_twice(changed, plan)
+        if is_allowed or (is_preferred and not is_copied) or is_cancelled_by_writes(plan):
+            context = locked.rollback_context()
+            is_completed = not unschedule_clustering(context, instant, options.failed_writes)
+        else:
+            is_outdated = instant.state is State.INFLIGHT and not is_copied
+            is_completed = is_outdated and isinstance(locked.store.fence(instant), Instant)
+        if is_completed:
+            raise lost_to_clustering(locked, instant.requested, shared)
+
+
+def _is_written_twice(changed: Groups, plan: ClusteringPlan) -> bool:
+    """Return whether a write also has its records in the buckets that a resizing makes."""
+    nodes = ((group, node) for group in plan.groups if is_resizing(plan) for node in nodes_of(group))
+    return any((group.partition, node.file_id) in changed for group, node in nodes)
