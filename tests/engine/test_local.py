@@ -75,6 +75,26 @@ def test_small_groups_of_an_exchange_share_tasks_and_large_ones_do_not() -> None
     )
 
 
+def test_a_function_gets_few_groups_with_little_in_them_at_once_each_whole() -> None:
+    cities = [f"city {number}" for number in range(30)]
+    batches = batches_of([[(city, number) for city in cities] for number in range(3)])
+    calls: list[list[str]] = []
+
+    def names(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        groups = [
+            (city, pa.Table.from_batches(list(group)))
+            for (city,), group in contiguous_groups(rows, ("city",))
+        ]
+        calls.append([city for city, _ in groups])
+        assert all(group.column("number").to_pylist() == [0, 1, 2] for _, group in groups)
+        yield pa.record_batch({"city": [city for city, _ in groups]})
+
+    mapped = LocalEngine(threads=2).rows(SCHEMA, batches).exchange(("city",))
+    found = mapped.map_batches(names, pa.schema([("city", pa.string())])).distinct("city")
+    assert found == sorted(cities)
+    assert [sorted(each) for each in calls] == [sorted(cities)]
+
+
 def test_an_exchange_goes_to_disk_and_clears_up_after_a_failure(spill_folder: str) -> None:
     on_disk: list[str] = []
 

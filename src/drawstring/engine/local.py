@@ -261,19 +261,21 @@ class LocalGroups(LocalRows):
         self._by = tuple(by)
 
     def map_batches(self, function: BatchFunction, schema: pa.Schema) -> LocalRows:
-        """Apply a function lazily to the stream of every group, several groups at a time."""
+        """Apply a function lazily to each large group, and to several small ones together, in parallel."""
 
         def stream() -> Iterator[pa.RecordBatch]:
             groups = SpillingGroups(self._schema, self._engine.memory_bytes)
 
-            def apply(key: Hashable) -> list[pa.RecordBatch]:
-                results = list(function(groups.batches(key)))
-                groups.drop(key)
+            def apply(keys: list[Hashable]) -> list[pa.RecordBatch]:
+                results = list(function(chain.from_iterable(map(groups.batches, keys))))
+                for key in keys:
+                    groups.drop(key)
                 return results
 
             try:
                 self._gather(groups)
-                for batches in ordered_map(apply, groups.groups(), self._engine.threads):
+                threads = 1 if groups.are_little else self._engine.threads
+                for batches in ordered_map(apply, groups.parts(threads), threads):
                     yield from batches
             finally:
                 groups.close()

@@ -67,6 +67,11 @@ class SpillingGroups:
         """Return the groups in the order of their first batches."""
         return list(self._groups)
 
+    @property
+    def are_little(self) -> bool:
+        """Whether one thread works through all groups in less time than it takes to start several."""
+        return sum(self._groups.values()) <= SMALL_BYTES_MAX
+
     def parts(self, count: int) -> list[list[Hashable]]:
         """Return the groups in parts: small ones together, but a number of parts if there are so many."""
         small = [group for group, size_bytes in self._groups.items() if size_bytes <= SMALL_BYTES_MAX]

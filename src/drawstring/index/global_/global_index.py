@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -25,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.javahash import string_hash
-from drawstring.engine.grouping import contiguous_groups, row_codes
+from drawstring.engine.grouping import ahead, contiguous_groups, row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.changes import MOVED_AWAY, resolved
 from drawstring.filegroups.write.settings import FileSettings
@@ -99,14 +100,15 @@ def _shares(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 @dataclass(frozen=True, slots=True)
 class OneOfEach:
-    """Batch function that keeps one row per key of a share."""
+    """Batch function that keeps one row per key; all rows of a key are in one share."""
 
     settings: FileSettings
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Resolve share by share."""
-        for _, share in contiguous_groups(batches, (_SHARE,)):
-            rows = pa.Table.from_batches(list(share)).drop_columns([_SHARE])
+        """Resolve share by share, small ones together."""
+        for shares in ahead(contiguous_groups(batches, (_SHARE,))):
+            together = chain.from_iterable(share for _, share in shares)
+            rows = pa.Table.from_batches(list(together)).drop_columns([_SHARE])
             yield from resolved(rows, self.settings)[0].combine_chunks().to_batches()
 
 
