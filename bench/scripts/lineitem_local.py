@@ -23,10 +23,10 @@ class Peer:
         self.load, self.upsert = table.load, table.upsert
 
     def narrow(self) -> list[float]:
-        return answer(TOTALS, lineitem=self._table.rows(NARROW, None))
+        return answer(TOTALS, lineitem=self._table.batches(NARROW))
 
     def everything(self) -> int:
-        return int(self._table.rows(None, None).num_rows)
+        return sum(batch.num_rows for batch in self._table.batches(None))
 
     def q1(self) -> list[float]:
         return answer(Q1, lineitem=self._table.relation())

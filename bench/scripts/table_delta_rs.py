@@ -30,6 +30,9 @@ class Table:
     def rows(self, columns: list[str] | None, where: Condition | None) -> pa.Table:
         return self._open().to_pyarrow_table(columns=columns, filters=where)
 
+    def batches(self, columns: list[str] | None) -> pa.RecordBatchReader:
+        return self.relation().scanner(columns=columns).to_reader()
+
     def relation(self) -> Any:
         return self._open().to_pyarrow_dataset()
 

@@ -45,6 +45,9 @@ class Table:
     def rows(self, columns: list[str] | None, where: Condition | None) -> pa.Table:
         return self._open().scan(columns=columns, where=sql_of(where)).to_arrow()
 
+    def batches(self, columns: list[str] | None) -> pa.RecordBatchReader:
+        return self._open().scan(columns=columns).to_reader()
+
     def relation(self) -> Any:
         return self._open().to_arrow_dataset()
 

@@ -28,6 +28,9 @@ class Table:
     def rows(self, columns: list[str] | None, where: Condition | None) -> pa.Table:
         return self.relation().to_table(columns=columns, filter=sql_of(where))
 
+    def batches(self, columns: list[str] | None) -> pa.RecordBatchReader:
+        return self.relation().scanner(columns=columns).to_reader()
+
     def relation(self) -> Any:
         return lance.dataset(self._path)
 

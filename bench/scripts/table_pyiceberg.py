@@ -39,6 +39,9 @@ class Table:
         chosen = {} if where is None else {"row_filter": _filter(where)}
         return self._open().scan(selected_fields=tuple(columns or "*"), **chosen).to_arrow()
 
+    def batches(self, columns: list[str] | None) -> pa.RecordBatchReader:
+        return self._open().scan(selected_fields=tuple(columns or "*")).to_arrow_batch_reader()
+
     def relation(self) -> Any:
         return self._open().scan().to_arrow()
 
