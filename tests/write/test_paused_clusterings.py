@@ -6,13 +6,12 @@ They have looked for the writes that they give way to by then; one of these comm
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import ConflictError, LostRaceError
 from drawstring.model.files import FileStatus
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
@@ -46,11 +45,14 @@ class Looking(FaultyStorage):
 
 def cluster_behind_a_writer(
     storage: MemoryStorage, clock: SharedClock, rows: pa.Table, options: dict[str, str], planned: str | None
-) -> Writer:
+) -> tuple[Writer, Writer]:
     """Let a clustering lose the lock before it completes; a writer commits then that had begun before."""
 
     def write(table: Table, options: dict[str, str]) -> Any:
         return table.upsert(rows, options=options)
+
+    def cluster(table: Table, options: dict[str, str]) -> Any:
+        return table.cluster(instant=planned, options=options)
 
     looking = Looking(storage)
     writer = Writer(write, looking, clock, {**OPTIMISTIC, **options, RETRIES: "0"})
@@ -64,10 +66,10 @@ def cluster_behind_a_writer(
     assert looking.begun.wait(WAIT_SECONDS)
     stalled = Stalled(storage, clock, go_on)
     stalled.is_before_commit = True
-    with suppress(ConflictError):
-        opened(stalled, clock).cluster(instant=planned, options={**OPTIMISTIC, **options})
+    clustering = Writer(cluster, stalled, clock, {**OPTIMISTIC, **options})
+    clustering.run()
     assert stalled.has_stood
-    return writer
+    return writer, clustering
 
 
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), (MOR, 6)])
@@ -78,11 +80,23 @@ def test_a_clustering_that_loses_the_lock_just_before_it_completes_undoes_no_wri
     storage, clock = shared(table_type, version)
     opened(storage, clock).insert(rides(("c", "rome", 1, 1.0)), options=NEW_FILE_GROUPS)
     planned = opened(storage, clock).schedule_clustering() if is_planned else None
-    writer = cluster_behind_a_writer(storage, clock, rides(("a", "rome", 3, 3.0)), options, planned)
+    rows = rides(("a", "rome", 3, 3.0))
+    writer, clustering = cluster_behind_a_writer(storage, clock, rows, options, planned)
+    if is_planned:  # otherwise it is planned and run again
+        write = opened(storage, clock).timeline.writes()[-1]
+        assert isinstance(clustering.error, LostRaceError)
+        assert f"just before it completed: the {write.action} {write.requested}" in str(clustering.error)
+    elif version == 6:  # there a preferred writer unschedules it
+        assert isinstance(clustering.error, ConflictError)
+    else:
+        assert clustering.error is None
     check(storage, clock)
-    newest = ("a", "rome", 3, 3.0) if writer.error is None else ("a", "rome", 1, 1.0)
-    assert held(opened(storage, clock))[0] == newest
-    assert writer.error is None or version == 6
+    assert writer.error is None
+    assert held(opened(storage, clock)) == [
+        ("a", "rome", 3, 3.0),
+        ("b", "rome", 1, 1.0),
+        ("c", "rome", 1, 1.0),
+    ]
 
 
 @pytest.mark.parametrize("is_planned", [False, True])
@@ -94,7 +108,7 @@ def test_a_resizing_that_loses_the_lock_just_before_it_completes_undoes_no_prefe
     options = {**PREFER, **MORE}
     planned = opened(storage, clock).schedule_clustering(options=options) if is_planned else None
     rows = rides(row(3, 500), row(90, 500))
-    writer = cluster_behind_a_writer(storage, clock, rows, options, planned)
+    writer, _ = cluster_behind_a_writer(storage, clock, rows, options, planned)
     assert writer.error is None
     check(storage, clock)
     assert {row(3, 500), row(90, 500)} <= set(held(opened(storage, clock)))

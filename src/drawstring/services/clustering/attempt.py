@@ -6,7 +6,13 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Final
 
-from drawstring.base.errors import CorruptTableError, InvalidError, LostRaceError, UnsupportedError
+from drawstring.base.errors import (
+    ConflictError,
+    CorruptTableError,
+    InvalidError,
+    LostRaceError,
+    UnsupportedError,
+)
 from drawstring.config.keys.failed_writes import FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
@@ -111,10 +117,29 @@ class ClusteringAttempt:
         if is_resizing(self.plan):
             save_rings(locked, self.plan, timeline, requested)
         metadata = _metadata(self.plan, stats, self.schema_json)
-        completed = locked.commit_instant(self.instant, metadata, self.fence)
+        try:
+            completed = locked.commit_instant(self.instant, metadata, self.fence)
+        except ConflictError as error:
+            if (overtaken := self._overtaken(locked)) is not None:
+                raise overtaken from error
+            raise
         if is_resizing(self.plan):
             confirm_rings(storage, self.plan, timeline, requested)
         return completed
+
+    def _overtaken(self, locked: LockedTable) -> LostClusteringError | None:
+        """Return the error of an attempt that lost the lock to a write to its file groups; None otherwise."""
+        timeline = locked.store.load()
+        if timeline.find(self.instant.requested) != self.instant:
+            return None
+        if not (others := in_the_way(locked, timeline, self.instant, self.plan, None)):
+            return None
+        return LostClusteringError(
+            "Another writer wrote to file groups of this clustering while its process stood still, just"
+            f" before it completed: {others}. Nothing of it counts. Cluster the table again: that takes the"
+            " plan off the timeline.",
+            instant=self.instant.requested,
+        )
 
 
 def claim_clustering(
