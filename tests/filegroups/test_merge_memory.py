@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.filegroups.read import merge_memory, slice_reader
+from drawstring.filegroups.read import merge_memory, slice_reader, sorted_merge
 from drawstring.filegroups.read.merge_memory import MergeMemory
 from drawstring.formats.parquet.staged import StagedFile
 from drawstring.storage.local import LocalStorage
@@ -24,6 +24,7 @@ from tests.support.order_lines import (
     ORDER,
     PRICE,
     SCHEMA,
+    SORTED,
     Model,
     base_rows,
     history,
@@ -67,13 +68,24 @@ def changed(table: Table, *rows: Any) -> None:
     table.upsert(lineitem(rows), options=WITHOUT_COMPACTION)
 
 
-@pytest.mark.parametrize("properties", [{}, BY_COMMIT, NO_META], ids=["by event", "by commit", "no meta"])
+KINDS = {
+    "by event": {},
+    "by commit": BY_COMMIT,
+    "no meta": NO_META,
+    "sorted": SORTED,
+    "sorted, by commit": SORTED | BY_COMMIT,
+}
+layouts = pytest.mark.parametrize("properties", [{}, SORTED], ids=["default", "sorted"])
+
+
+@pytest.mark.parametrize("properties", KINDS.values(), ids=KINDS.keys())
 def test_queries_in_any_order_have_the_rows_of_a_dictionary(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:
     for seed in range(2):
         chance = random.Random(seed)
-        model = Model(made(tmp_path / str(seed), **properties), by_commit=properties == BY_COMMIT)
+        by_commit = BY_COMMIT.items() <= properties.items()
+        model = Model(made(tmp_path / str(seed), **properties), by_commit=by_commit)
         history(model, chance)
         for round_ in range(3):
             for _ in range(12):
@@ -87,8 +99,11 @@ def test_queries_in_any_order_have_the_rows_of_a_dictionary(
             model.delete([(chance.randrange(80), 2, 1, "", 0.0, "")])
 
 
-def test_a_second_query_opens_no_log_file_and_decodes_no_key(tmp_path: Path, opened: list[str]) -> None:
-    table = made(tmp_path / "t")
+@layouts
+def test_a_second_query_opens_no_log_file_and_decodes_no_key(
+    tmp_path: Path, opened: list[str], properties: dict[str, str]
+) -> None:
+    table = made(tmp_path / "t", **properties)
     changed(table, *base_rows(ts=5))
     changed(table, (5, 1, 4, "a", 1.0, "late"), (6, 1, 6, "a", 1.0, "new"))
     first = read(table, [NOTE])
@@ -100,8 +115,11 @@ def test_a_second_query_opens_no_log_file_and_decodes_no_key(tmp_path: Path, ope
     assert set(opened) == {NOTE}
 
 
-def test_columns_that_were_not_needed_before_are_read_and_kept(tmp_path: Path, opened: list[str]) -> None:
-    table = made(tmp_path / "t")
+@layouts
+def test_columns_that_were_not_needed_before_are_read_and_kept(
+    tmp_path: Path, opened: list[str], properties: dict[str, str]
+) -> None:
+    table = made(tmp_path / "t", **properties)
     changed(table, *base_rows())
     changed(table, (5, 1, 6, "a", 777.0, "new"))
     read(table, [NOTE])
@@ -112,8 +130,11 @@ def test_columns_that_were_not_needed_before_are_read_and_kept(tmp_path: Path, o
     assert "log" not in opened
 
 
-def test_what_another_query_sees_is_not_taken_for_what_this_one_sees(tmp_path: Path) -> None:
-    table = made(tmp_path / "t")
+@layouts
+def test_what_another_query_sees_is_not_taken_for_what_this_one_sees(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    table = made(tmp_path / "t", **properties)
     changed(table, (1, 1, 5, "a", 1.0, "first"))
     second = table.upsert(lineitem([(1, 1, 6, "a", 1.0, "second")]), options=WITHOUT_COMPACTION)
     changed(table, (1, 1, 7, "a", 1.0, "third"))
@@ -146,6 +167,18 @@ def test_no_more_is_kept_than_there_is_room_for(
     read(tables[0], [NOTE])
     assert "log" in opened
     assert small._size_bytes <= small._bytes_max
+
+
+def test_sorted_log_files_that_do_not_fit_into_memory_are_not_kept(
+    tmp_path: Path, memory: MergeMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", 0)
+    table = made(tmp_path / "t", **SORTED)
+    changed(table, *base_rows())
+    changed(table, *base_rows(60, ts=6))
+    expected = sorted([*base_rows(60, ts=6), *base_rows()[60:]])
+    assert [read(table), read(table)] == [expected, expected]
+    assert not memory._known
 
 
 def test_a_slice_that_takes_all_the_room_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ NAMES = ROWS.names
 ONE_BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 BY_COMMIT = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}
 NO_META = {"hoodie.populate.meta.fields": "false"}
+SORTED = {"hoodie.table.storage.layout": "lsm_tree"}
 Row = tuple[int, int, int, str, float, str]
 CONDITIONS: dict[str, Callable[[Row], bool]] = {
     "price > 90": lambda row: row[4] > 90,
@@ -46,7 +47,9 @@ def lineitem(rows: Sequence[Row]) -> pa.Table:
 
 
 def made(path: Path | None = None, **properties: str) -> Table:
-    how = {"record_key": [ORDER, LINE], "partition_by": [], "ordering": [TS]}
+    how: dict[str, Any] = {"record_key": [ORDER, LINE], "partition_by": [], "ordering": [TS]}
+    if properties.keys() & SORTED.keys():
+        how["version"] = 10
     return create(SCHEMA, path, table_type=MOR, properties=ONE_BUCKET | properties, **how)
 
 

@@ -12,8 +12,9 @@ records that such blocks touch are read from the whole slice instead, which is o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +23,7 @@ from drawstring.base.errors import DrawstringError
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of, with_values
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.filegroups.read.log_records import LogRecords, read_log_records
-from drawstring.filegroups.read.merge_memory import MEMORY, KnownSlice, with_columns_of
+from drawstring.filegroups.read.merge_memory import MEMORY, Decisions, KnownSlice, with_columns_of
 from drawstring.filegroups.read.slice_merge import (
     SliceMerge,
     base_rows,
@@ -44,6 +45,8 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.change_detection import since
 
 __all__ = ["ReadTask", "read_slice"]
+
+L = TypeVar("L", bound=LogRecords | None)
 
 
 def read_slice(task: ReadTask) -> Iterator[pa.RecordBatch]:
@@ -76,13 +79,7 @@ def read_task(task: ReadTask | ComposedTask) -> Iterator[pa.RecordBatch]:
 
 def _read(task: ReadTask) -> Iterator[pa.RecordBatch]:
     if task.file_slice.logs and _merges_in_order(task):
-        log = small_log_records(task) if _may_skip_rows(task) else None
-        if log is not None and can_stage(task, log):
-            yield from staged_rows(task, log)
-            return
-        parts = merged_parts(task)
-        for batch in in_order(parts) if task.in_order else (each for part in parts for each in part.rows):
-            yield from finished(batch, task)
+        yield from _read_sorted(task)
         return
     if task.in_order and not has_sorted_runs(task.config, task.file_slice):
         yield from sorted_by_key(_read(replace(task, in_order=False)))
@@ -102,18 +99,27 @@ def _merges_in_order(task: ReadTask) -> bool:
     return is_candidate and has_sorted_runs(task.config, task.file_slice)
 
 
-def _may_skip_rows(task: ReadTask) -> bool:
-    """Return whether a condition may leave out row groups of the base file, or columns of its rows."""
-    is_candidate = task.where is not None and not task.in_order and may_stage(task)
+def _read_sorted(task: ReadTask) -> Iterator[pa.RecordBatch]:
+    """Read sorted files: in stages if the log records fit into memory, or else window by window."""
+    log, decisions = _learnt(task, small_log_records) if _may_stage_sorted(task) else (None, None)
+    if log is not None and can_stage(task, log):
+        yield from staged_rows(task, log, decisions)
+        return
+    parts = merged_parts(task)
+    for batch in in_order(parts) if task.in_order else (each for part in parts for each in part.rows):
+        yield from finished(batch, task)
+
+
+def _may_stage_sorted(task: ReadTask) -> bool:
+    is_candidate = not task.in_order and may_stage(task)
     return is_candidate and merger_of(task.config).chooses_whole_records
 
 
 def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """Read a slice with log files; read the records that partial blocks touch from the whole slice."""
-    known = _known_slice(task) if task.remembers and may_stage(task) else None
-    log = slice_records(task) if known is None else known.log
+    log, decisions = _learnt(task, slice_records)
     if can_stage(task, log):
-        yield from staged_rows(task, log, None if known is None else known.decisions)
+        yield from staged_rows(task, log, decisions)
         return
     merge = SliceMerge(task, log)
     touched = None if task.whole_slice is None else merge.partial_keys
@@ -125,26 +131,28 @@ def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
         yield from _rows_of_keys(task.whole_slice, touched)
 
 
-def _known_slice(task: ReadTask) -> KnownSlice | None:
-    """Return what is known of a slice, after its log files were read if need be.
+def _learnt(task: ReadTask, read: Callable[[ReadTask], L]) -> tuple[L | LogRecords, Decisions | None]:
+    """Return the log records of a task's slice, from memory if they are there, and what was merged before.
+
+    Args:
+        task: what to read.
+        read: reads the log records. Those of a slice come in the same order, whatever the columns.
 
     Returns:
-        Its log records have the columns that the task needs; None if the task reads only some of them.
+        The records with the columns that the task needs; what `read` returns if they are not in memory. With
+        them the row groups that were merged, None if nothing is kept of the slice.
     """
-    if task.keys is not None or task.key_range is not None:
-        return None
+    if not task.remembers or not may_stage(task) or task.keys is not None or task.key_range is not None:
+        return read(task), None
     known = MEMORY.recall(task)
     if known is not None and known.has(result_columns(task)):
-        return known
-    log = slice_records(task)
-    if log.instants is None or not log.merger.chooses_whole_records:
-        return KnownSlice(task, log)
-    if known is not None:
-        known = replace(known, log=with_columns_of(log, known.log))
-    else:
-        known = KnownSlice(task, log)
-    MEMORY.keep(known)
-    return known
+        return known.log, known.decisions
+    log = read(task)
+    if log is None or log.instants is None or not log.merger.chooses_whole_records:
+        return log, None
+    learnt = KnownSlice(task, log) if known is None else replace(known, log=with_columns_of(log, known.log))
+    MEMORY.keep(learnt)
+    return learnt.log, learnt.decisions
 
 
 def _rows_of_keys(task: ReadTask, keys: pa.Array) -> Iterator[pa.RecordBatch]:

@@ -113,7 +113,9 @@ def small_log_records(task: ReadTask) -> LogRecords | None:
     """
     with open_logs(log_reading(task), task.file_slice) as opened:
         placed = opened.blocks_to_merge(opened.reading.instants)
-        return _sorted_records(opened, placed) if _fit_into_memory([placed]) else None
+        if not _fit_into_memory([placed]):
+            return None
+        return replace(_sorted_records(opened, placed), instants=opened.instants)
 
 
 def _base_run(task: ReadTask, rows: Iterator[pa.RecordBatch] | None) -> _Run:

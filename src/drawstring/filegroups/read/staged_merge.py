@@ -125,6 +125,7 @@ class _Stages:
         verdicts: what the footer says of each row group.
         is_left: which log records no base row won over.
         decisions: the row groups that were merged before; None to learn nothing.
+        stored: the columns of the table that its files have.
     """
 
     task: ReadTask
@@ -135,6 +136,7 @@ class _Stages:
     verdicts: Sequence[Verdict]
     is_left: Array
     decisions: Decisions | None
+    stored: frozenset[str]
 
     @staticmethod
     def of(
@@ -155,7 +157,8 @@ class _Stages:
             stored = pa.schema([each for each in task.schema if each.name in present])
             keys = key_numbers(log.versions.keys, task.config, stored, (*task.columns, *bound.names))
         keys = keys or KeyTexts(log.versions.keys, task.config)
-        return _Stages(task, log, file, bound, keys, verdicts, is_left, decisions)
+        stored_names = frozenset(task.schema.names).difference(task.partition_values)
+        return _Stages(task, log, file, bound, keys, verdicts, is_left, decisions, stored_names)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the base rows of the result; mark the log records that they won over."""
@@ -226,14 +229,11 @@ class _Stages:
     def _result(self, matches: Matches | None) -> list[str]:
         """Return the columns of the result, and those of the condition if it is not evaluated yet."""
         names = (*self.task.columns, *(self.bound.names if matches is None else ()))
-        return [name for name in dict.fromkeys(names) if self._is_stored(name)]
-
-    def _is_stored(self, name: str) -> bool:
-        return name in self.task.schema.names and name not in self.task.partition_values
+        return [name for name in dict.fromkeys(names) if name in self.stored]
 
     def _matches(self, groups: Sequence[int]) -> Matches | None:
         """Return the matching rows; None if that is to be found out of rows that are complete and merged."""
-        names = [name for name in self.bound.names if self._is_stored(name)]
+        names = [name for name in self.bound.names if name in self.stored]
         where = self.task.where
         if where is None or not names or self.file.largest_group_bytes() > HELD_BYTES_MAX:
             return None
