@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.metadata.record_index import RecordIndex
+from drawstring.metadata.stored.rows import SliceRows
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.golden import unpack
@@ -119,3 +121,28 @@ def test_the_keys_of_all_log_files_are_looked_up_at_once(monkeypatch: pytest.Mon
     table.upsert(rides(*((key, city, 2, 2.0) for key, city, *_ in rows)), options=options)
     assert looked_up == [60]
     assert indexed_places(table) == places(table)
+
+
+def test_a_small_index_is_decoded_once_and_what_others_add_to_it_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    storage = create(table_type=MOR)._context.storage
+    options = QUIET | {"hoodie.index.type": "RECORD_INDEX"}
+    ours, theirs = (Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True)) for _ in range(2))
+    rows = [(f"k{number}", "rome", 1, 1.0) for number in range(60)]
+    ours.upsert(rides(*rows), options=options)
+    ours.upsert(rides(*((key, city, 2, 2.0) for key, city, *_ in rows)), options=options)
+    read: list[str] = []
+    decode = SliceRows._of_hfile
+
+    def noted(self: SliceRows, *given: Any) -> Iterator[pa.RecordBatch]:
+        read.append(self.file_slice.file_id)
+        return decode(self, *given)
+
+    monkeypatch.setattr(SliceRows, "_of_hfile", noted)
+    ours.upsert(rides(*((key, city, 3, 3.0) for key, city, *_ in rows)), options=options)
+    assert [each for each in read if each.startswith("record-index")] == []
+    theirs.upsert(rides(("new", "rome", 1, 1.0)), options=options)
+    ours.upsert(rides(("new", "oslo", 2, 2.0)), options=options)
+    assert indexed_places(ours) == places(ours)
+    assert len([place for key, *place in places(ours) if key == "new"]) == 1

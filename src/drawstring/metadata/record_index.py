@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.bounds import LITTLE_BYTES
 from drawstring.base.clock import Clock
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.tasks import InstantRange
@@ -46,6 +47,7 @@ from drawstring.metadata.partitions import (
     Kind,
     record_schema,
 )
+from drawstring.metadata.stored.decoded import LITTLE_INDEXES, DecodedRecords
 from drawstring.metadata.stored.rows import SliceRows, no_rows
 from drawstring.model.files import FileSlice
 from drawstring.storage import open_spec
@@ -89,6 +91,11 @@ class Shard:
 
     file_slice: FileSlice
     keys: pa.Array | None = None
+
+    @property
+    def remembered(self) -> DecodedRecords | None:
+        """What remembers the records of a small file group; None for a large one."""
+        return LITTLE_INDEXES if self.file_slice.size_bytes <= LITTLE_BYTES else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +182,8 @@ class RecordIndex:
 
     def records(self, shard: Shard) -> Iterator[pa.RecordBatch]:
         """Yield the merged records of a file group as they are stored."""
-        lookup = None if shard.keys is None else Lookup(keys=shard.keys)
-        rows = SliceRows(self, shard.file_slice, record_schema(Kind.RECORD_INDEX), lookup)
+        lookup, known = (None, None) if shard.keys is None else (Lookup(keys=shard.keys), shard.remembered)
+        rows = SliceRows(self, shard.file_slice, record_schema(Kind.RECORD_INDEX), lookup, known)
         logged = _last_versions(pa.Table.from_batches(rows.of_logs(), no_rows(Kind.RECORD_INDEX).schema))
         known = flat(logged.column(KEY)).cast(pa.binary())
         known = known.take(pc.sort_indices(known))

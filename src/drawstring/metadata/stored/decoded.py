@@ -1,7 +1,9 @@
 """Records of the metadata table that this process has decoded already; its files never change.
 
 A writer reads the list of files for each of its commits. Of that list only the log file of the last commit
-is new each time. Between two commits the merged list stays the same, too.
+is new each time. Between two commits the merged list stays the same, too. Keys are looked up in the record
+index when a write begins, again when it commits, and for queries of a few keys: a small file of the index is
+decoded once for all of them.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeVar
 
+from drawstring.base.bounds import LITTLE_BYTES
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.model.files import FileSlice, FileStatus
 
@@ -43,9 +46,12 @@ class DecodedRecords:
 
     Attributes:
         bytes_max: bytes of records to remember.
+        base_bytes_max: size of a base file up to which all its records are decoded, to be remembered, when
+            some are looked up.
     """
 
     bytes_max: int = BYTES_MAX
+    base_bytes_max: int = 0
     _known: OrderedDict[Key, Sequence[Any]] = field(default_factory=OrderedDict)
     _bytes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -101,3 +107,6 @@ def _bytes_of(records: Sequence[Sized]) -> int:
 
 FILE_LISTS: Final = DecodedRecords()
 """What this process knows of the partition `files` of all tables."""
+
+LITTLE_INDEXES: Final = DecodedRecords(16 << 20, LITTLE_BYTES)
+"""What this process knows of small file groups of record indexes."""

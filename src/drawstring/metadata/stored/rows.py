@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Final, Protocol
 
@@ -135,12 +135,25 @@ class SliceRows:
         """Yield the rows of the base file, if there is one."""
         if self.file_slice.base is None:
             return
-        path = self.file_slice.base.status.path
-        with about_file(path, "HFile"), self.table.storage.open(path) as file:
+        base = self.file_slice.base.status
+        if self.decoded is None or base.size_bytes > self.decoded.base_bytes_max:
+            yield from self._read_base(base)
+            return
+        key, whole = (self.table.storage.spec.uri, base), replace(self, lookup=None)
+        yield from map(self._wanted, self.decoded.get(key, lambda: list(whole._read_base(base))))
+
+    def _read_base(self, base: FileStatus) -> Iterator[pa.RecordBatch]:
+        with about_file(base.path, "HFile"), self.table.storage.open(base.path) as file:
             yield from self._decode_base(file)
 
     def _decode_base(self, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
         return self._of_hfile(HFileReader(file, file.size()), self.lookup)
+
+    def _wanted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a decoded batch that are looked up."""
+        if self.lookup is None or self.lookup.keys is None:
+            return batch
+        return batch.filter(pc.is_in(batch.column(KEY), value_set=self.lookup.keys))
 
     def of_logs(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the log blocks that count, in merge order."""
@@ -168,11 +181,7 @@ class SliceRows:
         placed_blocks = [placed for placed, _ in found]
         check_whole(self.reading, placed_blocks)
         for placed in blocks_to_merge(placed_blocks, self.table.instants):
-            for batch in batches[placed.file.status.path, placed.block.offset]:
-                if self.lookup is None or self.lookup.keys is None:
-                    yield batch
-                else:
-                    yield batch.filter(pc.is_in(batch.column(KEY), value_set=self.lookup.keys))
+            yield from map(self._wanted, batches[placed.file.status.path, placed.block.offset])
 
     def _decode_log(self, log: LogFile) -> list[DecodedBlock]:
         with open_log(self.table.storage, log) as file:
