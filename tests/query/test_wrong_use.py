@@ -155,7 +155,7 @@ def test_the_package_runs_as_a_program(lake: Path) -> None:
         ("id > '2024-01-01'", "string '2024-01-01' does not fit a column of type int"),
         ("id in ('x')", "string 'x'"),
         ("price = 'much'", "string 'much' does not fit a column of type double"),
-        ("id > DATE '2024-01-01'", "The date32"),
+        ("id > DATE '2024-01-01'", "type int32 with one of type date32"),
     ],
 )
 def test_a_number_is_not_compared_with_what_is_none(where: str, kinds: str, table: drawstring.Table) -> None:

@@ -81,3 +81,13 @@ def settings_kept(session: SparkSession) -> Iterator[None]:
                 session.conf.unset(row.key)
             elif row.value != before[row.key]:
                 session.conf.set(row.key, before[row.key])
+
+
+@contextmanager
+def without_ansi(session: SparkSession) -> Iterator[None]:
+    """Have Spark give null for what it cannot cast."""
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        yield
+    finally:
+        session.conf.unset("spark.sql.ansi.enabled")

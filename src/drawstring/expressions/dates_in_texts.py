@@ -10,7 +10,8 @@ All steps are kernels of Arrow, for columns as well as for expressions. A text t
 where Spark in ANSI mode fails.
 
 Some times Spark knows and this module does not: those of years before 0 and after 9999, and, cast to a
-timestamp, those with a zone or without a date. Columns that have one are refused; in expressions it is null.
+timestamp, those with a zone that is no offset in hours and minutes, or without a date. Columns that have one
+are refused. In conditions it is null as a date, and a failure as a timestamp.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ _FOUR_DIGITS: Final = "([0-9]{4})"
 _SIGNED: Final = r"\+[0-9]{5,19}|-[0-9]{4,19}"
 """Other years in texts by a pattern with yyyy."""
 
+_OFFSET: Final = "([+-](?:0[0-9]|1[0-7]))(?::?([0-5][0-9]))?"
+"""An offset from UTC, in hours and minutes."""
+
 _ISO: Final = (
     r"\A(?P<time>(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
     r"|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
@@ -65,6 +69,8 @@ class TimeForm:
         then: further substitutions.
         others: matches these texts, and those that may be times which this module does not know.
         fraction: what replaces a text by the digits of its fraction of a second; empty if it has none.
+        offset: what replaces a text by the hours of its offset from UTC, with a sign, and by the minutes;
+            None if it has none.
     """
 
     fields: str
@@ -72,13 +78,14 @@ class TimeForm:
     then: tuple[tuple[str, str], ...]
     others: str
     fraction: str = ""
+    offset: tuple[str, str] | None = None
 
     @property
     def pattern(self) -> str:
         """Matches every text, with its fields if they are known."""
         return rf"\A(?:{self.fields}|{_REST})\z"
 
-    def is_unknown(self, texts: pa.Array) -> pa.Array:
+    def is_unknown(self, texts: Texts) -> Texts:
         """Return whether a text may be a time that this module does not know."""
         has_fields = pc.match_substring_regex(texts, rf"\A(?:{self.fields})\z")
         return pc.and_not(pc.match_substring_regex(texts, rf"\A(?:{self.others})\z"), has_fields)
@@ -94,12 +101,13 @@ AS_DATE: Final = TimeForm(
 
 AS_TIME: Final = TimeForm(
     rf"{_BLANK}\+?0{{0,2}}([0-9]{{4}})(?:-([0-9]{{1,2}})(?:-([0-9]{{1,2}})(?:[ T]([0-9]{{1,2}})"
-    rf"(?::([0-9]{{1,2}})(?::([0-9]{{1,2}})(?:\.([0-9]*))?Z?)?)?)?)?)?{_BLANK}",
+    rf"(?::([0-9]{{1,2}})(?::([0-9]{{1,2}})(?:\.([0-9]*))?(?:Z|{_OFFSET})?)?)?)?)?)?{_BLANK}",
     r"\1-0\2-0\3 0\4:0\5:0\6",
     (_ABSENT_DAY, _ABSENT_HOUR, _LONG),
     rf"{_BLANK}(?:[+-]?[0-9]{{4,6}}(?:-[0-9]{{1,2}}(?:-[0-9]{{1,2}}(?:[ T][0-9]{{1,2}}"
     rf"(?::[0-9]{{1,2}}(?::[0-9]{{1,2}}{_REST})?)?)?)?)?|T?[0-9]{{1,2}}:{_REST}|T[0-9]{{1,2}}){_BLANK}",
     r"\7",
+    (r"\8", r"\9"),
 )
 """The texts of times that Spark casts to a timestamp."""
 
@@ -155,12 +163,50 @@ def _matching(token: Token) -> str:
     return "0{0,17}([0-9]{1,2})" if token.length == 1 else f"([0-9]{{{token.length}}})"
 
 
-def times_in(texts: Texts, form: TimeForm) -> Texts:
-    """Return the times in texts, in whole seconds without a zone; null for texts that are not times."""
+def times_in(texts: Texts, form: TimeForm, *, fails: bool = False) -> Texts:
+    """Return the times in texts, in whole seconds without a zone; null for texts that are not times.
+
+    Args:
+        texts: the texts.
+        form: how times are written in them.
+        fails: whether a text fails that may be a time which this module does not know; otherwise it gives
+            null.
+    """
+    found = texts
     for pattern, replacement in ((form.pattern, form.iso), *form.then):
-        texts = pc.replace_substring_regex(texts, pattern, replacement)
-    found = pc.struct_field(pc.extract_regex(texts, _ISO), [0])
+        found = pc.replace_substring_regex(found, pattern, replacement)
+    found = pc.struct_field(pc.extract_regex(found, _ISO), [0])
+    if fails:
+        found = pc.if_else(form.is_unknown(texts), texts, found)  # which cannot be cast
     return found.cast(pa.timestamp("s"))
+
+
+def moments_in(texts: Texts, form: TimeForm, *, has_zone: bool = True, fails: bool = False) -> Texts:
+    """Return the times in texts, as timestamps in UTC; null for texts that are not times.
+
+    Args:
+        texts: the texts.
+        form: how times are written in them.
+        has_zone: whether a time with an offset is the moment in UTC, and not what the clock shows there.
+        fails: as of `times_in`.
+    """
+    moments = times_in(texts, form, fails=fails).cast(pa.timestamp("us", "UTC"))
+    if form.fraction:
+        digits = pc.replace_substring_regex(texts, form.pattern, form.fraction)
+        fraction = pc.utf8_slice_codeunits(pc.utf8_rpad(digits, 6, "0"), 0, 6).cast(pa.int64())
+        moments = pc.add(moments, fraction.cast(pa.duration("us")))
+    if form.offset and has_zone:
+        hours, minutes = (pc.replace_substring_regex(texts, form.pattern, each) for each in form.offset)
+        minutes = pc.add(pc.multiply(_digits(hours), 60), _digits(minutes))
+        seconds = pc.multiply(minutes, 60)
+        ahead = pc.if_else(pc.starts_with(hours, "-"), pc.negate(seconds), seconds)
+        moments = pc.subtract(moments, ahead.cast(pa.duration("s")).cast(pa.duration("us")))
+    return moments
+
+
+def _digits(texts: Texts) -> Texts:
+    """Return two digits behind a sign, or none, as a number."""
+    return pc.utf8_lpad(pc.utf8_ltrim(texts, "+-"), 2, "0").cast(pa.int64())
 
 
 def known_times(texts: pa.Array, form: TimeForm) -> pa.Array:
@@ -171,15 +217,9 @@ def known_times(texts: pa.Array, form: TimeForm) -> pa.Array:
     """
     encoded = texts.dictionary_encode()
     distinct = encoded.dictionary
-    found = times_in(distinct, form)
     unknown = distinct.filter(form.is_unknown(distinct))
     if len(unknown):
         raise InvalidError(
             f"The time {unknown[0].as_py()!r} has a zone, no date, or a year before 0 or after 9999."
         )
-    micros = found.cast(pa.timestamp("us", "UTC"))
-    if form.fraction:
-        digits = pc.replace_substring_regex(distinct, form.pattern, form.fraction)
-        fraction = pc.utf8_slice_codeunits(pc.utf8_rpad(digits, 6, "0"), 0, 6).cast(pa.int64())
-        micros = pc.add(micros, fraction.cast(pa.duration("us")))
-    return micros.take(encoded.indices)
+    return moments_in(distinct, form).take(encoded.indices)

@@ -43,6 +43,8 @@ def plain_condition(text: str, schema: pa.Schema) -> pc.Expression | None:
     matches = _comparisons(text)
     if matches is None or any(match[1] not in schema.names for match in matches):
         return None
+    if any(match[5] and pa.types.is_temporal(schema.field(match[1]).type) for match in matches):
+        return None  # a number, of which the other parser says what is wrong
     return in_pairs([_comparison(match, schema) for match in matches], and_)
 
 

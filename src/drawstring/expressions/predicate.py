@@ -6,8 +6,8 @@ The dialect is that of Spark 4, on both engines. Strings have single or double q
 is doubled, and column names are plain or in backticks. NaN equals itself and is greater than other numbers;
 `numbers` says which types numbers have. Logic is three-valued as in SQL: a row matches when the condition is
 true, not when it is null. Text takes the type of the column that it is compared with, as in
-`day >= '2013-06-01'`. A time without an offset is in UTC. Division by zero is null, and the remainder has the
-sign of the dividend.
+`day >= '2013-06-01'`. A time without an offset is in UTC; `dates_and_times` says how dates and times compare.
+Division by zero is null, and the remainder has the sign of the dividend.
 Subqueries, aggregates and date functions are not supported.
 """
 

@@ -19,6 +19,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.expressions.arithmetic import ADD, MULTIPLY, SUBTRACT, Operation, computed, divided
 from drawstring.expressions.column_names import path_in, path_in_sides
 from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS, in_pairs
+from drawstring.expressions.dates_and_times import as_time, compared_kind, has_value, incomparable, is_time
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.literals import typed
 from drawstring.expressions.number_comparisons import compared, values_held
@@ -237,7 +238,36 @@ class _Translator:
         kinds = [kind for kind in (self._type(left), self._type(right)) if kind is not None]
         is_float = any(pa.types.is_floating(kind) for kind in kinds)
         comparisons = FLOAT_COMPARISONS if is_float else PLAIN_COMPARISONS
-        return comparisons[operator](*self._operands(left, right))
+        operands = self._times(operator, left, right) or self._operands(left, right)
+        return comparisons[operator](*operands)
+
+    def _times(self, operator: str, left: Any, right: Any) -> list[pc.Expression] | None:
+        """Translate values of two types of which one is a date or a time; None for others."""
+        nodes, literals = (left, right), (literal(left), literal(right))
+        if any(isinstance(node, sql.Null) for node in nodes) or any(
+            isinstance(each, str) for each in literals
+        ):
+            return None  # they take the type of the other value
+        kinds = [self._known_type(*each) for each in zip(nodes, literals, strict=True)]
+        if None in kinds or kinds[0] == kinds[1] or not any(map(is_time, kinds)):
+            return None
+        common = compared_kind(*kinds)
+        if common is None:
+            raise incomparable(sql_of(left, operator, right), *kinds)
+        if any(has_value(kind, each) for kind, each in zip(kinds, reversed(literals), strict=True)):
+            return None  # statistics and partition values know columns as they are
+        return [
+            as_time(self.value(node, None), kind, common) for node, kind in zip(nodes, kinds, strict=True)
+        ]
+
+    def _known_type(self, node: Any, value: Any) -> pa.DataType | None:
+        """Return the type of a node, or of its value if it is a literal."""
+        if value is not None:
+            return value.type if isinstance(value, pa.Scalar) else pa.scalar(value).type
+        try:
+            return self._type(node) or self.type_of(self.value(node, None))
+        except pa.ArrowException:
+            return None  # the evaluation of the condition reports the error
 
     def _operand(self, node: sql.Expression, kind: pa.DataType | None) -> pc.Expression:
         """Translate a value; a literal is converted to the type that it is compared with."""

@@ -12,6 +12,7 @@ from sqlglot import expressions as sql
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.base.java_patterns import linear_pattern
 from drawstring.expressions.comparisons import remainder
+from drawstring.expressions.dates_and_times import as_time, is_time, number_of_time, time_of_number
 from drawstring.expressions.dates_in_texts import AS_DATE, TimeForm, by_pattern, times_in
 from drawstring.expressions.numbers import DIGITS_MAX, is_number
 from drawstring.expressions.terms import Term
@@ -92,12 +93,36 @@ def _cast(translator: Translator, node: Any, kind: pa.DataType | None) -> pc.Exp
         raise InvalidError(
             f"A cast to {node.to.sql(dialect='spark')} is not supported. Pass a pyarrow expression instead."
         )
-    if is_number(target) and (term := translator.term(node.this)) is not None:
+    term = translator.term(node.this) if is_number(target) or is_time(target) else None
+    if term is not None and (is_number(target) or term.is_null):
         return term.to(target)
     value = translator.value(node.this, None)
-    if pa.types.is_date32(target) and pa.types.is_string(translator.type_of(value)):
-        return times_in(value, AS_DATE).cast(target)
+    try:
+        kind = translator.type_of(value)
+    except pa.ArrowException:
+        return value.cast(target)  # the evaluation of the condition reports the error
+    if is_time(target) or (is_time(kind) and is_number(target)):
+        return _time_cast(value, kind, term, target, node)
     return value.cast(target)
+
+
+def _time_cast(
+    value: pc.Expression, kind: pa.DataType, term: Term | None, target: pa.DataType, node: Any
+) -> pc.Expression:
+    """Translate a cast of a date or a time, or to one."""
+    if not is_time(target):
+        found = number_of_time(value, kind, target)
+    elif is_time(kind) or pa.types.is_string(kind):
+        found = as_time(value, kind, target)
+    else:
+        found = None if term is None else time_of_number(term, target)
+    if found is None:
+        raise InvalidError(
+            f"The SQL contains {node.sql(dialect='spark')!r}, a cast from {kind} to {target}, which is not"
+            " supported. Cast dates and times to each other and to text, and timestamps to and from the whole"
+            " number of their seconds."
+        )
+    return found
 
 
 def cast_type(node: Any) -> pa.DataType | None:

@@ -54,9 +54,9 @@ def unsupported(node: Any) -> InvalidError:
     )
 
 
-def sql_of(node: Any) -> str:
-    """Return the quoted SQL of a node, for error messages."""
-    return repr(node.sql(dialect=DIALECT))
+def sql_of(*parts: Any) -> str:
+    """Return the quoted SQL of nodes with what is between them, for error messages."""
+    return repr(" ".join(each if isinstance(each, str) else each.sql(dialect=DIALECT) for each in parts))
 
 
 def plain_value(node: sql.Expression) -> Any:
@@ -115,7 +115,7 @@ def _cast(value: Any, kind: pa.DataType | None) -> pa.Scalar | None:
         return typed(value, kind)
     if is_number(kind):
         return cast_literal(value, kind)
-    return None if pa.types.is_string(kind) else typed(value, kind)
+    return None if pa.types.is_string(kind) or pa.types.is_temporal(kind) else typed(value, kind)
 
 
 def number(node: sql.Expression) -> Term | None:
