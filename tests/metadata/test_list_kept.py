@@ -9,10 +9,12 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.model.files import BaseFile
+from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support.consistent_buckets import ALLOW, MORE, resizable_table, row, rows_of
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX
@@ -150,3 +152,18 @@ def test_a_delta_commit_that_lost_its_log_file_in_a_power_cut_is_made_again() ->
 
 def opened(storage: Storage, start_ms: int = START_MS) -> Table:
     return Table(TableContext(storage, clock=SteppingClock(start_ms), uses_metadata=True))
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_savepoint_whose_process_died_keeps_no_list_from_being_made(version: int) -> None:
+    table = create(table_type=COW, version=version)
+    off = {**WITHOUT_SERVICES, "hoodie.metadata.enable": "false"}
+    first = table.upsert(rides(*ROWS), options=off)
+    context = table._context
+    store = TimelineStore(context.storage, table.config, context.clock)
+    store.start(Instant(first.instant, Action.SAVEPOINT, State.REQUESTED))
+    table.upsert(rides(*ROWS), options=off)  # whoever writes next bars the savepoint
+    assert table.config.metadata_partitions == ()
+    kept(table).upsert(rides(*ROWS), options=WITHOUT_SERVICES)
+    assert table.config.metadata_partitions == ("files",)
+    assert problems(table) == []

@@ -80,7 +80,8 @@ _log = logging.getLogger("drawstring")
 def can_build(storage: Storage, config: TableConfig, timeline: Timeline, completing: Instant | None) -> bool:
     """Return whether a metadata table can be built for a table now.
 
-    A process that stands still may have decided to complete an instant without a metadata table.
+    A process that stands still may have decided to complete an instant without a metadata table. A savepoint
+    changes no files: one that was begun and never completed is in nobody's way.
 
     Log files with committed blocks may have the name of a pending clustering, while buckets are resized, and
     in layout 1 that of a pending compaction. There a log file may also have blocks of a pending write.
@@ -92,7 +93,8 @@ def can_build(storage: Storage, config: TableConfig, timeline: Timeline, complet
         completing: the instant that is about to complete, if there is one.
     """
     own = None if completing is None else completing.requested
-    others = [each for each in timeline.pending() if each.requested != own]
+    pending = (each for each in timeline.pending() if each.action is not Action.SAVEPOINT)
+    others = [each for each in pending if each.requested != own]
     if config.rules.names_logs_by_slice:
         return not others and not timeline.pending_of(*PLANNED_ACTIONS)
     if timeline.pending_of(Action.CLUSTERING):
