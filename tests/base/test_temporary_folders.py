@@ -53,7 +53,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     done = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
     (left,) = above.iterdir()
-    assert left.name.startswith(f"drawstring-{purpose}-")
+    assert left.name.startswith(f"drawstring-temporary-{purpose}-")
     make_old(left)
     TemporaryFolder("test").drop()
     assert not list(above.iterdir())
@@ -64,14 +64,15 @@ def test_folders_that_are_young_in_use_or_of_others_stay(
 ) -> None:
     in_use = TemporaryFolder("spill")
     monkeypatch.setattr(temporary_folders, "_swept", set())
-    others = [above / name for name in ("drawstring-spill-young", "old-of-others", "drawstring-link")]
-    others[0].mkdir()
-    others[1].mkdir()
-    others[2].symlink_to(others[1])
-    make_old(Path(in_use.path), others[1])
-    os.utime(others[2], (0, 0), follow_symlinks=False)
+    young, link = above / "drawstring-temporary-spill-young", above / "drawstring-temporary-link"
+    others = [above / name for name in ("old-of-others", "drawstring-rides", "drawstring-spill-rides")]
+    for each in (young, *others):
+        each.mkdir()
+    link.symlink_to(others[0])
+    make_old(Path(in_use.path), *others)
+    os.utime(link, (0, 0), follow_symlinks=False)
     TemporaryFolder("test").drop()
-    assert sorted(above.iterdir()) == sorted([Path(in_use.path), *others])
+    assert sorted(above.iterdir()) == sorted([Path(in_use.path), young, link, *others])
 
 
 def test_a_folder_goes_with_its_owner(above: Path) -> None:

@@ -99,7 +99,7 @@ def test_an_exchange_goes_to_disk_and_clears_up_after_a_failure(spill_folder: st
     on_disk: list[str] = []
 
     def fails(batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[int]:
-        on_disk.extend(glob.glob(f"{spill_folder}/drawstring-spill-*/*.arrow"))
+        on_disk.extend(glob.glob(f"{spill_folder}/drawstring-temporary-spill-*/*.arrow"))
         raise OSError("no space left")
 
     rows = LocalEngine(memory_bytes=0).rows(SCHEMA, batches_of([[("rome", 1)], [("oslo", 2)]]))

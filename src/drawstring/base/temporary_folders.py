@@ -1,9 +1,10 @@
 """Folders of this machine for what does not belong into a table: rows that spill, files of Lance.
 
-drawstring-*    in the temporary folder of the machine, locked (`flock`) while its process lives
+drawstring-temporary-*    in the temporary folder of the machine, locked (`flock`) while its process lives
 
 A process that is killed leaves its folders. The next one that makes a folder deletes those that are old and
-that nobody has locked.
+that nobody has locked. The name is a long one because a user's table, a clone of the repository or the folder
+of a benchmark may well be called drawstring-something.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-_PREFIX: Final = "drawstring-"
+_PREFIX: Final = "drawstring-temporary-"
 _AGE_S: Final = 600
 """Least age of a folder that is taken for abandoned."""
 
