@@ -72,10 +72,11 @@ class Standing:
     Args:
         table: the table.
         act: what the writer does.
+        folder: the partition of the file.
     """
 
-    def __init__(self, table: Table, act: Act) -> None:
-        self._table, self._act = table, act
+    def __init__(self, table: Table, act: Act, folder: str = "rome") -> None:
+        self._table, self._act, self._folder = table, act, folder
         self._begun, self._may_go_on = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.error: Exception | None = None
@@ -94,7 +95,7 @@ class Standing:
             self._may_go_on.wait(WAIT_SECONDS)
 
         try:
-            self._act(on(Interrupted(self._table, stand_still)))
+            self._act(on(Interrupted(self._table, stand_still, folder=self._folder)))
         except Exception as error:  # looked at when the thread is over
             self.error = error
 

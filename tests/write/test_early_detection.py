@@ -8,14 +8,24 @@ from pathlib import Path
 import pytest
 
 from drawstring.base.errors import LostRaceError, RivalError
-from drawstring.filegroups.write.markers import MARKER_ROOT
+from drawstring.engine import grouping
+from drawstring.engine.local import LocalEngine
+from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
 from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.table import Table
 from tests.support.interleavings import OPTIMISTIC, interleave
-from tests.support.interrupted import ActingClock, Standing, slept, upserting, while_it_sleeps
+from tests.support.interrupted import (
+    ActingClock,
+    Interrupted,
+    Standing,
+    on,
+    slept,
+    upserting,
+    while_it_sleeps,
+)
 from tests.support.rows import held, rides
 from tests.support.storages import by_clock
-from tests.support.tables import COW, MOR, filled, table_at
+from tests.support.tables import COW, MOR, C, filled, table_at
 
 EARLY = {**OPTIMISTIC, "hoodie.write.concurrency.early.conflict.detection.enable": "true"}
 ONE_ATTEMPT = {"hoodie.write.num.retries.on.conflict.failures": "0"}
@@ -61,6 +71,28 @@ def test_a_write_gives_way_before_it_writes_a_file(table_type: str, version: int
     if not in_text:  # its own markers are gone otherwise
         assert first.error is None
         assert FIRST in held(table)
+
+
+@kinds
+def test_a_write_notices_a_rival_that_begins_while_it_writes_other_file_groups(
+    table_type: str, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grouping, "AHEAD_MAX", 1)
+    table = filled(table_type=table_type, version=version)
+    first = Standing(table, upserting(("x", "lima", 1, 1.0)), folder="lima")
+    first.start()
+    (rival,) = table.timeline.pending_writes()
+    begun = [f"{each.partition}/{each.file_id}_0-0-0_1.parquet" for each in table.file_slices()]
+
+    def begin_others(_: Table) -> None:
+        for path in begun:
+            Markers(table._context.storage, rival.requested).create(path, "MERGE")
+
+    second = on(Interrupted(on(Interrupted(table, begin_others, folder="pisa")), begin_others))
+    in_turn = Table(replace(second._context, engine=LocalEngine(threads=1)))
+    with pytest.raises(RivalError):
+        in_turn.upsert(rides(SECOND, C), options={**EARLY, **ONE_ATTEMPT})
+    first.finish()
 
 
 @kinds

@@ -130,9 +130,7 @@ class SliceLookup:
             )
 
     def refuse_rivals(self, partition: str, file_id: str) -> None:
-        """Check that no rival has begun a file of a file group, by its markers, which are read once.
-
-        A rival that begins one later is found by the check before the commit.
+        """Check that no rival has begun a file of a file group, by its markers as they were looked at last.
 
         Args:
             partition: partition path.
@@ -150,12 +148,17 @@ class SliceLookup:
                     path=partition,
                 )
 
+    def look_at_rivals(self) -> None:
+        """Have the markers of rivals read again for the file groups that are checked from now on."""
+        self._begun = None
+
     def _begun_by_rivals(self) -> Mapping[str, frozenset[tuple[str, str]]]:
         """Return the file groups of which rivals have begun files."""
-        if self._begun is None:
+        begun = self._begun
+        if begun is None:  # another thread may have them read again at any time
             storage = open_spec(self._storage)
-            self._begun = {rival: Markers(storage, rival).groups() for rival in self._rivals}
-        return self._begun
+            begun = self._begun = {rival: Markers(storage, rival).groups() for rival in self._rivals}
+        return begun
 
     def view(self) -> FileGroupView:
         """Return the view of file groups that the lookup reads."""

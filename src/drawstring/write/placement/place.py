@@ -215,7 +215,12 @@ class _GroupWork:
         self._new: dict[tuple[str, Location], tuple[NewGroups, str | None]] = {}
 
     def announce(self, places: Sequence[tuple[str, Location]]) -> None:
-        """Have the markers of the next groups made together; of those that are written in the usual way."""
+        """Look at the markers of rivals again, and have those of the next groups made together.
+
+        Only groups that are written in the usual way have theirs made together.
+        """
+        if self._task.lookup is not None:
+            self._task.lookup.look_at_rivals()
         if len(places) >= TOGETHER_MIN and self._task.dual_write is None:
             files = [file for each in places for file in self._announced(*each)]
             self._task.settings.markers(self._storage).expect(files)
