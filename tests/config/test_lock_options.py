@@ -51,7 +51,6 @@ def test_a_lock_provider_of_a_user_s_own_has_options_of_its_own() -> None:
         ("zookeeper.lock_key", "zookeeper"),
         ("dynamodb.table", "dynamodb"),
         ("filesystem.expire", "file_system"),
-        ("hivemetastore.uris", "org.apache.hudi.hive"),
     ],
 )
 def test_a_lock_that_is_described_has_to_be_chosen(key: str, provider: str) -> None:
@@ -60,6 +59,17 @@ def test_a_lock_that_is_described_has_to_be_chosen(key: str, provider: str) -> N
         WriteOptions.parse({f"{LOCK}{key}": "1", "hoodie.write.concurrency.mode": "SINGLE_WRITER"})
     assert WriteOptions.parse({f"{LOCK}{key}": "1", f"{LOCK}provider": "own"}).locking.provider == "own"
     ReadOptions.parse({f"{LOCK}{key}": "1"})
+
+
+@pytest.mark.parametrize("chosen", [{}, {f"{LOCK}provider": "zookeeper"}])
+def test_a_lock_that_only_hudi_can_take_is_not_advised(chosen: dict[str, str]) -> None:
+    with pytest.raises(
+        InvalidError, match=r"describes a lock.* cannot take it at all: choose another"
+    ) as caught:
+        WriteOptions.parse({f"{LOCK}hivemetastore.database": "rides", **chosen})
+    assert "HiveMetastoreBasedLockProvider" not in str(caught.value)
+    own = {f"{LOCK}hivemetastore.database": "rides", f"{LOCK}provider": "own"}
+    assert WriteOptions.parse(own).locking.provider == "own"
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,14 @@ def test_the_default_is_the_table_s_own_lock(given: str, tmp_path: Path) -> None
             UnsupportedError,
             "would not",
         ),
-        ("zookeper", InvalidError, "There is no lock provider 'zookeper'. Use one of dynamodb"),
+        ("org.apache.hudi.client.transaction.lock.NoopLockProvider", UnsupportedError, "would not"),
+        ("consul", InvalidError, "There is no lock provider 'consul'. Use one of dynamodb"),
+        ("zookeper", InvalidError, "There is no lock provider 'zookeper'. Did you mean 'zookeeper'?"),
+        (
+            "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvidr",
+            InvalidError,
+            "Did you mean 'org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider'?",
+        ),
     ],
 )
 def test_a_provider_that_is_not_there_is_refused_before_anything_is_written(

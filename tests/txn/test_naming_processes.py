@@ -15,6 +15,7 @@ from tests.support.tables import WITHOUT_SERVICES, create
 
 SELF = rf"process {os.getpid()} on \S+"
 ALONE = {"hoodie.write.concurrency.mode": "SINGLE_WRITER"}
+EAGER = {"hoodie.clean.failed.writes.policy": "EAGER"}
 places = pytest.mark.parametrize("is_local", [True, False], ids=["local files", "object store"])
 
 
@@ -23,7 +24,7 @@ def place(is_local: bool, tmp_path: Path) -> Path | None:
 
 
 @places
-@pytest.mark.parametrize("call", ["rollback", "single writer"])
+@pytest.mark.parametrize("call", ["rollback", "single writer", "eager"])
 def test_what_a_live_writer_stands_in_the_way_of_is_refused_with_its_instant_and_process(
     is_local: bool, call: str, tmp_path: Path
 ) -> None:
@@ -36,6 +37,7 @@ def test_what_a_live_writer_stands_in_the_way_of_is_refused_with_its_instant_and
         calls = {
             "rollback": lambda: other.rollback(),
             "single writer": lambda: upserting(("b", "rome", 1, 1.0), options=ALONE)(other),
+            "eager": lambda: upserting(("b", "rome", 1, 1.0), options=EAGER)(other),
         }
         named = rf"Another process .* the heartbeat of the commit {write.requested} of {SELF}"
         with pytest.raises(ConflictError, match=named) as caught:
@@ -45,6 +47,7 @@ def test_what_a_live_writer_stands_in_the_way_of_is_refused_with_its_instant_and
     on(Interrupted(table, refused)).upsert(rides(("a", "rome", 2, 2.0)))
     assert "Wait until it is done, or end that process." in found[0]
     assert ("OPTIMISTIC_CONCURRENCY_CONTROL" in found[0]) == (call != "rollback")
+    assert ("policy=EAGER means SINGLE_WRITER" in found[0]) == (call != "rollback")
 
 
 @places

@@ -18,9 +18,9 @@ _DESCRIBING: Final = {
     f"{_PREFIX}zookeeper.": "zookeeper",
     f"{_PREFIX}dynamodb.": "dynamodb",
     f"{_PREFIX}filesystem.": "file_system",
-    f"{_PREFIX}hivemetastore.": "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider",
+    f"{_PREFIX}hivemetastore.": "",
 }
-"""Prefixes of keys that say where a lock is, and the provider that it is of."""
+"""Prefixes of keys that say where a lock is, and the provider that it is of; empty if only Hudi has it."""
 _OF_OWN: Final = (f"{_PREFIX}wait_time_ms", f"{_PREFIX}storage.", f"{_PREFIX}conflict.")
 """Beginnings of keys that apply to the table's own lock as well."""
 _RENEWALS_MIN: Final = 10
@@ -188,11 +188,16 @@ def _check_described(settings: LockSettings) -> None:
         return
     for key in sorted(key for key, text in settings.given.items() if text):
         for prefix, provider in _DESCRIBING.items():
-            if key.startswith(prefix) and not chosen.startswith(provider):
+            if key.startswith(prefix) and not (provider and chosen.startswith(provider)):
                 instead = f" with {LOCK_PROVIDER}={settings.provider}" if settings.provider else ""
+                advice = (
+                    f"Set {LOCK_PROVIDER}={provider}, or drop the option."
+                    if provider
+                    else "drawstring cannot take it at all: choose another lock for all writers."
+                )
                 raise InvalidError(
                     f"{key} describes a lock that the write would not take{instead}, so that others would not"
-                    f" see it. Set {LOCK_PROVIDER}={provider}, or drop the option."
+                    f" see it. {advice}"
                 )
 
 

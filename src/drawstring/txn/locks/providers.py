@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
-from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
+from drawstring.config.keys.locks import HUDI_CLASSES, LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.dynamodb_lock import LEASE_MS_MIN, dynamodb_lock
 from drawstring.txn.locks.hudi_file_lock import hudi_file_lock
@@ -27,6 +28,8 @@ _log: Final = logging.getLogger("drawstring")
 GROUP: Final = "drawstring.lock_providers"
 _DYNAMODB: Final = (ProviderName.DYNAMODB, ProviderName.DYNAMODB_IMPLICIT)
 _WATCHING_MS: Final = 5000
+_NEAR: Final = 0.9
+"""How similar a misspelt name is to the right one; names of different classes in Hudi are less so."""
 _METHODS: Final = ("try_acquire", "is_held", "check", "release", "holder")
 
 
@@ -141,12 +144,15 @@ class _Named:
 def _users_own(name: str) -> LockProvider:
     for entry in entry_points(group=GROUP, name=name):
         return _Named(entry)
+    own = sorted({*ProviderName, *entry_points(group=GROUP).names})
+    known = {each.rpartition(".")[2]: str(each) for each in (*own, *HUDI_CLASSES)}
+    if near := get_close_matches(name.rpartition(".")[2], known, 1, _NEAR):
+        raise InvalidError(f"There is no lock provider {name!r}. Did you mean {known[near[0]]!r}?")
     if name.startswith("org.apache.hudi."):
         raise UnsupportedError(
             f"{LOCK_PROVIDER}={name} is not supported: drawstring cannot take this lock, so writers of Hudi"
             f" would not notice it. Use one of {', '.join(ProviderName)}, or write only with drawstring."
         )
-    own = sorted({*ProviderName, *entry_points(group=GROUP).names})
     raise InvalidError(
         f"There is no lock provider {name!r}. Use one of {', '.join(own)}, or a class name of Hudi's."
     )

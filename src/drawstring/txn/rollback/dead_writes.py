@@ -46,7 +46,8 @@ from drawstring.txn.rollback.unschedule import unschedule_clustering, unschedule
 
 _BESIDE: Final = (
     "Wait until it is done, or end that process. Only writes and services go on beside it, in the default"
-    " mode hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL."
+    " mode hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL, and"
+    " hoodie.clean.failed.writes.policy=EAGER means SINGLE_WRITER."
 )
 _log = logging.getLogger("drawstring")
 
