@@ -66,7 +66,12 @@ def open(
     chosen = table_options(options) if options else None
     context = TableContext(open_storage(uri, storage_options), engine_of(engine))
     if chosen is not None:
-        context = replace(context, uses_metadata=chosen.uses_metadata, skips_data=chosen.skips_data)
+        context = replace(
+            context,
+            uses_metadata=chosen.uses_metadata,
+            skips_data=chosen.skips_data,
+            merges_by_position=chosen.merges_by_position,
+        )
     with errors_at(os.fspath(uri)):
         try:
             return Table(context)

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from drawstring.model.table_index import TableIndex
     from drawstring.model.table_locks import TableLocks
     from drawstring.model.validation import Finding, Validation
-    from drawstring.query.facts import TableFacts, load_facts, with_shown_columns
+    from drawstring.query.facts import TableFacts, facts_of, with_shown_columns
     from drawstring.query.following import Following, follow_table
     from drawstring.query.handing_over import Snapshot
     from drawstring.query.incremental import holds as holding
@@ -129,7 +129,7 @@ else:
         CommitResult="drawstring.model.result:CommitResult",
         RestoreResult="drawstring.model.result:RestoreResult",
         RollbackResult="drawstring.model.result:RollbackResult",
-        load_facts="drawstring.query.facts:load_facts",
+        facts_of="drawstring.query.facts:facts_of",
         with_shown_columns="drawstring.query.facts:with_shown_columns",
         Following="drawstring.query.following:Following",
         follow_table="drawstring.query.following:follow_table",
@@ -2471,13 +2471,7 @@ class Table:
         return done or CommitResult.nothing(operation)
 
     def _facts(self) -> TableFacts:
-        return load_facts(
-            self._context.storage,
-            self._context.clock,
-            self._context.uses_metadata,
-            self._context.skips_data,
-            self._context.scope,
-        )
+        return facts_of(self._context)
 
     @property
     def _holds(self) -> Holds:

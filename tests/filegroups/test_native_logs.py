@@ -82,9 +82,13 @@ def test_the_footers_say_what_the_files_hold(tmp_path: Path) -> None:
             "hudi.log.format.VERSION",
             "hudi.log.format.INSTANT_TIME",
             "hudi.log.format.SCHEMA",
+            "hudi.log.format.RECORD_POSITIONS",
+            "hudi.log.format.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS",
             "hudi.log.format_version",
             "hudi.log.block_type",
             "hudi.log.instant_time",
+            "hudi.log.record_positions",
+            "hudi.log.base_file_instant_of_positions",
         }
         assert own <= set(footer)
         assert footer["hudi.log.format.VERSION"] == "2"

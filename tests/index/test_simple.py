@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import cast
 
 import pyarrow as pa
@@ -40,6 +41,8 @@ def slices_of(partition: str) -> list[FileSlice]:
 
 class Held:
     """Slices of a table that is not there."""
+
+    settings = SimpleNamespace(finds_positions=False)
 
     def slices(self, partition: str) -> list[FileSlice]:
         return slices_of(partition)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from drawstring.base.clock import Ids
 from drawstring.config.keys.clustering import Clustering
 from drawstring.engine.protocol import Rows
+from drawstring.filegroups.positions import POSITION
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.existing_writes import ExistingWrites
 from drawstring.index.lifecycle import DualWrite, IndexLifecycle
@@ -45,6 +46,11 @@ LOCATION_SCHEMA: Final = pa.schema(
 The key may be deleted in a log file; the file group has the ordering value of the delete, so a new version of
 the record belongs there too.
 """
+
+
+def with_position(schema: pa.Schema, settings: FileSettings) -> pa.Schema:
+    """Return the columns of a key reader, with the position after them if the write records it."""
+    return schema.append(pa.field(POSITION, pa.int64())) if settings.finds_positions else schema
 
 
 class Index(IndexLifecycle, Protocol):

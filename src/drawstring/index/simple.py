@@ -14,7 +14,7 @@ from drawstring.engine.protocol import Rows
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.base import LookupIndex
 from drawstring.index.location import LOCATION
-from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
+from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA, with_position
 from drawstring.index.tag_context import TagContext
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
@@ -37,11 +37,11 @@ class SimpleIndex(LookupIndex):
         on = (RECORD_KEY, PARTITION_PATH)
         keys = rows.keys(on)
         sources = [each for (path,) in sorted(keys) for each in context.slices(path)]
-        reader = self.pruned(context.key_reader(LOCATION_SCHEMA), keys, context)
-        joined = rows.join_keys(on, sources, reader, LOCATION_SCHEMA, narrow=True)
-        return joined.map_batches(
-            one_location_per_key, pa.schema([*rows.schema, LOCATION_SCHEMA.field(LOCATION)])
-        )
+        places = with_position(LOCATION_SCHEMA, context.settings)
+        reader = self.pruned(context.key_reader(places), keys, context)
+        joined = rows.join_keys(on, sources, reader, places, narrow=True)
+        added = [each for each in places if each.name not in (*on, IS_DELETED)]
+        return joined.map_batches(one_location_per_key, pa.schema([*rows.schema, *added]))
 
 
 def one_location_per_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

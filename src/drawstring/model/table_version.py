@@ -116,6 +116,7 @@ class VersionRules:
         appends_rollbacks: whether log records of a failed write are taken back by command blocks in further
             log files; otherwise its log files are deleted.
         has_partial_blocks: whether readers know log blocks with some of the columns.
+        has_positions: whether readers know which base file the record positions of a log block are of.
         has_log_only_plans: whether readers know compaction plans that leave log files (hybrid compaction).
         ambiguous_partition: name of a partition folder that stands for null, for the empty text and for
             itself; None where null has a name of its own.
@@ -147,6 +148,7 @@ class VersionRules:
     log_marker: str
     appends_rollbacks: bool
     has_partial_blocks: bool
+    has_positions: bool
     has_log_only_plans: bool
     ambiguous_partition: str | None
     prefixes_single_keys: bool
@@ -201,6 +203,7 @@ _VERSION_6: Final = VersionRules(
     log_marker="APPEND",
     appends_rollbacks=True,
     has_partial_blocks=False,
+    has_positions=False,
     has_log_only_plans=False,
     ambiguous_partition=None,
     prefixes_single_keys=False,
@@ -229,6 +232,7 @@ _VERSION_8: Final = VersionRules(
     log_marker="CREATE",
     appends_rollbacks=False,
     has_partial_blocks=True,
+    has_positions=True,
     has_log_only_plans=True,
     ambiguous_partition=None,
     prefixes_single_keys=False,

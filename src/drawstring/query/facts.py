@@ -28,6 +28,7 @@ from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.table_schema import check_timeline, table_schema, with_history
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.table_context import TableContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class TableFacts:
         uses_metadata: whether the file groups come from the metadata table, if there is one.
         skips_data: whether queries use the other partitions of the metadata table.
         scope: the partitions that queries read; None for all.
+        merges_by_position: whether queries merge log records by position, if all of a slice have them.
     """
 
     storage: Storage
@@ -55,6 +57,7 @@ class TableFacts:
     uses_metadata: bool = True
     skips_data: bool = True
     scope: PartitionScope | None = None
+    merges_by_position: bool = False
 
     @property
     def metadata(self) -> MetadataTable | None:
@@ -110,6 +113,14 @@ def load_facts(
         return replace(_load(storage, clock, uses_metadata, skips_data), scope=scope)
     except DrawstringError as error:
         raise error.at(table=storage.spec.uri) from error
+
+
+def facts_of(context: TableContext) -> TableFacts:
+    """Load the state of an open table for queries; see `load_facts`."""
+    facts = load_facts(
+        context.storage, context.clock, context.uses_metadata, context.skips_data, context.scope
+    )
+    return replace(facts, merges_by_position=context.merges_by_position)
 
 
 def _load(storage: Storage, clock: Clock, uses_metadata: bool, skips_data: bool) -> TableFacts:

@@ -8,7 +8,7 @@ from typing import Any
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
-from drawstring.query.facts import TableFacts, load_facts
+from drawstring.query.facts import TableFacts, facts_of
 from drawstring.query.incremental.follow import Batch, FollowSpec, follow
 from drawstring.query.incremental.holds import Keeper
 from drawstring.query.incremental.positions import position_of, stored_position
@@ -52,13 +52,13 @@ def follow_table(context: TableContext, following: Following) -> Iterator[Batch]
         raise InvalidError("Changes have their own columns. Leave out columns and where.")
     clock = following.clock or context.clock
     if following.hold is None:
-        return follow(lambda: _facts(context), clock, spec, following.start, following.poll_seconds)
+        return follow(lambda: facts_of(context), clock, spec, following.start, following.poll_seconds)
     keeper = Keeper(context, following.hold, following.hold_hours)
-    keeper.at(position_of(_facts(context), following.start))
+    keeper.at(position_of(facts_of(context), following.start))
 
     def load() -> TableFacts:
         keeper.renew()
-        return _facts(context)
+        return facts_of(context)
 
     return _held(follow(load, clock, spec, keeper.position, following.poll_seconds), keeper)
 
@@ -68,9 +68,3 @@ def _held(batches: Iterator[Batch], keeper: Keeper) -> Iterator[Batch]:
     for batch in batches:
         yield batch
         keeper.at(stored_position(batch.position))
-
-
-def _facts(context: TableContext) -> TableFacts:
-    return load_facts(
-        context.storage, context.clock, context.uses_metadata, context.skips_data, context.scope
-    )

@@ -179,6 +179,7 @@ def retry_on_change(facts: TableFacts, use: Callable[[TableFacts], T]) -> tuple[
 def reload_facts(facts: TableFacts) -> TableFacts:
     """Load a table again."""
     reloaded = load_facts(facts.storage, SystemClock(), facts.uses_metadata, facts.skips_data, facts.scope)
+    reloaded = replace(reloaded, merges_by_position=facts.merges_by_position)
     reloaded.store.recall(facts.store)
     return reloaded
 

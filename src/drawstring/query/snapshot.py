@@ -379,6 +379,7 @@ def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTa
         wording=query.wording,
         key_range=query.key_range,
         remembers=is_lasting(facts.storage.spec.uri),
+        by_position=facts.merges_by_position,
     )
 
 

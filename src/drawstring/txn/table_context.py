@@ -43,6 +43,7 @@ class TableContext:
         uses_metadata: whether the metadata table names the files for queries, writes and services,
             and writes build one.
         skips_data: whether the metadata table, if queries use it, rules out files for them.
+        merges_by_position: whether queries merge log records by their positions in base files.
         metadata_compaction: when writes and services compact the metadata table.
         scope: the partitions that queries read, None for all; a table that was opened so cannot be changed.
     """
@@ -53,6 +54,7 @@ class TableContext:
     ids: Ids = field(default_factory=SystemIds)
     uses_metadata: bool = True
     skips_data: bool = True
+    merges_by_position: bool = True
     metadata_compaction: MetadataCompaction = DEFAULT_COMPACTION
     scope: PartitionScope | None = None
 

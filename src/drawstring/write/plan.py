@@ -98,6 +98,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
     key_schema = _key_schema(schema, config, needed)
     if verb.looks_up and not config.record_key_fields:
         key_schema = key_schema.append(pa.field(RECORD_KEY, pa.string()))
+    written = pa.schema([]) if verb.is_delete else schema
     return WritePlan(
         schema_json=schema_json,
         settings=FileSettings(
@@ -112,15 +113,11 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             log_format=options.log_block_format,
             clique_files=log_index_cliques(options.log_index, options.log_index_clique_files, config),
             partial=_partial(options, incoming, schema, config, index),
+            finds_positions=_finds_positions(options, config, index),
             summarized=summarized_columns(facts.locked.context.storage, config),
         ),
         index=index,
-        prepare=Prepare(
-            key_config(facts, options, key_schema),
-            pa.schema([]) if verb.is_delete else schema,
-            key_schema,
-            index,
-        ),
+        prepare=Prepare(key_config(facts, options, key_schema), written, key_schema, index),
         combine=config.has_sorted_files or _combines(verb, options),
         duplicates=options.insert_dup_policy if verb.operation is WriteOperation.INSERT else "none",
         ids=facts.locked.context.ids,
@@ -132,6 +129,15 @@ def _check(config: TableConfig, options: WriteOptions) -> None:
     check_against(options, config)
     check_installed(config)
     ordering_fields(config)  # before the first file: records of both kinds of tables are merged at some time
+
+
+def _finds_positions(options: WriteOptions, config: TableConfig, index: Index) -> bool:
+    """Return whether log blocks get the positions of their records, which come with the keys of base files.
+
+    Files in the order of keys, and log files that have new records, too, cannot have or use them.
+    """
+    knows = not (index.is_hashed or index.can_index_log_files or config.has_sorted_files)
+    return knows and options.record_positions and config.is_merge_on_read and config.rules.has_positions
 
 
 def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:

@@ -183,7 +183,6 @@ IGNORED_KEYS: Final[Mapping[str, str]] = {
     "hoodie.write.markers.type": "many files of a process are marked in one file, others each in its own",
     "hoodie.write.merge.handle.class": _TUNING,
     "hoodie.write.merge.handle.fallback": _TUNING,
-    "hoodie.write.record.positions": _TUNING,
     "hoodie.write.tagged.record.storage.level": _TUNING,
     "hoodie.write.track.event.time.watermark": _TUNING,
     "hoodie.writestatus.class": _TUNING,

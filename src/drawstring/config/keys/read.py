@@ -8,6 +8,7 @@ from drawstring.config.options.option import Kind, Option, Scope
 
 METADATA_ENABLE: Final = "hoodie.metadata.enable"
 DATA_SKIPPING: Final = "hoodie.enable.data.skipping"
+USE_POSITIONS: Final = "hoodie.merge.use.record.positions"
 PATH_GLOB: Final = "hoodie.datasource.read.incr.path.glob"
 
 READ_OPTIONS: Final[tuple[Option, ...]] = (
@@ -155,6 +156,15 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         Kind.FLAG,
         default=True,
         field="skips_data",
+    ),
+    Option(
+        USE_POSITIONS,
+        "Whether queries find the rows that log files change by their positions in the base file, if all log"
+        " files of a file group have these; otherwise by their record keys.",
+        Scope.READ,
+        Kind.FLAG,
+        default=True,
+        field="merges_by_position",
     ),
     Option(
         "drawstring.columns",

@@ -213,6 +213,14 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         field="log_block_format",
     ),
     Option(
+        "hoodie.write.record.positions",
+        "Whether log files of MERGE_ON_READ tables of version 8 and later have the positions of their records"
+        " in the base file, for readers that merge by these. Only the simple and bloom indexes find them.",
+        kind=Kind.FLAG,
+        default=True,
+        field="record_positions",
+    ),
+    Option(
         "hoodie.parquet.compression.codec",
         "Compression of base files and Parquet log blocks.",
         default="zstd",

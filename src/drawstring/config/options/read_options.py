@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.read import DATA_SKIPPING, METADATA_ENABLE, READ_OPTIONS
+from drawstring.config.keys.read import DATA_SKIPPING, METADATA_ENABLE, READ_OPTIONS, USE_POSITIONS
 from drawstring.config.options.option import Given, Scope
 from drawstring.config.options.registry import check_names, fields_of, parse_options
 
@@ -33,6 +33,7 @@ class ReadOptions:
         where: SQL predicate, None for all rows.
         uses_metadata: whether the metadata table is read instead of listing the storage.
         skips_data: whether the metadata table, if it is read, rules out files.
+        merges_by_position: whether log records are merged by their positions in base files.
     """
 
     query_type: str
@@ -54,11 +55,16 @@ class ReadOptions:
     where: str | None
     uses_metadata: bool
     skips_data: bool
+    merges_by_position: bool
 
     @property
     def of_table(self) -> Mapping[str, bool]:
         """The options with which the table is opened; see `table_options`."""
-        return {METADATA_ENABLE: self.uses_metadata, DATA_SKIPPING: self.skips_data}
+        return {
+            METADATA_ENABLE: self.uses_metadata,
+            DATA_SKIPPING: self.skips_data,
+            USE_POSITIONS: self.merges_by_position,
+        }
 
     @property
     def is_cdc(self) -> bool:
@@ -88,10 +94,12 @@ class TableOptions:
     Attributes:
         uses_metadata: whether the metadata table is read instead of listing the storage.
         skips_data: whether the metadata table, if it is read, rules out files.
+        merges_by_position: whether queries merge log records by their positions in base files.
     """
 
     uses_metadata: bool
     skips_data: bool
+    merges_by_position: bool
 
 
 def table_options(given: Given) -> TableOptions:
@@ -105,15 +113,17 @@ def table_options(given: Given) -> TableOptions:
     """
     parsed = parse_options(given, Scope.READ)
     check_names(given, takes_metadata=False)
-    of_table = (METADATA_ENABLE, DATA_SKIPPING)
+    of_table = (METADATA_ENABLE, DATA_SKIPPING, USE_POSITIONS)
     others = [key for option, (key, _) in parsed.items() if option.key not in of_table]
     if others:
         raise InvalidError(
-            f"{others[0]} cannot be given when a table is opened, only {' and '.join(of_table)} can. Give it"
+            f"{others[0]} cannot be given when a table is opened, only {', '.join(of_table)} can. Give it"
             " to the query."
         )
     fields = fields_of(READ_OPTIONS, parsed)
-    return TableOptions(bool(fields["uses_metadata"]), bool(fields["skips_data"]))
+    return TableOptions(
+        *(bool(fields[name]) for name in ("uses_metadata", "skips_data", "merges_by_position"))
+    )
 
 
 def _check_read(options: ReadOptions) -> None:

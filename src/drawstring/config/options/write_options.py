@@ -105,15 +105,14 @@ class WriteOptions:
         simple_, bloom_, record_index_update_partition_path: whether records change their partition.
         bloom_prunes_by_ranges: whether files are skipped by key range.
         log_index, log_index_clique_files: whether log files contain an index, and how many share a summary.
-        log_block_format: `parquet` or `avro`.
+        log_block_format, record_positions: `parquet` or `avro`; whether log files have record positions.
         compression, bloom_enabled: codec of Parquet data; whether base files contain a bloom filter.
         sizing: settings of file sizing.
         bulk, bootstrap: settings of bulk_insert and of the bootstrap operation.
         clustering, appending: settings of clustering, and of the merging of small files after appends.
         cleaning, archiving, ttl: settings of cleaning, of archiving and of the partition TTL.
         sync: settings of the sync with catalogs.
-        streaming: settings of the stream of which the rows are a batch.
-        validators: settings of the validators that are asked before the commit.
+        streaming, validators: settings of the stream whose batch the rows are, and of what checks the commit.
         concurrency, failed_writes: settings of concurrency control, and of the rollback of failed writes.
         partial_update, partial_merges: whether upsert, and updates and merges, write only some columns.
         null_for_missing: whether incoming rows may lack columns, which become null.
@@ -160,6 +159,7 @@ class WriteOptions:
     log_index: bool | None
     log_index_clique_files: int | None
     log_block_format: str
+    record_positions: bool
     compression: str
     bloom_enabled: bool
     sizing: Sizing

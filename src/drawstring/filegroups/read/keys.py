@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.positions import POSITION, has_positions
 from drawstring.filegroups.read.log_records import record_keys
 from drawstring.filegroups.read.slice_merge import SliceMerge
 from drawstring.filegroups.read.slice_reader import read_slice
@@ -22,14 +24,15 @@ from drawstring.storage.protocol import StorageSpec
 class ReadKeys:
     """Yields record key, partition path, file id and deletion flag of every record of a slice.
 
-    Only log files delete keys; all records of a base file are live.
+    Only log files delete keys; all records of a base file are live. If the position is among the columns, it
+    is the number of the row in the base file that a record is a version of.
 
     Attributes:
         storage: opens the table.
         config: the table.
         schema: the table's columns with meta columns.
         instants: the visible instants of log blocks.
-        output: schema of the four columns, followed by the columns of `more`.
+        output: schema of the four columns, maybe the position, and the columns of `more`.
         more: further columns of the table to yield; null for deleted keys.
     """
 
@@ -44,7 +47,10 @@ class ReadKeys:
         """Read one slice."""
         config, task = self.config, self.task(file_slice)
         if not file_slice.logs:
-            yield from (self._located(file_slice, each) for each in read_slice(task))
+            first = 0
+            for batch in read_slice(task):
+                yield self._located(file_slice, batch, pa.array(np.arange(first, first + len(batch))))
+                first += len(batch)
             return
         if has_sorted_runs(config, file_slice):
             for part in merged_parts(task):
@@ -52,8 +58,12 @@ class ReadKeys:
                 yield self._gone(file_slice, part.deleted)
             return
         merge = SliceMerge(task)
-        yield from (self._located(file_slice, each) for each in merge.batches())
-        yield self._gone(file_slice, merge.deleted_keys())
+        if not self._numbers:
+            yield from (self._located(file_slice, each) for each in merge.batches())
+            yield self._gone(file_slice, merge.deleted_keys())
+            return
+        yield from (self._located(file_slice, *each) for each in merge.numbered())
+        yield self._gone(file_slice, merge.deleted_keys(), merge.deleted_rows())
 
     def task(self, file_slice: FileSlice) -> ReadTask:
         """Return the task that reads the columns of keys, and those of `more`."""
@@ -62,17 +72,34 @@ class ReadKeys:
         columns = tuple(dict.fromkeys((*key_columns, *self.more)))
         return ReadTask(self.storage, config, file_slice, self.schema, columns, instants=self.instants)
 
-    def _gone(self, file_slice: FileSlice, keys: pa.Array) -> pa.RecordBatch:
-        gone = [pa.nulls(len(keys), self.schema.field(name).type) for name in self.more]
-        return self._placed(file_slice, keys, gone, is_deleted=True)
+    @property
+    def _numbers(self) -> bool:
+        return POSITION in self.output.names
 
-    def _located(self, file_slice: FileSlice, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def _gone(
+        self, file_slice: FileSlice, keys: pa.Array, positions: pa.Array | None = None
+    ) -> pa.RecordBatch:
+        gone = [pa.nulls(len(keys), self.schema.field(name).type) for name in self.more]
+        return self._placed(file_slice, keys, positions, gone, is_deleted=True)
+
+    def _located(
+        self, file_slice: FileSlice, rows: pa.RecordBatch, positions: pa.Array | None = None
+    ) -> pa.RecordBatch:
         more = [rows.column(name) for name in self.more]
-        return self._placed(file_slice, record_keys(rows, self.config), more)
+        return self._placed(file_slice, record_keys(rows, self.config), positions, more)
 
     def _placed(
-        self, file_slice: FileSlice, keys: pa.Array, more: list[pa.Array], *, is_deleted: bool = False
+        self,
+        file_slice: FileSlice,
+        keys: pa.Array,
+        positions: pa.Array | None,
+        more: list[pa.Array],
+        *,
+        is_deleted: bool = False,
     ) -> pa.RecordBatch:
         constants = (file_slice.partition, file_slice.file_id, is_deleted)
-        columns = [keys, *(pa.repeat(value, len(keys)) for value in constants), *more]
-        return pa.RecordBatch.from_arrays(columns, schema=self.output)
+        columns = [keys, *(pa.repeat(value, len(keys)) for value in constants)]
+        if self._numbers:
+            known = positions is not None and has_positions(file_slice)
+            columns.append(positions if known else pa.nulls(len(keys), pa.int64()))
+        return pa.RecordBatch.from_arrays([*columns, *more], schema=self.output)

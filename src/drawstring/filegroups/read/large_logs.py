@@ -40,6 +40,11 @@ class StreamedRecords(LogRecords):
     reading: LogReading
     file_slice: FileSlice
 
+    def order(self, alive: Array) -> Array:
+        """Return the numbers of some of the records in the order of the log files."""
+        selected = np.flatnonzero(alive)
+        return selected[np.argsort(self.versions.rows.column(_NUMBER).to_numpy()[selected])]
+
     def rows(self, alive: Array, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield some of the records, in the order of the log files; see `LogRecords`."""
         numbers = self.versions.rows.column(_NUMBER).to_numpy()[alive]

@@ -20,9 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.config.table.config import MergeMode, PayloadRule, TableConfig
 from drawstring.config.table.merge_rules import DELETE_FIELD, DELETE_MARKER
-from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.read.tasks import InstantRange, LogReading
 from drawstring.formats.log_inline import BlockType, LogBlock
 from drawstring.merge.order import Array
 from drawstring.merge.versions import flat, ordering_fields
@@ -179,6 +180,24 @@ def torn_blocks(blocks: Iterable[PlacedBlock]) -> list[PlacedBlock]:
         elif placed.block.kind is BlockType.CORRUPT:
             torn.append(placed)
     return torn
+
+
+def check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
+    """Check that no log file lost records of a committed write.
+
+    In layout 1, the blocks of a failed write stay in the log files of the slice until the next write rolls
+    them back; in layout 2, a visible file is complete because its only write was committed.
+
+    Raises:
+        CorruptTableError: a log file has a torn block and no failed write explains it.
+    """
+    torn = torn_blocks(placed)
+    if torn and not (reading.config.rules.names_logs_by_slice and reading.instants.has_pending_write):
+        raise CorruptTableError(
+            f"A log file of a committed write is damaged at byte {torn[0].block.offset}: {REPAIR}.",
+            instant=torn[0].file.instant,
+            path=torn[0].file.status.path,
+        )
 
 
 def _with_log_compactions(blocks: list[PlacedBlock]) -> list[PlacedBlock]:

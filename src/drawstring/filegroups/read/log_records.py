@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, MissingFileError
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.positions import logged_positions, positions_among
 from drawstring.filegroups.read.log_blocks import (
     PlacedBlock,
     block_deletes_always_win,
     blocks_to_merge,
+    check_whole,
     row_deletes,
-    torn_blocks,
 )
 from drawstring.filegroups.read.tasks import InstantRange, LogReading
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
@@ -48,12 +49,14 @@ class LogRecords:
         partial_keys: the keys that partial blocks (with some of the columns) touch, maybe repeated; None
             without such blocks.
         instants: all instants whose visibility decided which blocks were merged; None if that is not known.
+        positions: the row of the base file that each version belongs to; None unless all are known.
     """
 
     versions: Versions
     merger: Merger
     partial_keys: pa.Array | None
     instants: frozenset[str] | None = field(default=None, kw_only=True)
+    positions: Array | None = field(default=None, kw_only=True)
 
     def rows(self, alive: Array, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield selected records.
@@ -66,9 +69,13 @@ class LogRecords:
         rows = rows if alive.all() else rows.filter(pa.array(alive))
         yield from rows.to_batches(max_chunksize=BATCH_ROWS)
 
+    def order(self, alive: Array) -> Array:
+        """Return the numbers of selected records in the order in which `rows` yields them."""
+        return np.flatnonzero(alive)
+
     def slice(self, offset: int, length: int) -> LogRecords:
         """Return some of the records, without a copy."""
-        return replace(self, versions=self.versions.slice(offset, length))
+        return replace(self, versions=self.versions.slice(offset, length), positions=None)
 
     def beats(self, base_ordering: Sequence[pa.Array], numbers: Array) -> Array:
         """Return whether log records win as a whole over base records of the same keys.
@@ -95,7 +102,11 @@ def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
         blocks = logs.blocks_to_merge(reading.instants)
         pieces = [_of_keys(logs.read(block), reading.keys) for block in blocks]
         instants = logs.instants
-    return replace(merged_records(reading, pieces), instants=instants)
+    merged = replace(merged_records(reading, pieces), instants=instants)
+    if reading.positions_of is None:
+        return merged
+    numbered = logged_positions(blocks, [piece.keys for piece in pieces], reading.positions_of)
+    return replace(merged, positions=positions_among(merged.versions.keys, numbered))
 
 
 def _of_keys(piece: LogPiece, keys: pa.Array | None) -> LogPiece:
@@ -273,24 +284,6 @@ def open_logs(reading: LogReading, file_slice: FileSlice) -> Iterator[OpenLogs]:
         ]
         check_whole(reading, placed)
         yield OpenLogs(reading, placed, opened)
-
-
-def check_whole(reading: LogReading, placed: Sequence[PlacedBlock]) -> None:
-    """Check that no log file lost records of a committed write.
-
-    In layout 1, the blocks of a failed write stay in the log files of the slice until the next write rolls
-    them back; in layout 2, a visible file is complete because its only write was committed.
-
-    Raises:
-        CorruptTableError: a log file has a torn block and no failed write explains it.
-    """
-    torn = torn_blocks(placed)
-    if torn and not (reading.config.rules.names_logs_by_slice and reading.instants.has_pending_write):
-        raise CorruptTableError(
-            f"A log file of a committed write is damaged at byte {torn[0].block.offset}: {REPAIR}.",
-            instant=torn[0].file.instant,
-            path=torn[0].file.status.path,
-        )
 
 
 @contextmanager

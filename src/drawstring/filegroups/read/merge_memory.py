@@ -88,6 +88,7 @@ class KnownSlice:
         own = self.task
         return (
             own.file_slice == task.file_slice
+            and own.by_position == task.by_position
             and self._sees_the_same(task.instants)
             and (own.schema is task.schema or own.schema.equals(task.schema))
             and (own.config is task.config or own.config == task.config)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.table.config import MergeMode, TableConfig
+from drawstring.filegroups.positions import located_by_position
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of, with_values
 from drawstring.filegroups.read.large_logs import stream_log_records, streams
 from drawstring.filegroups.read.log_blocks import delete_columns
@@ -91,7 +92,9 @@ def log_reading(task: ReadTask) -> LogReading:
     schema = nullable(task.schema, (*needed, *more))
     keys = None if task.keys is None else pa.array(task.keys, pa.string())
     reading = LogReading(open_spec(task.storage), task.config, schema, task.instants, keys)
-    return replace(reading, key_range=task.key_range)
+    base, is_whole = task.file_slice.base, keys is None and task.key_range is None
+    positions_of = base.instant if task.by_position and is_whole and base is not None else None
+    return replace(reading, key_range=task.key_range, positions_of=positions_of)
 
 
 def base_schema(task: ReadTask) -> pa.Schema:
@@ -148,6 +151,7 @@ class KeyTexts:
 
 
 _Located: TypeAlias = tuple[pa.RecordBatch, tuple[Array, Array]]
+_Numbered: TypeAlias = tuple[pa.RecordBatch, Array]
 
 
 def _numbered(places: pa.Array) -> tuple[Array, Array]:
@@ -185,19 +189,62 @@ class SliceMerge:
         self._task = task
         self._base = base
         self._log = slice_records(task) if log is None else log
-        self._won = np.ones(len(self._log.versions.keys), dtype=bool)
+        count = len(self._log.versions.keys)
+        self._won = np.ones(count, dtype=bool)
+        self._met = np.zeros(count, dtype=np.int64)
+        self._met_at = np.zeros(count, dtype=np.int64)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows with the columns that merging and the result need."""
-        versions, names = self._log.versions, _needed(self._task)
+        yield from (rows for rows, _ in self._merged_base())
+        yield from self._rest()
+
+    def numbered(self) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
+        """Yield the merged rows, and the numbers of the base rows, from 0, that they are versions of.
+
+        A record without a base row, or with several, has none.
+        """
+        yield from ((rows, pa.array(numbers)) for rows, numbers in self._merged_base())
+        met, first = self._met_rows(self._log.order(self._alive)), 0
+        for rows in self._rest():
+            yield rows, met.slice(first, len(rows))
+            first += len(rows)
+
+    def deleted_rows(self) -> pa.Array:
+        """Return the numbers of the base rows of `deleted_keys`, as `numbered` does."""
+        return self._met_rows(np.flatnonzero(self._won & self._log.versions.is_delete))
+
+    def _met_rows(self, records: Array) -> pa.Array:
+        return pa.array(self._met_at[records], mask=self._met[records] != 1)
+
+    def _merged_base(self) -> Iterator[tuple[pa.RecordBatch, Array]]:
+        """Yield the base rows that remain, merged, with their numbers; note what became of log records."""
         merge = _choose if self._log.merger.chooses_whole_records else _patch
-        base = base_rows(self._task, self._task.merged_among) if self._base is None else self._base
-        for batch, found in KeyTexts(versions.keys, self._task.config).located(base):
+        first = 0
+        for batch, found in self._located():
             merged, done = merge(batch, found, self._log, self._task)
             self._won[done] = False
-            yield from merged
-        alive = self._won & ~versions.is_delete
-        yield from self._log.rows(alive, names)
+            np.add.at(self._met, found[1], 1)
+            self._met_at[found[1]] = found[0] + first
+            yield from ((rows, numbers + first) for rows, numbers in merged)
+            first += batch.num_rows
+
+    def _located(self) -> Iterator[_Located]:
+        """Yield the base rows with what `KeyTexts.find` returns; by position if these are known."""
+        task, positions, among = self._task, self._log.positions, self._task.merged_among
+        if positions is not None and self._base is None and among is None:
+            yield from located_by_position(positions, base_rows(task, None))
+            return
+        base = base_rows(task, among) if self._base is None else self._base
+        yield from KeyTexts(self._log.versions.keys, task.config).located(base)
+
+    def _rest(self) -> Iterator[pa.RecordBatch]:
+        """Yield the log records that won as a whole, or that no base row met."""
+        yield from self._log.rows(self._alive, _needed(self._task))
+
+    @property
+    def _alive(self) -> Array:
+        return self._won & ~self._log.versions.is_delete
 
     @property
     def log_keys(self) -> pa.Array:
@@ -246,33 +293,39 @@ def finished(batch: pa.RecordBatch, task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 def _choose(
     batch: pa.RecordBatch, found: tuple[Array, Array], log: LogRecords, task: ReadTask
-) -> tuple[list[pa.RecordBatch], Any]:
+) -> tuple[list[_Numbered], Any]:
     """Return the base rows that remain, and the numbers of the log records that lost against them."""
     rows, numbers = found
     if not len(rows):
-        return [batch], []
+        return [(batch, np.arange(batch.num_rows))], []
     wins = log.beats(ordering_of(batch, task.config, rows), numbers)
+    return [_without(batch, rows[wins])], numbers[~wins]
+
+
+def _without(batch: pa.RecordBatch, rows: Array) -> _Numbered:
+    """Return the other rows of a batch, and their numbers."""
     keep = np.ones(batch.num_rows, dtype=bool)
-    keep[rows[wins]] = False
-    return [batch.filter(pa.array(keep))], numbers[~wins]
+    keep[rows] = False
+    return batch.filter(pa.array(keep)), np.flatnonzero(keep)
 
 
 def _patch(
     batch: pa.RecordBatch, found: tuple[Array, Array], log: LogRecords, task: ReadTask
-) -> tuple[list[pa.RecordBatch], Any]:
+) -> tuple[list[_Numbered], Any]:
     """Return the base rows merged with log records, and the numbers of the log records used up."""
     rows, numbers = found
     count = len(rows)
     if not count:
-        return [batch], []
+        return [(batch, np.arange(batch.num_rows))], []
     matched = pa.Table.from_batches([batch.take(pa.array(rows))])
     nothing = np.zeros(count, dtype=bool)
     newer = log.versions.take(numbers)
     older = Versions(matched, newer.keys, ordering_of(matched, task.config), nothing, nothing)
     codes = np.tile(np.arange(count, dtype=np.int64), 2)
     merged = log.merger.merge(older.followed_by(newer), codes, count)
-    keep = np.ones(batch.num_rows, dtype=bool)
-    keep[rows] = False
-    patched = merged.rows.filter(pa.array(~merged.is_delete)).combine_chunks()
+    alive = ~merged.is_delete
+    patched, at = merged.rows.filter(pa.array(alive)).combine_chunks().to_batches(), rows[alive]
+    starts = np.cumsum([0, *map(len, patched)])
+    numbered = [(each, at[start : start + len(each)]) for each, start in zip(patched, starts, strict=False)]
     done = numbers[~(merged.is_delete & newer.is_delete)]
-    return [batch.filter(pa.array(keep)), *patched.to_batches()], done
+    return [_without(batch, rows), *numbered], done

@@ -37,7 +37,7 @@ from drawstring.filegroups.read.logged_keys import KeyNumbers, key_numbers
 from drawstring.filegroups.read.merge_memory import NOTHING, Decision, Decisions
 from drawstring.filegroups.read.slice_merge import KeyTexts, finished
 from drawstring.filegroups.read.staged_matches import Matches, beside
-from drawstring.filegroups.read.staged_verdicts import Verdict, Verdicts
+from drawstring.filegroups.read.staged_verdicts import Verdict, Verdicts, decided_by_position
 from drawstring.filegroups.read.tasks import ReadTask, nullable
 from drawstring.formats.conditions import bound_columns, matching_numbers
 from drawstring.formats.parquet.staged import StagedFile, staged
@@ -147,6 +147,8 @@ class _Stages:
         is_left: Array,
         decisions: Decisions | None,
     ) -> _Stages:
+        if log.positions is not None:
+            decisions = decided_by_position(task, log, file, decisions)
         judge = Verdicts.of(task, log, file, bound, decisions or {})
         verdicts = [judge.of_group(group) for group in file.groups]
         keys: KeyTexts | KeyNumbers | None = None

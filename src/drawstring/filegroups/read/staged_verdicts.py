@@ -1,23 +1,31 @@
-"""What the footer of a base file says of its row groups, for a merge that decodes columns in stages.
+r"""What is known of row groups before keys are decoded, for a merge that decodes columns in stages.
 
-A row group matters to a merge by three questions: may its rows match the condition of the query, may they
-have log records, and may they win over these?
+A row group matters to a merge by three questions, which the footer answers: may its rows match the condition
+of the query, may they have log records, and may they win over these?
+
+If the positions of all log records in the base file are known, no keys are needed:
+
+    positions ── by row group ──> may a row win? ── no ──> the rows at these positions are replaced
+                                                \── yes: ordering values ──> those that lost
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.filegroups.read.log_records import LogRecords
-from drawstring.filegroups.read.merge_memory import Decision
-from drawstring.filegroups.read.tasks import ReadTask
+from drawstring.filegroups.read.merge_memory import NOTHING, Decision, Decisions
+from drawstring.filegroups.read.tasks import ReadTask, nullable
 from drawstring.formats.parquet.staged import StagedFile
-from drawstring.merge.versions import Versions, ordering_fields
+from drawstring.merge.order import Array
+from drawstring.merge.versions import Versions, ordering_fields, ordering_of
+from drawstring.schema.evolve import conform
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +133,70 @@ class _Lowest:
             return True
         assert self.value is not None
         return bounds[1] > self.value or (bounds[1] == self.value and not self.is_alone)
+
+
+def decided_by_position(
+    task: ReadTask, log: LogRecords, file: StagedFile, decisions: Decisions | None
+) -> Decisions | None:
+    """Return the decisions about all row groups of a base file.
+
+    Args:
+        task: what to read.
+        log: log records of the slice, of known positions.
+        file: the base file.
+        decisions: what is known of row groups already, to which the others are added; None for nothing.
+
+    Returns:
+        `decisions` as they are if a position is beyond the end of the file.
+    """
+    positions = log.positions
+    assert positions is not None
+    if len(positions) and positions.max() >= file.parquet.metadata.num_rows:
+        return decisions
+    known = {} if decisions is None else decisions
+    order = np.argsort(positions)
+    rows, first = positions[order], 0
+    merge = _Merge(task, log, file, _Lowest.of(log.versions, task, file.schema))
+    for group in file.groups:
+        end = first + file.rows_of(group)
+        low, high = np.searchsorted(rows, (first, end))
+        if group not in known:
+            known[group] = merge.of_group(group, rows[low:high] - first, order[low:high])
+        first = end
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """One merge.
+
+    Attributes:
+        lowest: the smallest ordering value of log records that a base row may win over; None if none may.
+    """
+
+    task: ReadTask
+    log: LogRecords
+    file: StagedFile
+    lowest: _Lowest | None
+
+    def of_group(self, group: int, rows: Array, records: Array) -> Decision:
+        """Return how rows of a row group and their log records are merged; rows ascend."""
+        if not len(rows):
+            return NOTHING
+        if self.lowest is None or not self.lowest.may_lose(self.file, group):
+            return Decision(rows.astype(np.int32), NOTHING.lost)
+        wins = self.log.beats(self._ordering(group, rows), records)
+        return Decision(rows[wins].astype(np.int32), records[~wins])
+
+    def _ordering(self, group: int, rows: Array) -> Sequence[pa.Array]:
+        """Return the ordering values of some rows of a row group."""
+        task, stored = self.task, {*self.file.schema.names}
+        names = [name for name in ordering_fields(task.config) if name in task.schema.names]
+        schema = nullable(task.schema, tuple(names))
+        some = [name for name in names if name in stored] or self.file.schema.names[:1]
+        held, first = [], 0
+        for batch in self.file.rows([group], some):
+            low, high = np.searchsorted(rows, (first, first + len(batch)))
+            held.append(conform(batch.take(pa.array(rows[low:high] - first)), schema))
+            first += len(batch)
+        return ordering_of(pa.Table.from_batches(held, schema), task.config)

@@ -96,6 +96,7 @@ class ReadTask:
         key_range: range of the keys that rows of `where` can have; None for any.
         in_order: whether the rows are to be yielded sorted by record key, which is among the columns.
         remembers: whether what is learnt of the slice is kept in memory for later queries (`merge_memory`).
+        by_position: whether log records are merged by their positions in the base file, if they have them.
     """
 
     storage: StorageSpec
@@ -114,6 +115,7 @@ class ReadTask:
     key_range: KeyRange | None = None
     in_order: bool = False
     remembers: bool = False
+    by_position: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -187,6 +189,7 @@ class LogReading:
         batch_rows: largest number of rows that are read at once from a native log file.
         key_range: the range of keys to read; None for all.
         ahead_bytes: as of `WantedRows`.
+        positions_of: instant of the base file of which positions of all records are wanted; None for none.
     """
 
     storage: Storage
@@ -197,6 +200,7 @@ class LogReading:
     batch_rows: int = BATCH_ROWS
     key_range: KeyRange | None = None
     ahead_bytes: int | None = None
+    positions_of: str | None = None
 
     @property
     def wanted(self) -> WantedRows:

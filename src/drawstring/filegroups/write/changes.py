@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.positions import POSITION, positions_of_keys
 from drawstring.filegroups.read.log_blocks import row_deletes, row_deletes_always_win, without_ordering
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.merge.order import Array, number_keys, winning_rows
@@ -32,11 +33,13 @@ class Changes:
         records: prepared rows to write.
         delete_keys: record keys to delete (string).
         delete_ordering: ordering columns of the deletes; None if they win over all earlier versions.
+        delete_positions: positions of the deleted records, null where unknown; None if all are unknown.
     """
 
     records: pa.Table
     delete_keys: pa.Array
     delete_ordering: list[pa.Array] | None = None
+    delete_positions: pa.Array | None = None
 
     @property
     def always_delete(self) -> Array:
@@ -50,7 +53,7 @@ class Changes:
 
 
 def joined(parts: Sequence[Changes]) -> Changes:
-    """Concatenate changes that have no key in common."""
+    """Concatenate changes that have no key in common, for a base file: positions are left out."""
     if len(parts) == 1:
         return parts[0]
     kinds = next((part.delete_ordering for part in parts if part.delete_ordering is not None), None)
@@ -78,10 +81,10 @@ def upserts(rows: pa.Table, settings: FileSettings) -> Changes:
         return _split(*resolved(rows, settings), settings.config)
     has_left = rows.column(MOVED_AWAY)
     rest = rows.drop_columns([MOVED_AWAY])
-    moved_keys = flat(rest.column(RECORD_KEY).filter(has_left))
-    return with_deletes(
-        _split(*resolved(rest.filter(pc.invert(has_left)), settings), settings.config), moved_keys
-    )
+    moved = rest.filter(has_left)
+    positions = flat(moved.column(POSITION)) if POSITION in moved.column_names else None
+    stayed = _split(*resolved(rest.filter(pc.invert(has_left)), settings), settings.config)
+    return with_deletes(stayed, flat(moved.column(RECORD_KEY)), positions)
 
 
 def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
@@ -94,6 +97,9 @@ def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
     config = settings.config
     merger = merger_of(config, schema_json=settings.avro_schema)
     codes, distinct = number_keys(rows.column(RECORD_KEY))
+    if distinct < rows.num_rows and (positions := positions_of_keys(rows, codes, distinct)) is not None:
+        at = rows.column_names.index(POSITION)
+        rows = rows.set_column(at, POSITION, positions.take(pa.array(codes)))
     if merger.chooses_whole_records:
         if distinct < rows.num_rows:
             rows = rows.take(pa.array(winning_rows(codes, distinct, ordering_of(rows, config))))
@@ -110,14 +116,14 @@ def split_deletes(rows: pa.Table, config: TableConfig) -> Changes:
     return _split(rows, row_deletes(rows, config)[0], config)
 
 
-def with_deletes(changes: Changes, keys: pa.Array) -> Changes:
-    """Add deletes that win over all earlier versions."""
-    ordering = changes.delete_ordering
+def with_deletes(changes: Changes, keys: pa.Array, positions: pa.Array | None) -> Changes:
+    """Add deletes, at positions if these are known, that win over all earlier versions."""
+    ordering, before = changes.delete_ordering, changes.delete_positions
     if ordering is not None:
         ordering = [pa.concat_arrays([column, pa.nulls(len(keys), column.type)]) for column in ordering]
-    return replace(
-        changes, delete_keys=pa.concat_arrays([changes.delete_keys, keys]), delete_ordering=ordering
-    )
+    if positions is not None and len(changes.delete_keys):
+        positions = None if before is None else pa.concat_arrays([before, positions])
+    return Changes(changes.records, pa.concat_arrays([changes.delete_keys, keys]), ordering, positions)
 
 
 def _split(rows: pa.Table, is_delete: Array, config: TableConfig) -> Changes:
@@ -125,12 +131,15 @@ def _split(rows: pa.Table, is_delete: Array, config: TableConfig) -> Changes:
         return Changes(rows, pa.array([], pa.string()))
     deletes = rows.filter(pa.array(is_delete))
     ordering = None if row_deletes_always_win(config) else ordering_columns(deletes, config)
-    return Changes(rows.filter(pa.array(~is_delete)), flat(deletes.column(RECORD_KEY)), ordering)
+    positions = flat(deletes.column(POSITION)) if POSITION in deletes.column_names else None
+    return Changes(rows.filter(pa.array(~is_delete)), flat(deletes.column(RECORD_KEY)), ordering, positions)
 
 
 def deletes(rows: pa.Table) -> Changes:
     """Return deletes of all keys of the rows; they win over all earlier versions."""
-    return Changes(rows.slice(0, 0), pc.unique(flat(rows.column(RECORD_KEY))))
+    keys = rows.column(RECORD_KEY)
+    positions = positions_of_keys(rows, *number_keys(keys)) if POSITION in rows.column_names else None
+    return Changes(rows.slice(0, 0), pc.unique(flat(keys)), delete_positions=positions)
 
 
 def ordering_columns(rows: pa.Table, config: TableConfig) -> list[pa.Array] | None:
@@ -168,8 +177,9 @@ def acted(rows: pa.Table, settings: FileSettings) -> Changes:
     is_delete = actions == RowAction.DELETE
     if not is_delete.any():
         return upserts(rows, settings)
-    deleted = deletes(rows.filter(pa.array(is_delete))).delete_keys
-    return with_deletes(upserts(rows.filter(pa.array(~is_delete)), settings), deleted)
+    deleted = deletes(rows.filter(pa.array(is_delete)))
+    changes = upserts(rows.filter(pa.array(~is_delete)), settings)
+    return with_deletes(changes, deleted.delete_keys, deleted.delete_positions)
 
 
 def inserts_among(records: pa.Table) -> int | None:

@@ -26,6 +26,8 @@ from drawstring.formats.log_index import LogKeys, encode_log_index
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, encode_deletes
 from drawstring.formats.parquet import encode_parquet_block
 from drawstring.formats.parquet.summaries import RowSummaries
+from drawstring.formats.record_positions import encode_bitmap
+from drawstring.merge.order import Array
 from drawstring.model.commit import Held, WriteStat
 from drawstring.model.files import join_path
 from drawstring.storage.protocol import Storage
@@ -153,7 +155,8 @@ def _blocks(target: LogTarget, content: LogContent, entries: Mapping[str, str] |
     if len(content.delete_keys):
         ordering = _ordering_values(content.delete_ordering)
         encoded = encode_deletes(content.delete_keys, target.file_slice.partition, ordering)
-        deletes.append(encode_block(BlockType.DELETE, target.block_header, encoded))
+        header = _positioned(target, target.block_header, content.delete_positions)
+        deletes.append(encode_block(BlockType.DELETE, header, encoded))
     if entries is None:
         return [*(_data_block(target, part) for part in parts), *deletes]
     last = LogPart(settings, [])
@@ -161,6 +164,13 @@ def _blocks(target: LogTarget, content: LogContent, entries: Mapping[str, str] |
         last = parts.pop()
     blocks = [_data_block(target, part) for part in parts]
     return [*deletes, *blocks, _parquet_block(last.settings, target.data_header(last), last.batches, entries)]
+
+
+def _positioned(
+    target: LogTarget, header: dict[HeaderKey, str], positions: Array | None
+) -> dict[HeaderKey, str]:
+    """Add the positions of records to the headers of a block; they ascend."""
+    return header if positions is None else header | target.position_header(encode_bitmap(positions))
 
 
 def _ordering_values(columns: Sequence[pa.Array] | None) -> pa.Array | None:
@@ -172,7 +182,7 @@ def _ordering_values(columns: Sequence[pa.Array] | None) -> pa.Array | None:
 
 def _data_block(target: LogTarget, part: LogPart) -> bytes:
     """Encode records as a data block, in the format of the settings."""
-    settings, header = part.settings, target.data_header(part)
+    settings, header = part.settings, _positioned(target, target.data_header(part), part.positions)
     if settings.log_format != "avro":
         return _parquet_block(settings, header, part.batches)
     table = pa.Table.from_batches(part.batches).cast(settings.log_schema).combine_chunks()

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.filegroups.positions import POSITION, known_positions
 from drawstring.filegroups.write.changes import ACTION, Changes, RowAction, inserts_among
 from drawstring.filegroups.write.key_order import sorted_deletes
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.log_inline import HeaderKey
 from drawstring.formats.parquet.summaries import RowSummaries
+from drawstring.merge.order import Array
 from drawstring.merge.versions import flat
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, LogFile, NativeLog, join_path
@@ -56,6 +58,15 @@ class LogTarget:
         header = self.block_header | {HeaderKey.SCHEMA: part.settings.log_avro_schema}
         return header | {HeaderKey.IS_PARTIAL: "true"} if part.settings.partial else header
 
+    def position_header(self, encoded: str) -> dict[HeaderKey, str]:
+        """Return the headers of a block whose records have positions, which are those of its base file."""
+        base = self.file_slice.base
+        assert base is not None, "positions were looked up in a base file"
+        return {
+            HeaderKey.RECORD_POSITIONS: encoded,
+            HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: base.instant,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
@@ -65,11 +76,13 @@ class LogPart:
         settings: of the write; they tell which columns the records have.
         batches: the records with meta columns.
         inserts: number of new records among them; None if it is not known.
+        positions: their positions in the base file of the slice; None if any is not known.
     """
 
     settings: FileSettings
     batches: list[pa.RecordBatch]
     inserts: int | None = None
+    positions: Array | None = None
 
     @property
     def rows(self) -> int:
@@ -86,12 +99,14 @@ class LogContent:
         record_keys: their record keys.
         delete_keys: keys of deleted records.
         delete_ordering: ordering columns of the deletes; None if they win over all earlier versions.
+        delete_positions: positions of the deleted records in the base file; None if any is not known.
     """
 
     parts: tuple[LogPart, ...]
     record_keys: pa.Array
     delete_keys: pa.Array
     delete_ordering: Sequence[pa.Array] | None = None
+    delete_positions: Array | None = None
 
 
 def row_summaries(settings: FileSettings) -> RowSummaries | None:
@@ -164,7 +179,9 @@ def with_records(stat: WriteStat, records: int, inserts: int | None) -> WriteSta
 
 
 def log_content(target: LogTarget, changes: Changes, meta_columns: MetaColumnWriter) -> LogContent:
-    """Return changes as they are stored; with an index or sorted log files, they are sorted by key.
+    """Return changes as they are stored: sorted by position in the base file if inline blocks have that.
+
+    With an index or sorted log files they are sorted by key, and have no positions.
 
     Args:
         target: where they are written.
@@ -173,6 +190,7 @@ def log_content(target: LogTarget, changes: Changes, meta_columns: MetaColumnWri
     """
     settings, file_id = target.settings, target.file_slice.file_id
     is_sorted = settings.config.has_sorted_files
+    changes = _by_position(changes) if _sorts_by_position(settings) else changes
     records = changes.records
     if is_sorted or settings.clique_files:
         records = records.sort_by(RECORD_KEY)
@@ -181,6 +199,7 @@ def log_content(target: LogTarget, changes: Changes, meta_columns: MetaColumnWri
             part,
             [meta_columns.apply(each, file_id).select(part.log_schema.names) for each in rows.to_batches()],
             inserts_among(rows),
+            known_positions(rows.column(POSITION)) if POSITION in rows.column_names else None,
         )
         for part, rows in _parts(settings, records)
         if rows.num_rows
@@ -190,7 +209,29 @@ def log_content(target: LogTarget, changes: Changes, meta_columns: MetaColumnWri
     ordering: Sequence[pa.Array] | None = changes.delete_ordering
     if is_sorted:
         gone, ordering = sorted_deletes(gone, ordering)
-    return LogContent(parts, keys, gone, ordering)
+    positions = None if changes.delete_positions is None else known_positions(changes.delete_positions)
+    return LogContent(parts, keys, gone, ordering, positions)
+
+
+def _sorts_by_position(settings: FileSettings) -> bool:
+    """Return whether records are stored in the order of their positions: a bitmap tells no other."""
+    return settings.finds_positions and settings.config.rules.log_format is LogFormat.INLINE
+
+
+def _by_position(changes: Changes) -> Changes:
+    """Return changes in the order of their positions, those without one last."""
+    records, ordering, positions = changes.records, changes.delete_ordering, changes.delete_positions
+    if POSITION in records.column_names:
+        records = records.sort_by(POSITION)
+    if positions is None:
+        return replace(changes, records=records)
+    order = pc.sort_indices(positions)
+    return Changes(
+        records,
+        changes.delete_keys.take(order),
+        None if ordering is None else [column.take(order) for column in ordering],
+        positions.take(order),
+    )
 
 
 def _parts(settings: FileSettings, records: pa.Table) -> list[tuple[FileSettings, pa.Table]]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -35,10 +36,15 @@ from drawstring.formats.file_sinks import FileForm, open_sink, schema_entry
 from drawstring.formats.log_index import LogKeys, encode_log_index
 from drawstring.formats.log_inline import BlockType, HeaderKey
 from drawstring.formats.log_native import DeleteLog, deletes_schema, encode_footer
+from drawstring.formats.record_positions import encode_list
+from drawstring.merge.order import Array
 from drawstring.merge.versions import ordering_fields
 from drawstring.model.commit import Held, WriteStat
 from drawstring.model.files import FileStatus, LogFile, NativeLog, join_path
 from drawstring.schema.meta import RECORD_KEY
+
+_POSITIONS_MAX: Final = 1 << 20
+"""Records of a file up to which its footer has their positions, a few bytes each: every reader decodes it."""
 
 _TYPES: Final = {NativeLog.DATA: BlockType.PARQUET_DATA, NativeLog.DELETES: BlockType.DELETE}
 
@@ -94,7 +100,8 @@ class _NativeLogs:
             if self._deletes is None:
                 form = _deletes_of(self._target, self._delete_log, self._later)
                 self._deletes = _OpenLog(self._target, form)
-            self._deletes.add_deletes(self._delete_log, content.delete_keys, content.delete_ordering)
+            rows = self._delete_log.rows(content.delete_keys, content.delete_ordering)
+            self._deletes.add_deletes(rows, content.delete_positions)
 
     def close(self) -> list[WriteStat]:
         """Finish the files, and return the statistics of all that the write made."""
@@ -151,6 +158,26 @@ def _greatest(keys: Sequence[pa.Scalar | None]) -> pa.Scalar | None:
     return pc.max(pa.array([None if each is None else each.as_py() for each in keys], pa.string()))
 
 
+class _Positions:
+    """The positions of the records of a file, as long as all are known and a footer has room for them."""
+
+    def __init__(self) -> None:
+        self._parts: list[Array] | None = []
+        self._count = 0
+
+    def add(self, positions: Array | None) -> None:
+        """Add those of the next records; None if any is not known."""
+        self._count += 0 if positions is None else len(positions)
+        if positions is None or self._count > _POSITIONS_MAX:
+            self._parts = None
+        if self._parts is not None and positions is not None:
+            self._parts.append(positions)
+
+    def encoded(self) -> str | None:
+        """Return the entry of the footer; None if there is none."""
+        return encode_list(np.concatenate(self._parts)) if self._parts else None
+
+
 class _OpenLog:
     """A native log file that is being written; its marker precedes it."""
 
@@ -164,6 +191,7 @@ class _OpenLog:
         self._rows = 0
         self._inserts: int | None = None
         self._keys = LogKeys()
+        self._positions = _Positions()
         self._order = KeyOrder(self._path) if settings.config.has_sorted_files else None
         is_data = form.kind is NativeLog.DATA
         self._summaries = row_summaries(settings) if is_data else None
@@ -180,14 +208,16 @@ class _OpenLog:
         """Append records with their meta columns."""
         for batch in part.batches:
             self._write(batch)
+        self._positions.add(part.positions)
         if self._summaries is not None:
             self._summaries.add(part.batches)
         if part.inserts is not None:
             self._inserts = (self._inserts or 0) + part.inserts
 
-    def add_deletes(self, form: DeleteLog, keys: pa.Array, ordering: Sequence[pa.Array] | None) -> None:
-        """Append deletes."""
-        self._write(form.rows(keys, ordering))
+    def add_deletes(self, rows: pa.RecordBatch, positions: Array | None) -> None:
+        """Append deletes, at positions if all are known."""
+        self._write(rows)
+        self._positions.add(positions)
 
     def _write(self, batch: pa.RecordBatch) -> None:
         if self._order is not None:
@@ -207,7 +237,9 @@ class _OpenLog:
             ConflictError: the write ended meanwhile; the file was deleted.
         """
         form, target = self._form, self._target
-        footer = encode_footer(_TYPES[form.kind], form.header) | schema_entry(self._path, form.avro_schema)
+        positions = self._positions.encoded()
+        header = {**form.header, **({} if positions is None else target.position_header(positions))}
+        footer = encode_footer(_TYPES[form.kind], header) | schema_entry(self._path, form.avro_schema)
         self._sink.add_entries(footer | self._index(earlier))
         size_bytes = self._sink.close()
         self._markers.confirm(self._path, self._io_type)

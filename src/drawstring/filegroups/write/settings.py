@@ -44,6 +44,7 @@ class FileSettings:
         clique_files: maximum number of log files in a clique; 0 if log files carry no index.
         partial: the only columns, besides meta columns, that log blocks hold; empty for all.
         logs_named_by: instant of the pending bucket resizing that names the log files; None for none.
+        finds_positions: whether log blocks get the positions of their records in the base file.
         summarized: columns of which the writers of files note bounds and counts.
         marker_state: of the folder of markers, which all tasks in this process share.
     """
@@ -60,6 +61,7 @@ class FileSettings:
     clique_files: int = 0
     partial: tuple[str, ...] = ()
     logs_named_by: str | None = None
+    finds_positions: bool = False
     summarized: tuple[str, ...] = ()
     marker_state: MarkerDirState = field(default_factory=MarkerDirState, compare=False, repr=False)
 

@@ -28,12 +28,13 @@ import pyarrow.compute as pc
 from drawstring.base.javahash import string_hash
 from drawstring.engine.grouping import ahead, contiguous_groups, row_codes
 from drawstring.engine.protocol import Rows
+from drawstring.filegroups.positions import POSITION
 from drawstring.filegroups.write.changes import MOVED_AWAY, resolved
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.index.base import LookupIndex
 from drawstring.index.global_.partition_update_merger import PartitionUpdateMerger, old_name
 from drawstring.index.location import LOCATION
-from drawstring.index.protocol import IS_DELETED
+from drawstring.index.protocol import IS_DELETED, with_position
 from drawstring.index.tag_context import TagContext
 from drawstring.merge.order import Array
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
@@ -73,19 +74,16 @@ class GlobalIndex(LookupIndex):
         moves = self.update_partition_path and not context.is_delete
         merger = PartitionUpdateMerger(context.settings) if moves else None
         more = () if merger is None else merger.old_columns
-        places = pa.schema(
-            [
-                pa.field(RECORD_KEY, pa.string()),
-                *(pa.field(name, pa.string()) for name in (FOUND_IN, LOCATION)),
-                pa.field(IS_DELETED, pa.bool_()),
-                *(pa.field(old_name(name), context.settings.schema.field(name).type) for name in more),
-            ]
-        )
+        names = (RECORD_KEY, FOUND_IN, LOCATION)
+        found = pa.schema([*(pa.field(name, pa.string()) for name in names), (IS_DELETED, pa.bool_())])
+        table = context.settings.schema
+        old = [pa.field(old_name(name), table.field(name).type) for name in more]
+        places = pa.schema([*with_position(found, context.settings), *old])
         keys = rows.keys((RECORD_KEY,))
         reader = self.pruned(context.key_reader(places, more), keys, context)
         narrow = merger is None or merger.is_narrow
         joined = rows.join_keys((RECORD_KEY,), sources, reader, places, narrow=narrow)
-        tagger = PairTagger(rows.schema, merger)
+        tagger = PairTagger(rows.schema, merger, POSITION in places.names)
         return joined.map_batches(tagger, tagger.output_schema)
 
 
@@ -119,16 +117,23 @@ class PairTagger:
     Attributes:
         schema: columns of the rows.
         merger: merges records that move to another partition; None if records do not move.
+        has_positions: whether the locations have the positions of the records.
     """
 
     schema: pa.Schema
     merger: PartitionUpdateMerger | None
+    has_positions: bool = False
 
     @property
     def output_schema(self) -> pa.Schema:
-        """The columns, the location, and whether the row deletes the key of a moved record."""
-        location, moved = pa.field(LOCATION, pa.string()), pa.field(MOVED_AWAY, pa.bool_())
-        return pa.schema([*self.schema, location, *([] if self.merger is None else [moved])])
+        """The columns, the location and position, and whether the row deletes the key of a moved record."""
+        found, moved = self._found, pa.field(MOVED_AWAY, pa.bool_())
+        return pa.schema([*self.schema, *found, *([] if self.merger is None else [moved])])
+
+    @property
+    def _found(self) -> list[pa.Field]:
+        position = pa.field(POSITION, pa.int64())
+        return [pa.field(LOCATION, pa.string()), *([position] if self.has_positions else [])]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Tag batch by batch: all pairs of a row are in one batch."""
@@ -175,16 +180,16 @@ class PairTagger:
         """Return the given rows at the locations of their pairs, or as new records if `pairs` is None."""
         taken = pa.array(numbers)
         chosen = rows.take(taken)
-        locations = pa.nulls(len(numbers), pa.string())
+        found = [pa.nulls(len(numbers), each.type) for each in self._found]
         if pairs is not None:
             partitions = batch.column(FOUND_IN).take(taken)
             places = pc.coalesce(partitions, chosen.column(PARTITION_PATH).cast(pa.string()))
             chosen = chosen.set_column(
                 self.schema.get_field_index(PARTITION_PATH), self.schema.field(PARTITION_PATH), places
             )
-            locations = batch.column(LOCATION).take(taken)
+            found = [batch.column(each.name).take(taken) for each in self._found]
         flags = [] if self.merger is None else [pa.array(np.full(len(numbers), has_left))]
-        return pa.RecordBatch.from_arrays([*chosen.columns, locations, *flags], schema=self.output_schema)
+        return pa.RecordBatch.from_arrays([*chosen.columns, *found, *flags], schema=self.output_schema)
 
 
 class _Pairs:

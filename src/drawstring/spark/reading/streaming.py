@@ -23,7 +23,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
 from drawstring.filegroups.read.slice_reader import read_task
-from drawstring.query.facts import TableFacts, load_facts
+from drawstring.query.facts import TableFacts, facts_of
 from drawstring.query.incremental.batch_ends import Limits
 from drawstring.query.incremental.follow import (
     FollowSpec,
@@ -94,14 +94,9 @@ class CommitStream:
 
     def facts(self) -> TableFacts:
         """Load the table."""
-        context = open_table(self.path, storage_options=self.storage_options)._context
-        return load_facts(
-            context.storage,
-            context.clock,
-            self.read_options.uses_metadata,
-            self.read_options.skips_data,
-            context.scope,
-        )
+        options = self.read_options.of_table
+        context = open_table(self.path, storage_options=self.storage_options, options=options)._context
+        return facts_of(context)
 
 
 def stream_reader(stream: CommitStream, schema: StructType) -> D.DataSourceStreamReader:
