@@ -154,9 +154,11 @@ def test_only_who_took_an_instant_over_last_can_complete_it(version: int) -> Non
     first, second = store.fence(inflight), store.fence(inflight)
     assert isinstance(first, Fence) and isinstance(second, Fence)
     for fence in (None, first):
-        with pytest.raises(ConflictError, match="cannot be completed"):
+        with pytest.raises(ConflictError, match=r"took it over, .* Nothing was committed here\. Try again\."):
             store.complete(inflight, b"x", fence)
     assert store.complete(inflight, b"y", second).is_completed
+    with pytest.raises(ConflictError, match=r"another process completed it, .* that one committed counts\."):
+        store.complete(inflight, b"x", first)
     assert paths(storage, ".hoodie/.locks") == []
 
 

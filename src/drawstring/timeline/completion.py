@@ -26,6 +26,8 @@ from drawstring.timeline.timeline import Timeline
 
 _STALLED_MS: Final = 10_000
 """A writer that took longer than this to complete an instant checks whether others archived it meanwhile."""
+_DONE: Final = "another process completed it"
+"""Why an instant cannot be completed that has been."""
 
 Defer = Callable[[Callable[[], None]], None]
 """Takes work that may be done later."""
@@ -228,7 +230,8 @@ class Completion:
             name = file_name(completed, self.config.layout)
             decided = self.claims.commit(instant, name, content, fence)
             if decided is None:
-                raise _lost(instant, "another process completed it, or rolled it back")
+                is_done = self._completed_before(instant) is not None
+                raise _lost(instant, _DONE if is_done else "another process took it over, as to roll it back")
             timeline = self.files.load()
             if not _is_inflight(timeline, instant) or not _is_overtaken(timeline, completed):
                 return completed, decided, timeline
@@ -271,7 +274,7 @@ class Completion:
                 raise
         if not is_ours:
             self._delete_claim(pending)
-            raise _lost(pending, "another process completed it")
+            raise _lost(pending, _DONE)
 
     def _is_put_after_all(self, path: str, pending: Instant, decided: Fence) -> bool:
         """Check the outcome of a put that failed; revoke the claim if no process acted on it."""
@@ -337,14 +340,17 @@ def _obstacle(timeline: Timeline, instant: Instant, completed: Instant) -> str |
         ):
             continue
         if known.is_completed:
-            return None if known == completed else "another process completed it"
+            return None if known == completed else _DONE
         return None if known.state is State.INFLIGHT else "its inflight file was removed"
     return "it was rolled back"
 
 
 def _lost(instant: Instant, reason: str) -> ConflictError:
+    advice = (
+        "What that one committed counts." if reason == _DONE else "Nothing was committed here. Try again."
+    )
     return ConflictError(
         f"This {instant.action}, {instant.requested}, cannot be completed: {reason}, as after a long pause of"
-        " this process. Retry the write.",
+        f" this process. {advice}",
         instant=instant.requested,
     )
