@@ -167,3 +167,18 @@ def test_a_savepoint_whose_process_died_keeps_no_list_from_being_made(version: i
     kept(table).upsert(rides(*ROWS), options=WITHOUT_SERVICES)
     assert table.config.metadata_partitions == ("files",)
     assert problems(table) == []
+
+
+def test_an_index_whose_build_died_twice_keeps_no_list_from_being_made_again() -> None:
+    table = written(2)
+    storage = table._context.storage
+    requested = table.schedule_index("column_stats")
+    store = TimelineStore(storage, table.config, table._context.clock)
+    inflight = store.start(Instant(requested, Action.INDEXING, State.REQUESTED))
+    store.fence(inflight)  # the second process
+    storage.delete_tree(".hoodie/metadata")
+    for _ in range(2):  # the first write switches it off
+        table.upsert(rides(*ROWS), options=WITHOUT_SERVICES)
+    assert table.config.metadata_partitions == ("files",)
+    assert {each.name for each in table.run_indexing()} == {"column_stats", "partition_stats"}
+    assert problems(table) == []

@@ -68,6 +68,8 @@ _SHARED: Final = frozenset(
 )
 """Files that every builder puts under the same names."""
 
+_WITHOUT_FILES: Final = frozenset((Action.SAVEPOINT, Action.INDEXING))
+
 _INITIAL_VERSION: Final = "hoodie.table.initial.version"
 _EMPTY_TOKEN: Final = "0-0-0"
 _PAYLOAD: Final = "org.apache.hudi.metadata.HoodieMetadataPayload"
@@ -80,8 +82,8 @@ _log = logging.getLogger("drawstring")
 def can_build(storage: Storage, config: TableConfig, timeline: Timeline, completing: Instant | None) -> bool:
     """Return whether a metadata table can be built for a table now.
 
-    A process that stands still may have decided to complete an instant without a metadata table. A savepoint
-    changes no files: one that was begun and never completed is in nobody's way.
+    A process that stands still may have decided to complete an instant without a metadata table. Savepoints
+    and indexing actions change no files of the table: those that nobody completes are in nobody's way.
 
     Log files with committed blocks may have the name of a pending clustering, while buckets are resized, and
     in layout 1 that of a pending compaction. There a log file may also have blocks of a pending write.
@@ -93,7 +95,7 @@ def can_build(storage: Storage, config: TableConfig, timeline: Timeline, complet
         completing: the instant that is about to complete, if there is one.
     """
     own = None if completing is None else completing.requested
-    pending = (each for each in timeline.pending() if each.action is not Action.SAVEPOINT)
+    pending = (each for each in timeline.pending() if each.action not in _WITHOUT_FILES)
     others = [each for each in pending if each.requested != own]
     if config.rules.names_logs_by_slice:
         return not others and not timeline.pending_of(*PLANNED_ACTIONS)
