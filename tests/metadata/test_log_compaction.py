@@ -22,6 +22,7 @@ from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
+from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import held, rides
@@ -46,6 +47,7 @@ def opened(storage: Storage, start_ms: int = START_MS) -> Table:
     return Table(TableContext(storage, clock=SteppingClock(start_ms), uses_metadata=True))
 
 
+@copied
 def indexed(table_type: str, version: int) -> Table:
     """Return a table with every kind of partition in its metadata table."""
     table = opened(create(table_type=table_type, version=version)._context.storage)
