@@ -78,8 +78,16 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
         r"The condition cast\(city as bigint\) > 1 fails on a partition",
     ),
     "a SQL condition on types that do not compare": (
-        lambda table: table.scan(where="cast(ts as date) = cast(5 as string)"),
-        r"The condition cast\(ts as date\) = cast\(5 as string\) does not fit the columns",
+        lambda table: table.scan(where="cast(ts as boolean) = cast(5 as string)"),
+        r"The condition cast\(ts as boolean\) = cast\(5 as string\) does not fit the columns",
+    ),
+    "a SQL condition on a date and a number": (
+        lambda table: table.scan(where="ts = date '2024-01-31'"),
+        r"The SQL contains .*ts = CAST.*type int64 with one of type date32.*cast one of the two values",
+    ),
+    "a SQL condition on a number as a date": (
+        lambda table: table.scan(where="cast(ts as date) = '2024-01-31'"),
+        r"The SQL contains 'CAST\(ts AS DATE\)', a cast from int64 to date32.* is not supported",
     ),
     "a condition that fails on a partition": (
         lambda table: table.scan(where=pc.field("city").cast("int64") > 1).to_arrow(),
