@@ -18,6 +18,7 @@ from drawstring.model.table_locks import PendingWork, TableLocks
 from drawstring.services import table_locks
 from drawstring.table import Table
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.locks.service_lease import LEASE_FILE
 from drawstring.txn.locks.table_lock import table_lock
 from tests.support.faults import dead_write
 from tests.support.interleavings import OPTIMISTIC
@@ -155,6 +156,19 @@ def test_a_plan_that_nobody_runs_is_shown_with_how_to_run_it(table: Table, text:
     assert len(work["file_groups"]) == 2
     text(*re.findall(r"drawstring (cluster \S+ --instant \d+)", work["advice"])[0].split())
     assert json.loads(text("locks", table.uri, "--json"))["pending"] == []
+
+
+@pytest.mark.parametrize("is_local", [True])
+def test_a_clustering_whose_process_died_is_shown_as_one_that_the_next_write_gives_up(table: Table) -> None:
+    table.append(rides(("b", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
+    time = table.schedule_clustering() or ""
+    assert f"or give it up: drawstring rollback {table.uri} {time}" in only(table.locks()).advice
+    Path(table.uri, LEASE_FILE.format(time)).touch()
+    advice = only(table.locks()).advice
+    assert advice.startswith(f"Run it: drawstring cluster {table.uri} --instant {time}")
+    assert advice.endswith("or the next write gives it up.")
+    table.append(rides(("c", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
+    assert table.locks().pending == ()
 
 
 @places

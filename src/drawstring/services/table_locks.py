@@ -24,7 +24,7 @@ from drawstring.txn.locks.file_queue import FileQueue
 from drawstring.txn.locks.lease_lock import LEASE_PATH
 from drawstring.txn.locks.protocol import Lock
 from drawstring.txn.locks.providers import provided_lock
-from drawstring.txn.locks.service_lease import is_leased
+from drawstring.txn.locks.service_lease import is_leased, is_runner_dead
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH, QUEUE_FOLDER, lock_at, release_lock
 from drawstring.txn.reservations import NO_PARTS, Parts, reservations
 from drawstring.txn.storage_clock import about_now_ms
@@ -134,18 +134,21 @@ def _pending_work(
         parts.partitions is None,
         tuple(sorted(parts.partitions or ())),
         tuple(join_path(*each) for each in sorted(groups)),
-        _advice(context.storage.spec.uri, instant, is_alive=is_alive),
+        _advice(context, instant, is_alive=is_alive),
     )
 
 
-def _advice(uri: str, instant: Instant, *, is_alive: bool) -> str:
-    time, action = instant.requested, instant.action
+def _advice(context: TableContext, instant: Instant, *, is_alive: bool) -> str:
+    uri, time, action = context.storage.spec.uri, instant.requested, instant.action
     if action is Action.INDEXING:
         run = f"Build it: drawstring index run {uri} {time}; or give it up: drawstring index drop {uri} NAME."
         return _WAIT_FOR_PLAN if is_alive else run
     if action in PLANNED_ACTIONS:
         run = f"Run it: drawstring {_RUNS[action].format(uri=uri, time=time)}"
-        return _WAIT_FOR_PLAN if is_alive else f"{run}; or give it up: drawstring rollback {uri} {time}."
+        undo = f"give it up: drawstring rollback {uri} {time}"
+        if action is Action.CLUSTERING and is_runner_dead(context.storage, context.clock, context.ids, time):
+            undo = "the next write gives it up"
+        return _WAIT_FOR_PLAN if is_alive else f"{run}; or {undo}."
     if action in FILE_ACTIONS:
         undo = f"or drawstring rollback {uri} {time}."
         return _WAIT if is_alive else f"Its process died: the next write undoes or completes it, {undo}"
