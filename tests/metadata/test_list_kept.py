@@ -182,3 +182,15 @@ def test_an_index_whose_build_died_twice_keeps_no_list_from_being_made_again() -
     assert table.config.metadata_partitions == ("files",)
     assert {each.name for each in table.run_indexing()} == {"column_stats", "partition_stats"}
     assert problems(table) == []
+
+
+@pytest.mark.parametrize("version", [6, 9, 10])
+def test_a_list_is_whole_that_a_machine_makes_whose_clock_is_behind(version: int) -> None:
+    table = create(table_type=COW, version=version)
+    storage = table._context.storage
+    for _ in range(2):
+        ahead = Table(TableContext(storage, clock=SteppingClock(START_MS + HOUR_MS)))
+        ahead.upsert(rides(*ROWS), options={**WITHOUT_SERVICES, "hoodie.metadata.enable": "false"})
+    behind = opened(storage)
+    behind.upsert(rides(*ROWS), options=WITHOUT_SERVICES)
+    assert (behind.config.metadata_partitions, problems(behind)) == (("files",), [])

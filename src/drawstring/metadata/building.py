@@ -130,6 +130,8 @@ def build(storage: Storage, clock: Clock, ids: Ids, check: Callable[[], None]) -
     check()
     take_over_table(Subfolder(storage, METADATA_FOLDER), _properties(config), clock)
     writer = MetadataWriter.of(storage, clock, ids)
+    # It completes after all that it lists, also where the clock of this machine is behind.
+    writer.store.new_time(facts.timeline)
     initial = FilesMaintainer().initial(facts)
     _write_partition(writer, FILES, requested, initial, check)
     check()
