@@ -25,6 +25,11 @@ SCHEMA = pa.schema(
         ("ts", pa.int64()),
     ]
 )
+SHORT = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
 LSM = {"hoodie.table.storage.layout": "lsm_tree"}
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 KINDS = {
@@ -172,13 +177,8 @@ def test_rows_with_the_old_name_are_refused_before_anything_is_written(tmp_path:
 def test_every_commit_has_the_versions_so_that_they_outlive_archiving(tmp_path: Path) -> None:
     table = begun(tmp_path / "t", "cow")
     table.rename_column("n", "number")
-    short = {
-        "hoodie.clean.commits.retained": "1",
-        "hoodie.keep.min.commits": "2",
-        "hoodie.keep.max.commits": "3",
-    }
     for ts in range(10, 18):
-        table.upsert(pa.Table.from_pylist([{**old(1, ts), "number": ts}], table.schema), options=short)
+        table.upsert(pa.Table.from_pylist([{**old(1, ts), "number": ts}], table.schema), options=SHORT)
     names = sorted(path.name for path in (tmp_path / "t/.hoodie/.schema").glob("*.schemacommit"))
     kept = [each.requested for each in table.timeline.writes()]
     having = [name.partition("_")[0] for name in names]
@@ -190,6 +190,25 @@ def test_every_commit_has_the_versions_so_that_they_outlive_archiving(tmp_path: 
         "number",
     ]
     assert [each["number"] for each in rows(drawstring.open(tmp_path / "t"))] == [17, 2, 3, 4]
+
+
+@pytest.mark.parametrize("kind", ["mor", "mor-6", "cow"])
+def test_a_savepoint_has_the_versions_when_archiving_has_passed_it(tmp_path: Path, kind: str) -> None:
+    table = begun(tmp_path / "t", kind)
+    table.rename_column("n", "number")
+
+    def write(ts: int) -> str:
+        row = {**old(1, ts), "number": ts}
+        return table.upsert(pa.Table.from_pylist([row], table.schema), options=SHORT).instant
+
+    saved = table.savepoint(write(10))
+    for ts in range(11, 18):
+        write(ts)
+    assert (table.timeline.start or "") > saved
+    table.restore(saved)
+    assert [each["number"] for each in rows(drawstring.open(tmp_path / "t"))] == [10, 2, 3, 4]
+    write(20)
+    assert [each["number"] for each in rows(table)] == [20, 2, 3, 4]
 
 
 def test_statistics_are_those_of_the_columns_that_have_the_names_now(tmp_path: Path) -> None:

@@ -56,14 +56,16 @@ def put_history(storage: Storage, instant: str, completed: str | None, history: 
 def delete_old_histories(storage: Storage, timeline: Timeline) -> None:
     """Delete the history files of archived commits, for those that follow have their versions, too.
 
+    Those of commits with a savepoint stay, as a restore undoes the commits that follow.
+
     Args:
         storage: the table's files.
         timeline: the active timeline, with a commit that has its history file.
     """
     start = timeline.start
     if start is not None:
-        old = [each.path for each in storage.list_files(SCHEMA_FOLDER) if _instant_of(each.name) < start]
-        storage.delete(old)
+        names = ((_instant_of(each.name), each.path) for each in storage.list_files(SCHEMA_FOLDER))
+        storage.delete([path for time, path in names if time < start and timeline.write_at(time) is None])
 
 
 def _stored(storage: Storage, timeline: Timeline) -> str:
