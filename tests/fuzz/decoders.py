@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
@@ -33,6 +35,7 @@ from drawstring.formats.metadata.commit import (
 )
 from drawstring.formats.parquet.column_chunks import chunk_source
 from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
+from drawstring.formats.record_positions import decode_bitmap, decode_list, encode_bitmap, encode_list
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.schema.avro import arrow_to_avro
 from drawstring.storage.memory import MemoryStorage
@@ -109,6 +112,11 @@ def read_kryo(data: bytes) -> None:
     decode_deletes(b"\0\0\0\x02" + len(data).to_bytes(4, "big") + data)
 
 
+def read_positions(decode: Callable[[str], object], data: bytes) -> None:
+    """Read record positions from the bytes that a header has as text."""
+    decode(base64.b64encode(data).decode())
+
+
 def seeds() -> Iterator[tuple[str, Decode, bytes]]:
     """Yield kind, decoder and bytes of each file to damage."""
     by_ending: dict[str, Decode] = {
@@ -131,6 +139,9 @@ def seeds() -> Iterator[tuple[str, Decode, bytes]]:
     yield "plain hfile", read_hfile, hfile([(f"k{at:03d}", b"v" * at) for at in range(90)], Form(codec=NONE))
     leaves = Form(codec=NONE, with_leaves=True)
     yield "hfile with leaves", read_hfile, hfile([(f"k{at:03d}", b"v") for at in range(90)], leaves)
+    positions = np.unique(np.concatenate([np.arange(0, 90_000, 7), np.arange(100_000, 100_400), [1 << 34]]))
+    for encode, decode_text in ((encode_bitmap, decode_bitmap), (encode_list, decode_list)):
+        yield "positions", partial(read_positions, decode_text), base64.b64decode(encode(positions))
     yield from _golden_seeds()
     yield from base_seeds()
 

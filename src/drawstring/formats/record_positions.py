@@ -182,6 +182,7 @@ def _numbers(data: bytes, at: int, count: int, *, has_runs: bool) -> tuple[Array
         (runs,) = struct.unpack_from("<H", data, at)
         ends = np.frombuffer(data, "<u2", 2 * runs, at + 2).reshape(runs, 2).astype(np.int64)
         lengths = ends[:, 1] + 1
+        _check_count(int(lengths.sum()), count)
         within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         numbers, at = np.repeat(ends[:, 0], lengths) + within, at + 2 + 4 * runs
     elif count <= _NUMBERS_MAX:
@@ -189,9 +190,13 @@ def _numbers(data: bytes, at: int, count: int, *, has_runs: bool) -> tuple[Array
     else:
         bits = np.frombuffer(data, np.uint8, _BITS_BYTES, at)
         numbers, at = np.flatnonzero(np.unpackbits(bits, bitorder="little")), at + _BITS_BYTES
-    if len(numbers) != count:
-        raise ValueError(f"a container has {len(numbers)} numbers instead of {count}")
+    _check_count(len(numbers), count)
     return numbers, at
+
+
+def _check_count(found: int, expected: int) -> None:
+    if found != expected:
+        raise ValueError(f"a container has {found} numbers instead of {expected}")
 
 
 def _checked(count: int, size: int) -> int:
