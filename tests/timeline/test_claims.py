@@ -224,3 +224,33 @@ def test_an_instant_whose_decision_others_carry_out_keeps_its_completion_time(wa
     ((path, data),) = late
     assert not storage.put_if_absent(path, data), "the slow process goes on, and finds the file"
     assert [each for each in store.load().instants if each.requested == inflight.requested] == [completed]
+
+
+def test_an_instant_of_a_dead_process_completes_after_what_it_had_loaded() -> None:
+    """Others complete it at the time that it claimed: a clock that is behind must not choose that alone."""
+    storage, store = new_store(9)
+    storage.put(".hoodie/timeline/20990101000000000_20990101000000005.commit", b"")
+    inflight = begin(store)
+    storage.put(".hoodie/timeline/20990101000000008_20990101000000009.commit", b"")
+
+    class Dies(FaultyStorage):
+        """Of a process that dies as soon as it has claimed the completion."""
+
+        is_dead = False
+
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            self.is_dead = self.is_dead or not super().put_if_absent(path, data) or path.endswith(".claim")
+            return True
+
+        def list_names(self, folder: str) -> list[str]:
+            if self.is_dead:
+                raise UnavailableError("died", path=folder)
+            return super().list_names(folder)
+
+    own = TimelineStore(Dies(storage, 1 << 60), load_config(storage), SteppingClock(1_750_000_000_000))
+    own.load()
+    with pytest.raises(UnavailableError, match="died"):
+        own.complete(inflight, b"x")
+    completed = store.fence(inflight)
+    assert isinstance(completed, Instant)
+    assert completed.completed == "20990101000000010"

@@ -223,8 +223,9 @@ class TimelineStore:
         self._commits = replacing | dict(commits[-_RECALLED_COMMITS:]) | self._commits
 
     def new_time(self, timeline: Timeline) -> str:
-        """Return a time after all that are on the timeline, were rolled back recently, or were returned."""
-        last = max(timeline.latest_time() or "", self._last_time or "", *timeline.rolled_back) or None
+        """Return a time after all that are on the timeline, were loaded or rolled back, or were returned."""
+        known = [each.latest_time() or "" for each in (timeline, self._timeline)]
+        last = max(*known, self._last_time or "", *timeline.rolled_back) or None
         now = instant_time(self._clock.now_ms(), self._config.timezone)
         self._last_time = next_time(last, now, self._storage.spec.uri)
         return self._last_time
