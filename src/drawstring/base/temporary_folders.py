@@ -49,10 +49,18 @@ class TemporaryFolder:
             _sweep(above, os.stat(self.path).st_mtime)
 
 
+def _opened(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _lock(descriptor: int) -> None:
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def _locked(path: str) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = _opened(path)
     with suppress(OSError):  # without support for locks only the age shows that the process lives
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor)
     return descriptor
 
 
@@ -71,9 +79,9 @@ def _sweep(above: str, now_s: float) -> None:
 
 
 def _drop_unless_locked(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = _opened(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor)
         shutil.rmtree(path, ignore_errors=True)
     finally:
         os.close(descriptor)

@@ -16,7 +16,7 @@ from drawstring.formats.log_native import NativeBlock
 from drawstring.formats.record_positions import decode_bitmap, decode_list
 from drawstring.merge.order import Array
 from drawstring.merge.versions import flat
-from drawstring.model.files import FileSlice, file_extension
+from drawstring.model.files import PARQUET, FileSlice, file_extension
 
 POSITION: Final = "_drawstring_position"
 """Column of located rows: the position of the record in the base file of its file group; null if unknown."""
@@ -24,13 +24,11 @@ POSITION: Final = "_drawstring_position"
 Numbered: TypeAlias = tuple[pa.ChunkedArray, Array]
 """Record keys, maybe repeated, and the positions of their records."""
 
-_PARQUET: Final = ".parquet"
-
 
 def has_positions(file_slice: FileSlice) -> bool:
     """Return whether rows of the base file of a slice may be told by their numbers."""
     base = file_slice.base
-    return base is not None and base.source is None and file_extension(base.status.path) == _PARQUET
+    return base is not None and base.source is None and file_extension(base.status.path) == PARQUET
 
 
 def positions_of_keys(rows: pa.Table, codes: Array, distinct: int) -> pa.Array | None:

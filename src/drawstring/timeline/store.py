@@ -224,7 +224,8 @@ class TimelineStore:
 
     def new_time(self, timeline: Timeline) -> str:
         """Return a time after all that are on the timeline, were loaded or rolled back, or were returned."""
-        known = [each.latest_time() or "" for each in (timeline, self._timeline)]
+        loaded = () if timeline is self._timeline else (self._timeline,)
+        known = [each.latest_time() or "" for each in (timeline, *loaded)]
         last = max(*known, self._last_time or "", *timeline.rolled_back) or None
         now = instant_time(self._clock.now_ms(), self._config.timezone)
         self._last_time = next_time(last, now, self._storage.spec.uri)

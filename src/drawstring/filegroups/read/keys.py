@@ -49,7 +49,8 @@ class ReadKeys:
         if not file_slice.logs:
             first = 0
             for batch in read_slice(task):
-                yield self._located(file_slice, batch, pa.array(np.arange(first, first + len(batch))))
+                numbers = pa.array(np.arange(first, first + len(batch))) if self._numbers else None
+                yield self._located(file_slice, batch, numbers)
                 first += len(batch)
             return
         if has_sorted_runs(config, file_slice):
