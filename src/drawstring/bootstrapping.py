@@ -51,7 +51,7 @@ def bootstrap(
 
     With mode `metadata`, the rows stay in the source files: the table gets small skeleton files with keys,
     and readers join the two, so the source must remain unchanged. With `full`, all rows are written to the
-    table. Duplicate keys in the source are not merged.
+    table. Duplicate keys in the source are not merged, unless the storage layout is `lsm_tree`.
 
     Args:
         uri: path or address of the new table's root: `/path`, `file://`, `s3://` (or `s3a://`), `gs://`,
@@ -161,13 +161,16 @@ def _properties(
             f"A bootstrapped table has Parquet base files, as its source has. Drop {BASE_FORMAT}, or create a"
             " table and insert the rows."
         )
-    if is_sorted(stored):
-        raise UnsupportedError(
-            "A bootstrapped table refers to the rows of its source in their order, so it cannot have"
-            f" {STORAGE_LAYOUT}={LSM_TREE}. Drop the option, or create a table and insert the rows."
+    properties = described(name, source.schema, definition, stored)
+    has_left = bool(source.of(BootstrapMode.METADATA_ONLY))
+    if is_sorted(properties) and has_left:
+        raise InvalidError(
+            "Rows that stay in the source files (mode metadata) stay in their order, but"
+            f" {STORAGE_LAYOUT}={LSM_TREE} sorts each file by record key. Write all rows to the table (mode"
+            " full), or drop the option."
         )
-    return described(name, source.schema, definition, stored) | bootstrap_properties(
-        source.uri, definition.version
+    return properties | bootstrap_properties(
+        source.uri, definition.version, has_index=has_left or not is_sorted(properties)
     )
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import drawstring
-from drawstring.base.errors import InternalError, InvalidError, UnsupportedError
+from drawstring.base.errors import InternalError, InvalidError
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.write.placement import place
 from drawstring.write.placement.place import in_pieces
@@ -201,13 +201,43 @@ def test_a_downgrade_forgets_the_layout() -> None:
     assert held(table) == before
 
 
-def test_a_bootstrap_cannot_have_it(tmp_path: Path) -> None:
-    (tmp_path / "source").mkdir()
-    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "source/a.parquet")
-    with pytest.raises(UnsupportedError, match="cannot have"):
-        drawstring.bootstrap(
-            tmp_path / "t", tmp_path / "source", record_key="id", table_type=MOR, version=10, options=LSM
-        )
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A folder of files whose keys are in no order, two of which one file or another has as well."""
+    folder = tmp_path / "source"
+    for number, keys in enumerate((["b", "\U00010437", "a", "b"], ["\uffff", "a", "c"])):
+        folder.mkdir(exist_ok=True)
+        ts = [number + 1] * len(keys)
+        pq.write_table(pa.table({"id": keys, "ts": ts}), folder / f"{number}.parquet")
+    return folder
+
+
+def bootstrap(path: Path, source: Path, **how: Any) -> drawstring.Table:
+    given = {"table_type": MOR, "version": 10, "mode": "full", "options": LSM, **how}
+    drawstring.bootstrap(path, source, record_key="id", ordering="ts", **given)
+    return drawstring.open(path)
+
+
+def test_a_bootstrap_that_copies_the_rows_sorts_them(tmp_path: Path, source: Path) -> None:
+    table = bootstrap(tmp_path / "t", source)
+    assert table.config.storage_layout == "lsm_tree"
+    assert check_sorted(table)
+    rows = {row["id"]: row["ts"] for row in table.scan(["id", "ts"]).to_arrow().to_pylist()}
+    assert rows == {"a": 2, "b": 1, "c": 2, "\uffff": 2, "\U00010437": 1}
+    table.upsert(pa.table({"id": ["c", "a"], "ts": [3, 3]}), options=WITHOUT_SERVICES)
+    assert table.compact()
+    assert check_sorted(table)
+    assert table.validate().findings == ()
+
+
+def test_a_bootstrap_that_leaves_the_rows_where_they_are_cannot_sort_them(
+    tmp_path: Path, source: Path
+) -> None:
+    with pytest.raises(InvalidError, match=r"stay in their order.*\(mode full\)"):
+        bootstrap(tmp_path / "t", source, mode="metadata")
+    assert not (tmp_path / "t").exists()
+    table = bootstrap(tmp_path / "t", source, mode="metadata", table_type=COW)
+    assert table.config.properties[LAYOUT] == "default"
 
 
 def test_validate_finds_files_that_are_not_sorted(tmp_path: Path) -> None:

@@ -151,14 +151,15 @@ CHECKED_BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
 """Options that are accepted with one value only."""
 
 
-def bootstrap_properties(source: str, version: int) -> dict[str, str]:
+def bootstrap_properties(source: str, version: int, *, has_index: bool = True) -> dict[str, str]:
     """Return the table properties of a bootstrapped table.
 
     Args:
         source: address of the source's root.
         version: table version.
+        has_index: whether base files may refer to source files.
     """
-    stored = {BASE_PATH: source, "hoodie.bootstrap.index.enable": "true"}
+    stored = {BASE_PATH: source, "hoodie.bootstrap.index.enable": str(has_index).lower()}
     if not VERSION_RULES[version].stores_bootstrap_index_type:
         return {**stored, "hoodie.bootstrap.index.class": _INDEX_CLASS}
     return {**stored, "hoodie.bootstrap.index.type": "HFILE"}
