@@ -14,9 +14,11 @@ from drawstring.storage.bucket import is_token_refused
 from drawstring.storage.gcs import NAMES as GCS
 from drawstring.storage.s3 import NAMES as S3
 from tests.support.gcs_server import TOKEN, GcsServer
+from tests.support.s3_server import S3Server
 
 AZURE = "abfss://c@lake.dfs.core.windows.net/x"
 KEY = "a2V5"
+NOWHERE = "http://127.0.0.1:9"
 TOKEN_PATH = {"AWS_METADATA_ENDPOINT": "", "AZURE_IDENTITY_ENDPOINT": "/metadata/identity/oauth2/token"}
 
 
@@ -189,6 +191,37 @@ def test_the_environment_names_an_emulator_of_gcs(monkeypatch: pytest.MonkeyPatc
     assert storage.read("f") == b"data"
     with pytest.raises(InvalidError, match="refuses access to gs://lake"):
         open_storage("gs://lake/emulated").read("f")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"AWS_ENDPOINT_URL": "HERE"},
+        {"AWS_ENDPOINT": "HERE"},
+        {"AWS_ENDPOINT_URL_S3": "HERE", "AWS_ENDPOINT_URL": NOWHERE},
+        {"AWS_ENDPOINT_URL": ""},
+    ],
+)
+def test_the_environment_names_the_server_of_s3(
+    monkeypatch: pytest.MonkeyPatch, s3: S3Server, variables: dict[str, str]
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, s3.endpoint if value == "HERE" else value)
+    options = {**s3.options, "retries": "0"}
+    if "HERE" in variables.values():
+        del options["endpoint"]
+    storage = open_storage(s3.address("named"), options)
+    storage.put("f", b"data")
+    assert storage.read("f") == b"data"
+
+
+def test_a_server_of_s3_in_the_options_counts_before_that_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, s3: S3Server
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
+    storage = open_storage(s3.address("given"), s3.options)
+    storage.put("f", b"data")
+    assert storage.read("f") == b"data"
 
 
 @pytest.mark.parametrize(

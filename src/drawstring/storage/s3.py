@@ -9,7 +9,7 @@ from typing import Final
 
 from obstore.store import S3Store
 
-from drawstring.storage.bucket import Bucket, Vendor, divided
+from drawstring.storage.bucket import Bucket, Vendor, divided, first_given
 from drawstring.storage.paths import joined
 from drawstring.storage.store_options import OF_ALL_STORES, OptionNames, client_arguments
 
@@ -48,16 +48,23 @@ NAMES: Final = OptionNames(
     },
 )
 _FLAGS: Final = frozenset({"virtual_hosted_style_request"})
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+"""Variables of the environment that name the server, as in AWS's own clients, the most specific one first."""
 
 
 def open_s3(uri: str, options: Mapping[str, str]) -> Bucket:
     """Return the bucket at an address; calls with equal arguments share a client.
 
+    Without an endpoint in the options that of the environment counts, with all that follows from it.
+
     Raises:
         InvalidError: the address has no bucket, an option does not exist, or its value is not valid.
     """
     name, prefix = divided(uri, VENDOR)
-    client = _client(name, prefix, tuple(sorted(NAMES.normalised(options).items())), os.getpid())
+    settings = NAMES.normalised(options)
+    if "endpoint" not in settings and (endpoint := first_given(os.environ, *_ENDPOINTS)):
+        settings["endpoint"] = endpoint
+    client = _client(name, prefix, tuple(sorted(settings.items())), os.getpid())
     return Bucket(VENDOR, name, f"s3://{name}", client, joined(f"s3a://{name}", prefix).rstrip("/"))
 
 
