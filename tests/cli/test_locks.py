@@ -18,6 +18,7 @@ from drawstring.model.table_locks import PendingWork, TableLocks
 from drawstring.services import table_locks
 from drawstring.table import Table
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.locks.lease_lock import LEASE_PATH, Lease
 from drawstring.txn.locks.service_lease import LEASE_FILE
 from drawstring.txn.locks.table_lock import table_lock
 from tests.support.faults import dead_write
@@ -129,6 +130,19 @@ def test_a_dead_write_is_shown_with_how_to_undo_it(table: Table, is_local: bool,
         assert command is not None
         assert app.run(command[1].split()) == 0
         assert table.locks().pending == ()
+
+
+@pytest.mark.parametrize("is_local", [False])
+@pytest.mark.parametrize(("host", "is_alive"), [("vm", True), ("vm2", False), ("vm.lan", False)])
+def test_a_write_is_alive_while_its_own_process_holds_the_lock(
+    table: Table, host: str, is_alive: bool
+) -> None:
+    storage, beat = table._context.storage, f"{HEARTBEAT_FOLDER}/{dead_write(table).requested}"
+    storage.put(beat, b"process 7 on vm")
+    storage.set_modified(beat, 1000)
+    good_until_ms = table._context.clock.now_ms() + 60_000
+    storage.put(LEASE_PATH, Lease(False, good_until_ms, f"an-id, process 7 on {host}").encode())
+    assert only(table.locks()).is_alive is is_alive
 
 
 @pytest.mark.parametrize("is_local", [True])

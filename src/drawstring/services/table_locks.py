@@ -6,6 +6,7 @@ Processes and file groups have the names that they have in messages (`txn.told`)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -106,7 +107,12 @@ def _is_indexed(context: TableContext, instant: Instant) -> bool:
 def _holds_a_lock(context: TableContext, instant: Instant, locks: Sequence[LockState]) -> bool:
     """Return whether the process of an instant holds a lock of the table."""
     process = process_of(context.storage, instant)
-    return bool(process) and any(process in each.holder for each in locks)
+    return bool(process) and any(_names(each.holder, process) for each in locks)
+
+
+def _names(text: str, process: str) -> bool:
+    """Return whether a text has the whole name of a process; `host` is the begin of other names, too."""
+    return bool(re.search(rf"(?<![\w.-]){re.escape(process)}(?![\w-]|\.\w)", text))
 
 
 def _heartbeat_ages(context: TableContext) -> Mapping[str, int]:
