@@ -1,32 +1,27 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import drawstring
-from drawstring.base.clock import Clock, Ids, SteppingClock, SystemClock, SystemIds
+from drawstring.base.clock import SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, UnsupportedError
-from drawstring.config.keys.locks import HUDI_CLASSES, LOCK_PROVIDER, LockSettings, ProviderName
-from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.keys.locks import HUDI_CLASSES, ProviderName
 from drawstring.storage.local import LocalStorage
-from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.hudi_file_lock import HudiFileLock
 from drawstring.txn.locks.in_process_lock import InProcessLock
 from drawstring.txn.locks.lease_lock import LEASE_MS, LEASE_PATH, Lease, LeaseLock
 from drawstring.txn.locks.path_hash import address_hash, xxhash64
-from drawstring.txn.locks.protocol import Lock
 from drawstring.txn.locks.providers import provided_lock
 from drawstring.txn.locks.table_lock import table_lock
 from drawstring.txn.locks.zookeeper_lock import ZookeeperLock
-from tests.support.rows import held, rides
+from tests.support.lock_providers import provided, settings_of
+from tests.support.rows import rides
 from tests.support.storages import memory
 
 KINDS = {
@@ -45,17 +40,6 @@ COMPLETE = {
     "dynamodb.table": "locks",
     "dynamodb.partition_key": "rides",
 }
-
-
-def settings_of(provider: str, **more: object) -> LockSettings:
-    named = {"provider": provider, **more}
-    return WriteOptions.parse({f"hoodie.write.lock.{key}": str(named[key]) for key in named}).locking
-
-
-def provided(storage: Storage, settings: LockSettings, clock: Clock | None = None) -> Lock:
-    lock = provided_lock(storage, clock or SystemClock(), SystemIds(), settings)
-    assert lock is not None
-    return lock
 
 
 @pytest.mark.parametrize("name", [*KINDS, *HUDI_CLASSES, "x.StorageBasedLockProvider", "DynamoDB"])
@@ -249,119 +233,3 @@ def test_addresses_are_hashed_as_hudi_hashes_them() -> None:
     assert address_hash(f"s3a://b/{long}") == address_hash(f"s3://b/{long}") == "6B714E10EB72A97E"
     assert address_hash("é") == "2D46439220E9B5D2"
     assert xxhash64(b"", 0) == 0xEF46DB3751D8E999
-
-
-OWN_PROVIDER = """
-class LogLock:
-    taken = []
-
-    def __init__(self, storage, clock, ids, settings):
-        self.url = settings.given["hoodie.write.lock.mine.url"]
-
-    def try_acquire(self):
-        LogLock.taken.append(self.url)
-        return True
-
-    def is_held(self):
-        return False
-
-    def check(self):
-        LogLock.taken.append("checked")
-
-    def release(self):
-        LogLock.taken.append("released")
-
-    def holder(self):
-        return "nobody"
-"""
-
-
-@pytest.fixture
-def own_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Install a distribution with an entry point, as `pip install` does."""
-    site = tmp_path / "site"
-    info = site / "mylocks-1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "mylocks.py").write_text(OWN_PROVIDER)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mylocks\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[drawstring.lock_providers]\nmine = mylocks:LogLock\n")
-    monkeypatch.syspath_prepend(str(site))
-    yield "mine"
-    sys.modules.pop("mylocks", None)
-
-
-def test_a_provider_of_a_user_s_own_is_an_entry_point(own_provider: str) -> None:
-    rows = rides(("a", "rome", 1, 1.0))
-    table = drawstring.create(memory().spec.uri, rows.schema, record_key="id")
-    given = {"hoodie.write.lock.provider": own_provider, "hoodie.write.lock.mine.url": "there"}
-    table.upsert(rows, options=given)
-    assert held(table) == [("a", "rome", 1, 1.0)]
-    taken = sys.modules["mylocks"].LogLock.taken
-    assert (taken[0], taken[-1]) == ("there", "released")
-    assert "checked" in taken
-
-
-@pytest.mark.parametrize("service", ["compact", "clean", "savepoint", "archive"])
-def test_services_take_the_lock_that_their_options_name(own_provider: str, service: str) -> None:
-    rows = rides(("a", "rome", 1, 1.0))
-    table = drawstring.create(
-        memory().spec.uri, rows.schema, record_key="id", ordering="ts", table_type="MERGE_ON_READ"
-    )
-    table.upsert(rows)
-    table.upsert(rows)
-    given = {"hoodie.write.lock.provider": own_provider, "hoodie.write.lock.mine.url": service}
-    getattr(table, service)(options=given)
-    taken = sys.modules["mylocks"].LogLock.taken
-    assert (taken[0], taken[-1]) == (service, "released")
-
-
-def test_a_provider_may_be_a_function(own_provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def provider(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock:
-        return InProcessLock(settings.provider)
-
-    import mylocks  # type: ignore[import-not-found]
-
-    monkeypatch.setattr(mylocks, "LogLock", provider)
-    with table_lock(memory(), SystemClock(), SystemIds(), 0, settings_of("mine")) as lock:
-        assert isinstance(lock, InProcessLock)
-
-
-def broken(error: Exception) -> Callable[..., Lock]:
-    def provider(*_: object) -> Lock:
-        raise error
-
-    return provider
-
-
-@pytest.mark.parametrize(
-    ("provider", "text"),
-    [
-        (broken(KeyError("hoodie.write.lock.mine.url")), r"needs the option hoodie\.write\.lock\.mine\.url"),
-        (broken(TypeError("no")), r"made no lock \(TypeError: no\)"),
-        (lambda *_: object(), "without try_acquire, is_held, check, release, holder"),
-        (None, r"cannot be imported \(AttributeError: .*LogLock"),
-    ],
-    ids=["option", "error", "methods", "import"],
-)
-def test_a_fault_of_a_user_s_provider_is_told_under_its_name(
-    own_provider: str, monkeypatch: pytest.MonkeyPatch, provider: Any, text: str
-) -> None:
-    import mylocks
-
-    if provider is None:
-        monkeypatch.delattr(mylocks, "LogLock")
-    else:
-        monkeypatch.setattr(mylocks, "LogLock", provider)
-    named = rf"lock provider 'mine', which is mylocks:LogLock, .*{text}.*name another one in {LOCK_PROVIDER}"
-    with pytest.raises(InvalidError, match=named):
-        provided(memory(), settings_of("mine"))
-
-
-def test_an_error_of_drawstring_in_a_user_s_provider_stays_what_it_is(
-    own_provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import mylocks
-
-    monkeypatch.setattr(mylocks, "LogLock", broken(UnavailableError("Consul is down.")))
-    with pytest.raises(UnavailableError, match="Consul is down"):
-        provided(memory(), settings_of("mine"))

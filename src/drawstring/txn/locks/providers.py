@@ -7,14 +7,21 @@ A user's own provider is an entry point of the group `drawstring.lock_providers`
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.base.errors import (
+    ConflictError,
+    DrawstringError,
+    InvalidError,
+    UnavailableError,
+    UnsupportedError,
+)
 from drawstring.config.keys.locks import HUDI_CLASSES, LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.dynamodb_lock import LEASE_MS_MIN, dynamodb_lock
@@ -99,6 +106,56 @@ _PROVIDERS: Final[Mapping[ProviderName, LockProvider]] = {
 }
 
 
+class _UsersLock:
+    """A lock of a user's own, whose foreign errors are told as the protocol of locks has them.
+
+    Args:
+        lock: the lock.
+        provider: begin of a sentence about its provider.
+        table: root of the table that it locks.
+    """
+
+    def __init__(self, lock: Lock, provider: str, table: str) -> None:
+        self._lock = lock
+        self._provider = provider
+        self._table = table
+
+    def try_acquire(self) -> bool:
+        with self._told("take the lock", UnavailableError):
+            return self._lock.try_acquire()
+
+    def is_held(self) -> bool:
+        with self._told("say whether the lock is held", UnavailableError):
+            return self._lock.is_held()
+
+    def check(self) -> None:
+        with self._told("say whether this process still holds the lock, which counts as lost", ConflictError):
+            self._lock.check()
+
+    def release(self) -> None:
+        with self._told("release the lock", UnavailableError):
+            self._lock.release()
+
+    def holder(self) -> str:
+        try:
+            return self._lock.holder()
+        except Exception as error:  # it was to be part of a message
+            return f"a holder whose name failed with {type(error).__name__}: {error}"
+
+    @contextmanager
+    def _told(self, what: str, kind: type[DrawstringError]) -> Iterator[None]:
+        try:
+            yield
+        except DrawstringError:
+            raise
+        except Exception as error:
+            raise kind(
+                f"{self._provider} could not {what} ({type(error).__name__}: {error}). Make sure that it"
+                f" reaches its server, or mend it, and try again; or name another one in {LOCK_PROVIDER}.",
+                table=self._table,
+            ) from error
+
+
 class _Named:
     """A provider of a user's own, whose faults are told under its name.
 
@@ -130,14 +187,16 @@ class _Named:
         missing = [method for method in _METHODS if not callable(getattr(lock, method, None))]
         if missing:
             raise self._fault(f"made a lock without {', '.join(missing)}", None)
-        return lock
+        return _UsersLock(lock, self._subject, storage.spec.uri)
+
+    @property
+    def _subject(self) -> str:
+        return f"The lock provider {self._entry.name!r}, which is {self._entry.value},"
 
     def _fault(self, what: str, error: Exception | None) -> InvalidError:
         cause = "" if error is None else f" ({type(error).__name__}: {error})"
-        entry = self._entry
         return InvalidError(
-            f"The lock provider {entry.name!r}, which is {entry.value}, {what}{cause}. Mend it or its"
-            f" options, or name another one in {LOCK_PROVIDER}."
+            f"{self._subject} {what}{cause}. Mend it or its options, or name another one in {LOCK_PROVIDER}."
         )
 
 

@@ -1,0 +1,21 @@
+"""Locks as the options of a write name them."""
+
+from __future__ import annotations
+
+from drawstring.base.clock import Clock, SystemClock, SystemIds
+from drawstring.config.keys.locks import LockSettings
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.storage.protocol import Storage
+from drawstring.txn.locks.protocol import Lock
+from drawstring.txn.locks.providers import provided_lock
+
+
+def settings_of(provider: str, **more: object) -> LockSettings:
+    named = {"provider": provider, **more}
+    return WriteOptions.parse({f"hoodie.write.lock.{key}": str(named[key]) for key in named}).locking
+
+
+def provided(storage: Storage, settings: LockSettings, clock: Clock | None = None) -> Lock:
+    lock = provided_lock(storage, clock or SystemClock(), SystemIds(), settings)
+    assert lock is not None
+    return lock
