@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
 from drawstring.model.instant import Action
 from drawstring.services.archiving import run
 from drawstring.storage.faults import FaultyStorage, InjectedFault
@@ -21,8 +21,10 @@ from drawstring.timeline.archive.writer import Prepared, shorten
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH
 from drawstring.txn.table_context import TableContext
+from tests.support.interleavings import opened
 from tests.support.rows import held, rides
-from tests.support.tables import MOR, WITHOUT_SERVICES, create, listing, store_of
+from tests.support.stalled import Stalled, check, shared
+from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, listing, store_of
 from tests.support.validation import errors
 
 SHORT = {
@@ -286,3 +288,31 @@ def test_a_version_changes_while_others_take_archived_instants_away(
     there = [each.requested for each in changed.timeline.writes()]
     assert archived(storage, changed) + there == [*times, *more]
     assert len(there) == 3
+
+
+class StallsPublishing(Stalled):
+    """Stands still before it puts a manifest of the archive."""
+
+    def _look(self, path: str, data: bytes) -> None:
+        if path.rpartition("/")[2].startswith("manifest_"):
+            self._stand()
+
+
+def test_an_archiver_that_loses_the_lock_before_its_last_put_leaves_a_write_that_got_a_savepoint() -> None:
+    storage, clock = shared(COW, 9)
+    table = opened(storage, clock)
+    upserted(table, 6)
+    table.archive(options=SHORT)  # the manifests of a first archive count without a version file
+    before = archived(storage, table)
+    times = upserted(table, 6)
+    stalled = StallsPublishing(storage, clock, lambda other: other.savepoint(times[0]))
+    with pytest.raises(ConflictError, match="lease on the table was lost"):
+        opened(stalled, clock).archive(options=SHORT)
+    assert stalled.has_stood
+    check(storage, clock)
+    assert archived(storage, table) == before != []
+    table.restore(times[0])
+    assert held(table) == [("a", "rome", 5, 5.0), ("b", "rome", 1, 1.0)]
+    upserted(table, 6)
+    table.archive(options=SHORT)
+    assert len(archived(storage, table)) > len(before)

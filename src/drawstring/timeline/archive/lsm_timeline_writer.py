@@ -97,13 +97,15 @@ class LsmTimelineWriter:
         path = join_path(self._folder, f"manifest_{self._version + 1}")
         replace_file(self._storage, path, encode_manifest(self._files), check)
 
-    def put_version(self) -> None:
+    def put_version(self, check: Callable[[], None]) -> None:
         """Make the new manifest, which is on the disk, the current one.
 
         Raises:
-            ConflictError: another process archived meanwhile.
+            ConflictError: another process archived meanwhile, or the lock was lost: a write that is about to
+                be archived may have a savepoint by now.
         """
         path = join_path(self._folder, VERSION)
+        check()
         if not replace_version(self._storage, path, self._version + 1, self._stored):
             raise archived_meanwhile(path)
         self._version += 1
@@ -132,7 +134,7 @@ class LsmTimelineWriter:
         self._storage.sync([self._folder])
         self.put_manifest(check)
         self._storage.sync([self._folder])
-        self.put_version()
+        self.put_version(check)
         self._storage.sync([self._folder])
         self._stored = self._storage.read_versioned(join_path(self._folder, VERSION))
 

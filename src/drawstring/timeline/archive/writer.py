@@ -227,7 +227,7 @@ class _HistoryAddition:
         self._writer.put_manifest(check)
 
     def count(self, check: Callable[[], None]) -> None:
-        self._writer.put_version()
+        self._writer.put_version(check)
         self._writer.sweep(check)
 
 
