@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import drawstring
 from drawstring.formats.parquet import ParquetSink, SharedEncodings, encode_parquet_block
 from drawstring.formats.parquet.encoding import SHARED_ROWS_MAX
 from drawstring.formats.parquet.read import read_parquet_bytes
@@ -162,3 +164,42 @@ def test_files_of_about_the_same_size_share_a_choice_unless_they_are_large() -> 
     assert chosen(differs, 9_000) == (False, "zstd")
     assert chosen(repeats, SHARED_ROWS_MAX + 1) == (True, "zstd")
     assert chosen(differs, SHARED_ROWS_MAX + 1) == (False, "zstd")
+
+
+def test_a_choice_is_made_anew_after_some_files() -> None:
+    shared = SharedEncodings(files_max=2)
+    repeats, differs = pa.repeat("a", 100), pa.array(range(100)).cast("string")
+
+    def has_dictionary(values: pa.Array) -> bool:
+        return "c" in shared.of(pa.table({"c": values}), "zstd").dictionaries
+
+    chosen = [has_dictionary(values) for values in (repeats, differs, differs, repeats, repeats)]
+    assert chosen == [True, True, False, False, True]
+
+
+def test_log_files_of_later_writes_take_the_encodings_of_the_first(tmp_path: Path) -> None:
+    table = drawstring.create(
+        str(tmp_path / "t"),
+        pa.schema([("id", pa.string()), ("ts", pa.int64()), ("text", pa.string())]),
+        name="t",
+        table_type="MERGE_ON_READ",
+        record_key=["id"],
+        ordering=["ts"],
+        version=10,
+        properties={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
+    )
+
+    def write(ts: int, texts: list[str]) -> None:
+        ids = [f"id-{number}" for number in range(len(texts))]
+        rows = {"id": ids, "ts": [ts] * len(texts), "text": texts}
+        table.upsert(pa.table(rows), options={"hoodie.compact.inline": "false"})
+
+    for ts, texts in enumerate((["load"] * 100, ["repeats"] * 100, [f"differs-{at}" for at in range(100)])):
+        write(ts, texts)
+    chunks = [
+        pq.read_metadata(path).row_group(0).to_dict()["columns"][-1]
+        for path in sorted((tmp_path / "t").glob("*.log.parquet"))
+    ]
+    assert [chunk["has_dictionary_page"] for chunk in chunks] == [True, True]
+    texts = table.scan(columns=["text"]).to_arrow()["text"].to_pylist()
+    assert sorted(texts) == sorted(f"differs-{at}" for at in range(100))

@@ -55,7 +55,10 @@ def evolve(table: pa.Schema, incoming: pa.Schema, fixed: Collection[str] = ()) -
     """
     if IS_DELETED_COLUMN not in table.names:
         check_deletion_mark(incoming)
-    return pa.schema(_merge_fields(list(table), list(normalise(incoming)), _Place("", frozenset(fixed))))
+    incoming = normalise(incoming)
+    if (table.names, table.types) == (incoming.names, incoming.types):
+        return table.remove_metadata()
+    return pa.schema(_merge_fields(list(table), list(incoming), _Place("", frozenset(fixed))))
 
 
 def missing_columns(table: pa.Schema, incoming: pa.Schema) -> list[str]:
@@ -65,7 +68,7 @@ def missing_columns(table: pa.Schema, incoming: pa.Schema) -> list[str]:
         table: schema of the table, without meta columns.
         incoming: schema of the records.
     """
-    return _missing_fields(list(table), list(incoming), "")
+    return [] if table.equals(incoming) else _missing_fields(list(table), list(incoming), "")
 
 
 def _missing_fields(table: list[pa.Field], incoming: list[pa.Field], column: str) -> list[str]:

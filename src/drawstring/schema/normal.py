@@ -24,13 +24,19 @@ is valid in memory but which it refuses to write to Parquet. `replace_hidden_nul
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
+
+_SCHEMAS_KEPT: Final = 64
+"""The writes of a process mostly bring the same columns."""
 
 
 def normalise(schema: pa.Schema) -> pa.Schema:
@@ -42,7 +48,12 @@ def normalise(schema: pa.Schema) -> pa.Schema:
     Raises:
         InvalidError: a Hudi table cannot store the type of a column, or two columns have the same name.
     """
-    repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    return _normal(schema.remove_metadata())
+
+
+@lru_cache(maxsize=_SCHEMAS_KEPT)
+def _normal(schema: pa.Schema) -> pa.Schema:
+    repeated = sorted(name for name, times in Counter(schema.names).items() if times > 1)
     if repeated:
         raise InvalidError(f"Several columns have the name {repeated[0]!r}. Give each column its own name.")
     return pa.schema([_field(field, field.name) for field in schema])

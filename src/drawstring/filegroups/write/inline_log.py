@@ -196,7 +196,13 @@ def _parquet_block(
     batches: list[pa.RecordBatch],
     entries: Mapping[str, str] | None = None,
 ) -> bytes:
+    schema = settings.log_schema
     content = encode_parquet_block(
-        batches, settings.log_schema, settings.log_avro_schema, settings.compression, entries
+        batches,
+        schema,
+        settings.log_avro_schema,
+        settings.compression,
+        entries,
+        shared=settings.log_encodings(schema),
     )
     return encode_block(BlockType.PARQUET_DATA, header, content)

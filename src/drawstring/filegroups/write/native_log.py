@@ -203,6 +203,7 @@ class _OpenLog:
             form.schema, form.avro_schema, settings.compression, bloom, settings.log_row_groups
         )
         self._sink = open_sink(target.storage, self._path, file_form)
+        self._sink.share(settings.log_encodings(form.schema))
 
     def add_records(self, part: LogPart) -> None:
         """Append records with their meta columns."""

@@ -86,6 +86,10 @@ class FileSettings:
         """What the base files that this process writes have in common."""
         return _encodings(self.storage.uri, self.instant, self.schema)
 
+    def log_encodings(self, schema: pa.Schema) -> SharedEncodings:
+        """Return what the log files or blocks with some columns have in common, those of later writes too."""
+        return _log_encodings(self.storage.uri, schema)
+
     @property
     def log_row_groups(self) -> RowGroups:
         """How large the row groups of a native log file get."""
@@ -122,11 +126,19 @@ class FileSettings:
 
 
 _WRITES_KEPT: Final = 8
+_LOGS_KEPT: Final = 64
+_FILES_A_CHOICE: Final = 16
+"""Log files or blocks after which their rows are looked at again."""
 
 
 @lru_cache(maxsize=_WRITES_KEPT)
 def _encodings(uri: str, instant: str, schema: pa.Schema) -> SharedEncodings:
     return SharedEncodings()
+
+
+@lru_cache(maxsize=_LOGS_KEPT)
+def _log_encodings(uri: str, schema: pa.Schema) -> SharedEncodings:
+    return SharedEncodings(_FILES_A_CHOICE)
 
 
 def check_installed(config: TableConfig) -> None:

@@ -21,15 +21,16 @@ unless it is a meta column that repeats, which gets a dictionary. The frames of 
 would save, and calling it for each column takes longer than everything else, for the reader as well. Small
 upserts write many such blocks.
 
-The small files of a write share a choice (`SharedEncodings`): for some hundred rows it takes longer than
-encoding them, and rows of other partitions are hardly of another kind.
+The small files of a write share a choice (`SharedEncodings`), and so do some log files or blocks of a table
+that one process writes one after the other: for some hundred rows it takes longer than encoding them, and
+rows of other partitions or of the next write are hardly of another kind.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -111,22 +112,36 @@ def encodings_of(rows: pa.Table, codec: str) -> Encodings:
 
 
 class SharedEncodings:
-    """Chooses the encodings of files with the same columns. Several threads may use it."""
+    """Chooses the encodings of files with the same columns. Several threads may use it.
 
-    def __init__(self) -> None:
-        self._chosen: dict[tuple[int, str], Encodings] = {}
+    Args:
+        files_max: number of files after which a choice is made anew; None for never.
+    """
+
+    def __init__(self, files_max: int | None = None) -> None:
+        self._files_max = files_max
+        self._chosen: dict[tuple[int, str], tuple[Encodings, int]] = {}
         self._lock = threading.Lock()
 
     def of(self, rows: pa.Table, codec: str) -> Encodings:
         """Return the encodings of a file; see `encodings_of`."""
+        return self._shared(rows, codec, encodings_of)
+
+    def of_block(self, rows: pa.Table, codec: str) -> Encodings:
+        """Return the encodings of a log block; see `block_encodings`."""
+        return self._shared(rows, codec, block_encodings)
+
+    def _shared(self, rows: pa.Table, codec: str, choose: Callable[[pa.Table, str], Encodings]) -> Encodings:
         count = rows.num_rows
         if not 0 < count <= SHARED_ROWS_MAX:
-            return encodings_of(rows, codec)
+            return choose(rows, codec)
         size = count.bit_length(), codec
         with self._lock:
-            if size not in self._chosen:
-                self._chosen[size] = encodings_of(rows, codec)
-            return self._chosen[size]
+            chosen, files = self._chosen.get(size, (None, 0))
+            if chosen is None or files == self._files_max:
+                chosen, files = choose(rows, codec), 0
+            self._chosen[size] = chosen, files + 1
+        return chosen
 
 
 def block_encodings(rows: pa.Table, codec: str) -> Encodings:

@@ -189,6 +189,8 @@ def encode_parquet_block(
     avro_schema_json: str,
     compression: str,
     entries: Mapping[str, str] | None = None,
+    *,
+    shared: SharedEncodings | None = None,
 ) -> bytes:
     """Return records as a Parquet file in memory, for the content of a log block.
 
@@ -198,10 +200,12 @@ def encode_parquet_block(
         avro_schema_json: the record schema as Avro JSON.
         compression: Parquet codec by name.
         entries: additional entries of the footer.
+        shared: what chooses the encodings together with other blocks; None for this block alone.
     """
     target = pa.BufferOutputStream()
     rows = table_of(list(batches), physical(schema))
-    encodings = block_encodings(rows, arrow_codec(compression))
+    choose = block_encodings if shared is None else shared.of_block
+    encodings = choose(rows, arrow_codec(compression))
     # Of columns with one page each, an index says nothing that the footer does not.
     writer = writer_of(target, rows.schema, encodings, page_index=rows.nbytes >= PAGE_BYTES)
     if rows.num_rows:
