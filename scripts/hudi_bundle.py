@@ -11,7 +11,9 @@ import hashlib
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 GROUP, NAME, VERSION = "org.apache.hudi", "hudi-spark3.5-bundle_2.12", "1.2.0"
 COORDINATES = f"{GROUP}:{NAME}:{VERSION}"
@@ -21,13 +23,15 @@ IVY_FOLDER = Path(__file__).parents[1] / ".tools/ivy"
 IVY = IVY_FOLDER / "jars" / f"{GROUP}_{NAME}-{VERSION}.jar"
 ATTEMPTS = 3
 
+Found = TypeVar("Found")
 
-def is_whole(jar: Path) -> bool:
+
+def is_whole(jar: Path, sha1: str = SHA1) -> bool:
     """Tell whether the jar is there and is the released one."""
     if not jar.is_file():
         return False
     with jar.open("rb") as file:
-        return hashlib.file_digest(file, "sha1").hexdigest() == SHA1
+        return hashlib.file_digest(file, "sha1").hexdigest() == sha1
 
 
 def present() -> Path | None:
@@ -58,22 +62,22 @@ def fetch(coordinates: str = COORDINATES, into: Path = IVY_FOLDER, *, transitive
         gateway.shutdown()
 
 
-def fetched() -> Path | None:
-    """Fetch the jar, more than once if the network fails."""
+def in_attempts(fetch_once: Callable[[], None], found: Callable[[], Found]) -> Found:
+    """Fetch jars, more than once if the network fails, and return what is found then."""
     for attempt in range(ATTEMPTS):
         time.sleep(10 * attempt)
         try:
-            fetch()
+            fetch_once()
         except Exception as error:  # a Java exception; what it says is all that there is to say
             print(f"attempt {attempt + 1} of {ATTEMPTS}: {error}", file=sys.stderr)
-        if jar := present():
-            return jar
-    return None
+        if found():
+            break
+    return found()
 
 
 def main() -> int:
     """Run the command line."""
-    jar = present() or fetched()
+    jar = present() or in_attempts(fetch, present)
     if jar is None:
         print(f"{COORDINATES} could not be fetched; set HUDI_BUNDLE_JAR to the file.", file=sys.stderr)
         return 1

@@ -35,7 +35,7 @@ class Referee:
 
     Args:
         python: interpreter of the environment that has PySpark 3.5.
-        jar: Hudi's Spark bundle.
+        jar: Hudi's Spark bundle; further jars may follow, after commas.
         log: file that takes what the JVM prints.
         options: of every write and service, where the test gives no other value.
     """
@@ -176,12 +176,23 @@ class Referee:
 
 def bundle() -> str:
     """Return the path of Hudi's Spark bundle, fetched when this machine does not have it."""
-    found = subprocess.run(
-        [str(PYTHON), str(ROOT / "scripts/hudi_bundle.py")],
-        stdout=subprocess.PIPE,
-        stderr=sys.stderr,
-        text=True,
-    )
-    if found.returncode:
+    found = _printed_by("hudi_bundle.py")
+    if found is None:
         pytest.skip("Apache Hudi's bundle could not be fetched; HUDI_BUNDLE_JAR may name the file")
-    return found.stdout.split("\n")[-2]
+    return found
+
+
+def lance_jars() -> str:
+    """Return the paths of the jars by which Hudi reads Lance files, fetched when they are not there."""
+    found = _printed_by("lance_spark.py")
+    if found is None:
+        pytest.skip("Lance's connector for Spark could not be fetched")
+    return found
+
+
+def _printed_by(script: str) -> str | None:
+    """Return the last line that a script prints; None if it fails."""
+    found = subprocess.run(
+        [str(PYTHON), str(ROOT / "scripts" / script)], stdout=subprocess.PIPE, stderr=sys.stderr, text=True
+    )
+    return None if found.returncode else found.stdout.split("\n")[-2]
