@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.formats.bloom.filters import BloomFilter
-from drawstring.formats.bloom.key_summary import KeySummary, reusable_filter
+from drawstring.formats.bloom.key_summary import KeySummary, StoredSummary, reusable_filter
 from tests.support.footers import footer_of
 
 
@@ -82,3 +82,19 @@ def test_a_filter_that_cannot_have_had_all_keys_is_made_anew() -> None:
 )
 def test_a_file_without_a_whole_filter_hands_none_on(footer: dict[str, str]) -> None:
     assert reusable_filter(footer, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("ends", "bounds"),
+    [
+        (("a", "é"), ("a", "é")),
+        (("", "b"), None),
+        (("a", "\ue000"), None),  # Java sorts U+10000 before it, UTF-8 after it
+        (("a", "\U00010000"), None),
+        ((None, None), None),
+    ],
+)
+def test_bounds_hold_in_both_orders_of_texts_or_not_at_all(
+    ends: tuple[str | None, str | None], bounds: tuple[str, str] | None
+) -> None:
+    assert StoredSummary(1, *ends).bounds() == bounds

@@ -98,6 +98,6 @@ def test_an_orc_file_with_such_a_footer_is_corrupt(monkeypatch: pytest.MonkeyPat
     storage = MemoryStorage("memory://orc-zones")
     storage.put("a.orc", sink.getvalue().to_pybytes())
     assert len(list(read_base(storage, "a.orc", Selection(["at"])))) == 1
-    monkeypatch.setattr("drawstring.formats.orc.zones._CHUNK_BYTES_MAX", 8)
+    monkeypatch.setattr("drawstring.formats.orc.chunks._CHUNK_BYTES_MAX", 8)
     with pytest.raises(CorruptTableError, match="time zones cannot be read"):
         list(read_base(storage, "a.orc", Selection(["at"])))

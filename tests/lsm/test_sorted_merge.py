@@ -276,10 +276,12 @@ def test_files_without_common_keys_are_one_run(bounds: list[str | None], runs: l
     assert ["".join(map(str, run)) for run in found] == runs
 
 
+@pytest.mark.parametrize("ending", ["parquet", "orc", "lance"])
 def test_log_files_of_other_keys_are_merged_as_one_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = sorted_table(path=tmp_path / "t", properties=BUCKET)
+    properties = {**BUCKET, "hoodie.table.base.file.format": ending}
+    table = sorted_table(path=tmp_path / "t", properties=properties)
     table.insert(rides(*((key, "rome", 1, 1.0) for key in "abcdefghi")), options=WITHOUT_SERVICES)
     for keys_written in ("gh", "ab", "de", "ai"):
         table.upsert(rides(*((key, "rome", 2, 2.0) for key in keys_written)), options=WITHOUT_SERVICES)

@@ -1,9 +1,9 @@
 """Reading of base files in any format, which their file extension determines.
 
 .parquet   columns, row groups and rows are filtered while reading (`parquet.read`)
-.orc       columns are filtered while reading, rows afterwards; a stripe at a time
+.orc       columns are filtered while reading, rows afterwards
 .hfile     the values are Avro records of the file's own schema; a block at a time
-.lance     columns are filtered while reading, rows afterwards; a batch at a time
+.lance     columns are filtered while reading, rows afterwards
 """
 
 from __future__ import annotations
@@ -76,9 +76,7 @@ def read_base(storage: Storage, path: str, selection: Selection) -> Iterator[pa.
         batches = _all_rows(storage, path, names, selection.types)
     else:
         batches = _matching_rows(storage, path, selection, selection.where)
-    for batch in batches:
-        for start in range(0, batch.num_rows, BATCH_ROWS):
-            yield batch.slice(start, BATCH_ROWS)
+    yield from batches
 
 
 def base_schema(storage: Storage, path: str) -> pa.Schema:
@@ -128,7 +126,11 @@ def _stored_rows(storage: Storage, path: str, columns: Sequence[str]) -> Iterato
 
 
 def open_rows(
-    file: pa.NativeFile, extension: str, local: str | None, columns: Sequence[str] | None
+    file: pa.NativeFile,
+    extension: str,
+    local: str | None,
+    columns: Sequence[str] | None,
+    batch_rows: int = BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows of an open file in a format other than Parquet, a bounded batch at a time.
 
@@ -137,19 +139,22 @@ def open_rows(
         extension: of its name, which tells the format.
         local: its path on this machine; None if it has none.
         columns: top-level columns to yield, of which those that the file lacks are left out; None for all.
+        batch_rows: largest number of rows in a batch.
 
     Raises:
         UnsupportedError: this release cannot read the format.
     """
     if extension == ORC:
-        yield from read_open_orc(file, columns)
+        yield from read_open_orc(file, columns, batch_rows)
     elif extension == LANCE:
-        yield from read_open_lance(file, local, columns)
+        yield from read_open_lance(file, local, columns, batch_rows)
     elif extension == HFILE:
         reader = HFileReader(file, file.size())
         for batch in read_hfile_records(reader.scan(), _schema_json(reader), columns):
             names = batch.schema.names
-            yield batch.select(names if columns is None else [name for name in columns if name in names])
+            chosen = batch.select(names if columns is None else [name for name in columns if name in names])
+            for start in range(0, batch.num_rows, batch_rows):
+                yield chosen.slice(start, batch_rows)
     else:
         raise _unsupported(extension)
 

@@ -15,13 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
+from drawstring.base.bounds import VALUE_BYTES
 from drawstring.base.errors import UnsupportedError
 from drawstring.formats.bloom.filters import BloomFilter
 from drawstring.formats.bloom.key_summary import StoredSummary, reusable_filter
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.lance.footer import lance_footer
+from drawstring.formats.orc.footer import OrcFooter
 from drawstring.formats.parquet import stored_summary
 from drawstring.model.files import FORMAT_NAMES, LANCE, ORC, PARQUET, file_extension
+from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 
@@ -32,12 +35,14 @@ class BaseFooter:
     Attributes:
         entries: its entries.
         rows, columns: their numbers.
+        plain_bytes: about how much memory the rows of a file take that is not a Parquet file.
         parquet: all metadata of a Parquet file.
     """
 
     entries: Mapping[str, str]
     rows: int
     columns: int
+    plain_bytes: int = 0
     parquet: pq.FileMetaData | None = None
 
     @property
@@ -60,16 +65,38 @@ class BaseFooter:
 
     def greatest(self, column: str) -> Any:
         """Return the greatest value of a column that is not nested; None if it is unknown."""
-        metadata, values = self.parquet, []
+        bounds = self._bounds(column)
+        return None if bounds is None else bounds[1]
+
+    def key_bounds(self) -> tuple[str, str] | None:
+        """Return bounds of the record keys in the order of their UTF-8 bytes; None if they are unknown."""
+        if self.parquet is None:
+            return StoredSummary.of(self.entries, self.rows).bounds()
+        bounds = self._bounds(RECORD_KEY)
+        return bounds if bounds is not None and all(isinstance(each, str) for each in bounds) else None
+
+    def decoded_bytes(self) -> int:
+        """Return about how much memory the rows take."""
+        metadata = self.parquet
         groups = () if metadata is None else map(metadata.row_group, range(metadata.num_row_groups))
+        stored: int = self.plain_bytes + sum(group.total_byte_size for group in groups)
+        return max(stored, VALUE_BYTES * self.rows * self.columns)  # dictionaries grow
+
+    def _bounds(self, column: str) -> tuple[Any, Any] | None:
+        """Return the least and the greatest value of a column that is not nested, by Parquet's statistics."""
+        metadata, least, greatest = self.parquet, [], []
+        groups = () if metadata is None else map(metadata.row_group, range(metadata.num_row_groups))
+        place: int | None = None
         for group in groups:
-            chunks = (group.column(at) for at in range(group.num_columns))
-            match = next((chunk for chunk in chunks if chunk.path_in_schema == column), None)
-            statistics = None if match is None else match.statistics
+            if place is None:
+                paths = (group.column(at).path_in_schema for at in range(group.num_columns))
+                place = next((at for at, path in enumerate(paths) if path == column), None)
+            statistics = None if place is None else group.column(place).statistics
             if statistics is None or not statistics.has_min_max:
                 return None
-            values.append(statistics.max)
-        return max(values, default=None)
+            least.append(statistics.min)
+            greatest.append(statistics.max)
+        return (min(least), max(greatest)) if least else None
 
 
 def base_footer(storage: Storage, path: str) -> BaseFooter:
@@ -122,19 +149,19 @@ def _of_parquet(file: pa.NativeFile) -> BaseFooter:
     metadata = pq.read_metadata(file)
     stored: Mapping[bytes, bytes] = metadata.metadata or {}
     entries = {_text(name): _text(value) for name, value in stored.items()}
-    return BaseFooter(entries, metadata.num_rows, metadata.num_columns, metadata)
+    return BaseFooter(entries, metadata.num_rows, metadata.num_columns, parquet=metadata)
 
 
 def _of_orc(file: pa.NativeFile) -> BaseFooter:
-    stripes = orc.ORCFile(file)
-    stored: Mapping[bytes, bytes] = stripes.metadata or {}
+    opened = orc.ORCFile(file)
+    stored: Mapping[bytes, bytes] = opened.metadata or {}
     entries = {_text(name): _text(value) for name, value in stored.items()}
-    return BaseFooter(entries, stripes.nrows, len(stripes.schema))
+    return BaseFooter(entries, opened.nrows, len(opened.schema), OrcFooter.of(opened).plain_bytes())
 
 
 def _of_lance(file: pa.NativeFile) -> BaseFooter:
     footer = lance_footer(file)
-    return BaseFooter(footer.entries, footer.rows, footer.columns)
+    return BaseFooter(footer.entries, footer.rows, footer.columns, footer.plain_bytes)
 
 
 def _text(data: bytes) -> str:

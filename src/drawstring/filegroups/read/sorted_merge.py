@@ -36,11 +36,10 @@ from drawstring.filegroups.read.log_records import (
 from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, log_reading
 from drawstring.filegroups.read.sorted_runs import BASE_WINDOW_BYTES, SortedRun, fenced, gathered, in_runs
 from drawstring.filegroups.read.tasks import LogReading, ReadTask
-from drawstring.formats.base_footer import has_footer
+from drawstring.formats.base_footer import BaseFooter, has_footer
 from drawstring.formats.log_native import NativeBlock
 from drawstring.merge.versions import flat
 from drawstring.model.files import FileSlice, NativeLog
-from drawstring.schema.meta import RECORD_KEY
 
 WINDOWS_BYTES: Final = 64 << 20
 """Bytes that the windows of all log files of a slice may have together, as far as it can be estimated."""
@@ -202,18 +201,12 @@ def log_runs(placed: Sequence[PlacedBlock]) -> list[list[PlacedBlock]]:
 
 def _key_bounds(placed: PlacedBlock) -> tuple[str, str] | None:
     """Return the lowest and the highest record key of a log file, if its footer tells."""
-    footer = placed.block.footer if isinstance(placed.block, NativeBlock) else None
-    if footer is None or not footer.num_row_groups:
-        return None
-    column = next(
-        (at for at in range(footer.num_columns) if footer.schema.column(at).path == RECORD_KEY), None
-    )
-    if column is None:
-        return None
-    chunks = [footer.row_group(at).column(column).statistics for at in range(footer.num_row_groups)]
-    if not all(chunk is not None and chunk.has_min_max and isinstance(chunk.min, str) for chunk in chunks):
-        return None
-    return min(chunk.min for chunk in chunks), max(chunk.max for chunk in chunks)
+    footer = _footer(placed)
+    return None if footer is None else footer.key_bounds()
+
+
+def _footer(placed: PlacedBlock) -> BaseFooter | None:
+    return placed.block.footer if isinstance(placed.block, NativeBlock) else None
 
 
 def windowed(logs: OpenLogs, runs: Sequence[Sequence[PlacedBlock]]) -> OpenLogs:
@@ -233,18 +226,14 @@ def _fit_into_memory(runs: Sequence[Sequence[PlacedBlock]]) -> bool:
 
 def _row_bytes(placed: PlacedBlock) -> int:
     """Return about how much memory a record of a block takes; blocks that do not tell count as small."""
-    footer = placed.block.footer if isinstance(placed.block, NativeBlock) else None
-    return max(VALUE_BYTES, _decoded_bytes(placed) // max(1, footer.num_rows)) if footer else VALUE_BYTES
+    footer = _footer(placed)
+    return max(VALUE_BYTES, footer.decoded_bytes() // max(1, footer.rows)) if footer else VALUE_BYTES
 
 
 def _decoded_bytes(placed: PlacedBlock) -> int:
     """Return about how much memory the records of a block take."""
-    block = placed.block
-    if not isinstance(block, NativeBlock) or block.footer is None:
-        return _EXPANSION * block.content_bytes
-    footer = block.footer
-    stored: int = sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
-    return max(stored, VALUE_BYTES * int(footer.num_rows * footer.num_columns))  # dictionaries grow
+    footer = _footer(placed)
+    return footer.decoded_bytes() if footer else _EXPANSION * placed.block.content_bytes
 
 
 def _pieces(parts: Sequence[Sequence[_Window]]) -> list[LogPiece]:

@@ -33,6 +33,9 @@ OVERFULL_SHARE: Final = 1 / 8
 CAPACITY_SHARE: Final = 2
 """Ratio of a filter's capacity to the rows of its file above which it is rebuilt with a smaller one."""
 
+_FIRST_SURROGATE: Final = "\ud800"
+"""Texts without characters from here on are before or after any other one alike in both orders."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredSummary:
@@ -55,6 +58,12 @@ class StoredSummary:
         """Return the summary in the entries of a footer."""
         texts = (footer.get(FILTER, ""), footer.get(FILTER_TYPE) or SIMPLE)
         return StoredSummary(rows, footer.get(SMALLEST_KEY), footer.get(LARGEST_KEY), *texts)
+
+    def bounds(self) -> tuple[str, str] | None:
+        """Return bounds of the keys in the order of their UTF-8 bytes; None if that of Java has others."""
+        smallest, largest = self.smallest or "", self.largest or ""
+        is_alike = all(each and max(each) < _FIRST_SURROGATE for each in (smallest, largest))
+        return (smallest, largest) if is_alike else None
 
     def bloom_filter(self) -> BloomFilter | None:
         """Return the filter; None if there is none, or it cannot be read."""

@@ -20,6 +20,12 @@ import pyarrow as pa
 from drawstring.formats.protobuf import message_fields
 
 MAGIC: Final = b"LANC"
+PLAIN_BYTES: Final = "drawstring.plain.bytes"
+"""Entry of the files of drawstring: how much memory the rows take, of which nothing in the format tells."""
+
+_EXPANSION: Final = 8
+"""Bytes in memory for a stored byte, where there is no such entry."""
+
 _END: Final = struct.Struct("<QQQIIHH4s")
 _PLACE: Final = struct.Struct("<QQ")
 _SCHEMA, _ROWS, _SCHEMA_METADATA, _NAME, _VALUE = 1, 2, 5, 1, 2
@@ -33,11 +39,19 @@ class LanceFooter:
     Attributes:
         entries: metadata of the schema.
         rows, columns: their numbers; a field of a struct is a column.
+        size_bytes: size of the file.
     """
 
     entries: dict[str, str]
     rows: int
     columns: int
+    size_bytes: int
+
+    @property
+    def plain_bytes(self) -> int:
+        """About how much memory the rows take."""
+        stored = self.entries.get(PLAIN_BYTES, "")
+        return int(stored) if stored.isdecimal() else _EXPANSION * self.size_bytes
 
 
 def lance_footer(file: pa.NativeFile) -> LanceFooter:
@@ -78,7 +92,8 @@ def _footer(file: pa.NativeFile) -> LanceFooter:
         raise ValueError("its schema has another form")
     items = (value for number, value in message_fields(schema) if number == _SCHEMA_METADATA)
     pairs = (dict(message_fields(each)) for each in items if isinstance(each, bytes))
-    return LanceFooter({_text(each.get(_NAME)): _text(each.get(_VALUE)) for each in pairs}, rows, columns)
+    entries = {_text(each.get(_NAME)): _text(each.get(_VALUE)) for each in pairs}
+    return LanceFooter(entries, rows, columns, size)
 
 
 def _text(value: int | bytes | None) -> str:

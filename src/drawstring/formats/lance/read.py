@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.bounds import BATCH_BYTES, BATCH_ROWS
 from drawstring.base.disk_errors import temporary_disk_errors
 from drawstring.base.errors import not_installed
 from drawstring.base.temporary_folders import TemporaryFolder
@@ -25,9 +25,12 @@ _BATCHES_AHEAD: Final = 2
 _WINDOW_BYTES: Final = 32 << 20
 """Stored bytes that Lance may read ahead."""
 
+_FIRST_ROWS: Final = 256
+"""Rows that are read before it is known how much memory a row takes."""
+
 
 def read_open_lance(
-    file: pa.NativeFile, local: str | None, columns: Sequence[str] | None
+    file: pa.NativeFile, local: str | None, columns: Sequence[str] | None, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows of an open Lance file, in its order, a bounded batch at a time.
 
@@ -36,6 +39,7 @@ def read_open_lance(
         local: its path on this machine; None if it has none.
         columns: top-level columns to yield, in this order, of which those that the file lacks are omitted;
             None for all.
+        batch_rows: largest number of rows in a batch, which has fewer if they take more than `BATCH_BYTES`.
 
     Raises:
         InvalidError: the package is not installed.
@@ -46,17 +50,27 @@ def read_open_lance(
         names = present if columns is None else [name for name in columns if name in present]
         # Without a column the batches would not have a number of rows.
         reader = _opened(path, names or present[:1])
-        for start, rows in _windows(reader.num_rows(), file.size()):
-            found = reader.read_range(start, rows, batch_size=BATCH_ROWS, batch_readahead=_BATCHES_AHEAD)
-            for batch in found.to_batches():
-                yield batch.select(names).replace_schema_metadata(None)
+        # Lance reads ahead within a window.
+        window_rows = max(1, reader.num_rows() * _WINDOW_BYTES // max(1, file.size()))
+        for batch in _windows(reader, window_rows, batch_rows):
+            yield batch.select(names).replace_schema_metadata(None)
 
 
-def _windows(rows: int, size_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield the first row and the number of rows of each part of a file; Lance reads ahead within one."""
-    window = max(BATCH_ROWS, rows * _WINDOW_BYTES // max(1, size_bytes))
-    for start in range(0, rows, window):
-        yield start, min(window, rows - start)
+def _windows(reader: Any, window_rows: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file window by window; the batches of one are as large as those before tell."""
+    start, end = 0, reader.num_rows()
+    rows = window = min(_FIRST_ROWS, batch_rows)
+    while start < end:
+        found = reader.read_range(
+            start, min(window, end - start), batch_size=rows, batch_readahead=_BATCHES_AHEAD
+        )
+        first, window_bytes = start, 0
+        for batch in found.to_batches():
+            start += batch.num_rows
+            window_bytes += batch.nbytes
+            yield batch
+        rows = max(1, min(batch_rows, (start - first) * BATCH_BYTES // max(1, window_bytes)))
+        window = max(rows, window_rows)
 
 
 def open_lance_schema(file: pa.NativeFile, local: str | None) -> pa.Schema:

@@ -19,6 +19,7 @@ from pyarrow import types as pt
 from drawstring.base.disk_errors import temporary_disk_errors
 from drawstring.base.errors import InvalidError, not_installed
 from drawstring.base.temporary_folders import TemporaryFolder
+from drawstring.formats.lance.footer import PLAIN_BYTES
 from drawstring.formats.lance.panics import panics_translated
 from drawstring.schema.evolve import conform
 
@@ -46,6 +47,7 @@ class LanceEncoder:
     def __init__(self, target: pa.NativeFile, schema: pa.Schema) -> None:
         self._target = target
         self._types = lance_types(schema)
+        self._plain_bytes = 0
         self._folder = TemporaryFolder("lance")
         self._copy = os.path.join(self._folder.path, "rows.lance")
         with _unfit(), panics_translated():
@@ -66,6 +68,7 @@ class LanceEncoder:
         stored = conform(batch, self._types)
         with temporary_disk_errors(), _numbered(), _unfit(), panics_translated():
             self._writer.write_batch(stored)
+        self._plain_bytes += stored.nbytes
 
     def finish(self, entries: Mapping[str, str]) -> None:
         """Write what is left and the footer.
@@ -77,7 +80,7 @@ class LanceEncoder:
             InvalidError: Lance cannot store the rows.
         """
         with temporary_disk_errors(), _numbered(), _unfit(), panics_translated():
-            for name, value in entries.items():
+            for name, value in {**entries, PLAIN_BYTES: str(self._plain_bytes)}.items():
                 self._writer.add_schema_metadata(name, value)
             self._writer.close()
         with open(self._copy, "rb") as file:

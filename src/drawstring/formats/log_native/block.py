@@ -8,11 +8,10 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
 from drawstring.formats.base_files import open_rows, open_schema, with_types
-from drawstring.formats.base_footer import has_footer, open_footer
+from drawstring.formats.base_footer import BaseFooter, has_footer, open_footer
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, DeleteRecords, HeaderKey, LogBlock
@@ -42,12 +41,12 @@ class NativeBlock(LogBlock):
 
     Attributes:
         extension: of the file's name, which tells its format.
-        footer: footer of a Parquet file; None for other files.
+        footer: its footer; None for an HFile.
         local: path of the file on this machine; None if it has none.
     """
 
     extension: str = PARQUET
-    footer: pq.FileMetaData | None = None
+    footer: BaseFooter | None = None
     local: str | None = None
 
 
@@ -65,10 +64,10 @@ def native_block(file: pa.NativeFile, log: LogFile, local: str | None = None) ->
     """
     size = file.size()
     extension = file_extension(log.status.name) if log.native else PARQUET
-    footer: pq.FileMetaData | None = None
+    footer: BaseFooter | None = None
     if has_footer(extension):
-        found = open_footer(file, extension)
-        entries, footer = found.entries, found.parquet
+        footer = open_footer(file, extension)
+        entries = footer.entries
     elif extension == HFILE:
         info = {_text(name): _text(value) for name, value in HFileReader(file, size).info.items()}
         entries = {**info, AVRO_SCHEMA: info[_SCHEMA]} if _SCHEMA in info else info
@@ -109,15 +108,16 @@ def native_rows(
     Raises:
         CorruptTableError: the file is damaged.
     """
-    if block.extension == HFILE:
+    if block.footer is None:
         yield from _hfile_rows(file, block, names)
-    elif block.footer is None:
+    elif block.footer.parquet is None:
         yield from _columnar_rows(file, block, names, wanted)
     else:
-        where, asked = _condition(wanted, block.footer.schema.names)
+        metadata = block.footer.parquet
+        where, asked = _condition(wanted, metadata.schema.names)
         query = ParquetQuery(names, where, wanted.batch_rows, keys=asked, ahead_bytes=wanted.ahead_bytes)
         with about_file(None):
-            yield from read_open_parquet(file, query, block.footer)
+            yield from read_open_parquet(file, query, metadata)
 
 
 def _columnar_rows(
@@ -125,10 +125,8 @@ def _columnar_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file whose format has not all types of a table; its schema has them."""
     types = avro_to_arrow(block.schema_json) if block.schema_json else pa.schema([])
-    for batch in open_rows(file, block.extension, block.local, names):
-        typed = conform(batch, with_types(batch.schema, types))
-        for start in range(0, batch.num_rows, wanted.batch_rows):
-            yield typed.slice(start, wanted.batch_rows)
+    for batch in open_rows(file, block.extension, block.local, names, wanted.batch_rows):
+        yield conform(batch, with_types(batch.schema, types))
 
 
 def _condition(
@@ -169,8 +167,8 @@ def native_deletes(file: pa.NativeFile, block: NativeBlock) -> DeleteRecords:
 
 
 def _no_rows(file: pa.NativeFile, block: NativeBlock) -> pa.Table:
-    if block.footer is not None:
-        return block.footer.schema.to_arrow_schema().empty_table()
+    if block.footer is not None and block.footer.parquet is not None:
+        return block.footer.parquet.schema.to_arrow_schema().empty_table()
     return open_schema(file, block.extension, block.local).empty_table()
 
 

@@ -1,4 +1,4 @@
-"""The reader of ORC files, which returns a stream of record batches, one per stripe.
+"""The reader of ORC files, which returns a stream of record batches.
 
 | Avro | ORC, and the Arrow type |
 |---|---|
@@ -13,39 +13,57 @@ Only the table's schema has a column's logical type.
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from pyarrow import orc
 from pyarrow import types as pt
 
+from drawstring.base.bounds import BATCH_BYTES, BATCH_ROWS
 from drawstring.base.errors import UnsupportedError
+from drawstring.formats.orc.footer import OrcFooter
 from drawstring.formats.orc.zones import has_times, in_utc, stripe_zones
 
 _BEYOND_NANOSECONDS: Final = "out of range for nanosecond"
+_BATCH_ROWS_MIN: Final = 256
 
 
-def read_open_orc(file: pa.NativeFile, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of an open ORC file, in its order, a stripe at a time.
+def read_open_orc(
+    file: pa.NativeFile, columns: Sequence[str] | None, batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of an open ORC file, in its order, a bounded batch at a time.
 
     Args:
         file: the file.
         columns: top-level columns to yield, in this order, of which those that the file lacks are omitted;
             None for all.
+        batch_rows: largest number of rows in a batch, which has fewer if they take more than `BATCH_BYTES`.
 
     Raises:
         UnsupportedError: a time is out of range for Arrow's ORC reader.
         pa.ArrowInvalid: the file is damaged.
     """
-    stripes = orc.ORCFile(file)
-    present = stripes.schema.names
+    opened = orc.ORCFile(file)
+    present = opened.schema.names
     names = present if columns is None else [name for name in columns if name in present]
-    zones = _zones(stripes, file, names)
-    for number in range(stripes.nstripes):
-        # A stripe without columns would not have a number of rows.
-        batch = _stripe(stripes, number, names or present[:1]).select(names)
-        yield _with_instants(batch, zones[number]) if zones else batch
+    # Without a column the batches would not have a number of rows.
+    read = names or present[:1]
+    with _about("footer"):
+        footer = OrcFooter.of(opened)
+    zones = _zones(opened, file, read)
+    ends = list(accumulate(stripe.rows for stripe in footer.stripes))
+    rows = min(batch_rows, _rows_of_a_batch(footer, present, read))
+    done = 0
+    for batch in _batches(file, read, rows):
+        zone = zones[bisect_right(ends, done)] if zones else ""
+        done += batch.num_rows
+        chosen = batch.select(names)
+        yield _with_instants(chosen, zone) if zones else chosen
 
 
 def open_orc_schema(file: pa.NativeFile) -> pa.Schema:
@@ -53,25 +71,54 @@ def open_orc_schema(file: pa.NativeFile) -> pa.Schema:
     return pa.schema([_in_utc(field) for field in orc.ORCFile(file).schema])
 
 
-def _stripe(stripes: orc.ORCFile, number: int, names: Sequence[str]) -> pa.RecordBatch:
-    try:
-        return stripes.read_stripe(number, columns=list(names)).replace_schema_metadata(None)
-    except pa.ArrowInvalid as error:
-        if _BEYOND_NANOSECONDS in str(error):
-            raise UnsupportedError(
-                f"A time in the file is out of range ({error}). Read the table with another engine."
-            ) from error
-        raise
+def _batches(file: pa.NativeFile, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of some columns; no batch has rows of two stripes.
+
+    Arrow's class for ORC files decodes stripes as a whole, which may have the rows of the whole file.
+    """
+    fragment = ds.OrcFileFormat().make_fragment(file)
+    # On one thread, without anything ahead: else many batches wait in memory.
+    batches = fragment.to_batches(
+        columns=list(names), batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
+    )
+    while True:
+        try:
+            batch = next(batches, None)
+        except pa.ArrowInvalid as error:
+            if _BEYOND_NANOSECONDS in str(error):
+                raise UnsupportedError(
+                    f"A time in the file is out of range ({error}). Read the table with another engine."
+                ) from error
+            raise
+        if batch is None:
+            return
+        if batch.num_rows:
+            yield batch.select(names).replace_schema_metadata(None)
 
 
-def _zones(stripes: orc.ORCFile, file: pa.NativeFile, names: Sequence[str]) -> list[str]:
+def _rows_of_a_batch(footer: OrcFooter, present: Sequence[str], names: Sequence[str]) -> int:
+    """Return how many rows of some columns take the bytes of a batch."""
+    places = footer.places(present)
+    size_bytes = footer.plain_bytes([number for name in names for number in places.get(name, ())])
+    rows = sum(stripe.rows for stripe in footer.stripes)
+    return max(_BATCH_ROWS_MIN, rows * BATCH_BYTES // max(1, size_bytes))
+
+
+def _zones(opened: orc.ORCFile, file: pa.NativeFile, names: Sequence[str]) -> list[str]:
     """Return the time zone of each stripe; empty if no column has times."""
-    if not any(has_times(stripes.schema.field(name).type) for name in names):
+    if not any(has_times(opened.schema.field(name).type) for name in names):
         return []
+    with _about("time zones"):
+        return stripe_zones(opened, file)
+
+
+@contextmanager
+def _about(part: str) -> Iterator[None]:
+    """Translate errors in a part of a file into one of Arrow."""
     try:
-        return stripe_zones(stripes, file)
+        yield
     except (ValueError, zlib.error) as error:
-        raise pa.ArrowInvalid(f"its time zones cannot be read: {error}") from error
+        raise pa.ArrowInvalid(f"its {part} cannot be read: {error}") from error
 
 
 def _with_instants(batch: pa.RecordBatch, zone: str) -> pa.RecordBatch:

@@ -2,8 +2,7 @@
 
     stripes | metadata | footer | postscript | 1 byte: length of the postscript
 
-    footer       a protocol buffer message, in chunks if the file is compressed:
-                 3 bytes: length * 2, + 1 if the chunk is not compressed | data
+    footer       a protocol buffer message, in chunks (`chunks`) if the file is compressed
     postscript   a message: 1 length of the footer, 2 compression, 3 largest size of a chunk, ...
 
 Messages that follow each other are one message with the fields of both. So entries of user metadata (field 5)
@@ -15,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from drawstring.formats.protobuf import encode_message, message_fields, part
+from drawstring.formats.orc.chunks import in_chunks
+from drawstring.formats.protobuf import encode_message, message_fields
 
 _FOOTER_BYTES, _COMPRESSION, _CHUNK_BYTES = 1, 2, 3
 _FOOTER_ENTRY = 5
 _NAME, _VALUE = 1, 2
-_PLAIN: Final = 1
-_CHUNK_HEAD_BYTES: Final = 3
 _CHUNK_BYTES_DEFAULT: Final = 256 << 10
 
 
@@ -39,7 +37,7 @@ def with_entries(end: bytes, entries: Mapping[str, str]) -> bytes:
     items = [(_FOOTER_ENTRY, _item(name, value)) for name, value in entries.items()]
     added = encode_message(items)
     if known.get(_COMPRESSION, 0):
-        added = _in_chunks(added, int(known.get(_CHUNK_BYTES, _CHUNK_BYTES_DEFAULT)))
+        added = in_chunks(added, int(known.get(_CHUNK_BYTES, _CHUNK_BYTES_DEFAULT)))
     size = int(known.get(_FOOTER_BYTES, 0)) + len(added)
     changed = encode_message(
         (number, size if number == _FOOTER_BYTES else value) for number, value in postscript
@@ -49,11 +47,3 @@ def with_entries(end: bytes, entries: Mapping[str, str]) -> bytes:
 
 def _item(name: str, value: str) -> bytes:
     return encode_message(((_NAME, name.encode()), (_VALUE, value.encode())))
-
-
-def _in_chunks(data: bytes, size_max: int) -> bytes:
-    out = bytearray()
-    for at in range(0, len(data), size_max):
-        chunk = part(data, at, min(size_max, len(data) - at))
-        out += (len(chunk) << 1 | _PLAIN).to_bytes(_CHUNK_HEAD_BYTES, "little") + chunk
-    return bytes(out)
