@@ -84,7 +84,8 @@ class CustomMerger:
         return self._fitted(merged, newer.schema), gone
 
     def _fitted(self, merged: pa.Table, schema: pa.Schema) -> pa.Table:
-        missing = [name for name in schema.names if name not in merged.column_names]
+        present = {*merged.column_names}
+        missing = [name for name in schema.names if name not in present]
         if missing:
             raise InvalidError(
                 f"The merger {self.name!r} returned no column {', '.join(missing)}. Return all columns."

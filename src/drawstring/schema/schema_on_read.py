@@ -34,12 +34,13 @@ def in_requested_columns(batch: pa.RecordBatch, renames: Renames) -> pa.RecordBa
         renames: how columns of the query are called in the file.
     """
     sources = renames.sources()
-    taken = {stored for stored in sources.values() if stored is not None}
-    columns = {name: batch.column(name) for name in batch.schema.names if name not in taken | set(sources)}
+    present = {*batch.schema.names}
+    taken = {stored for stored in sources.values() if stored is not None} | set(sources)
+    columns = {name: batch.column(name) for name in batch.schema.names if name not in taken}
     stored_columns = {column.name: column for column in renames.stored}
     for column in renames.requested:
         source = sources[column.name]
-        if source is not None and source in batch.schema.names:
+        if source is not None and source in present:
             columns[column.name] = _renamed(batch.column(source), column, stored_columns[source])
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 

@@ -91,7 +91,8 @@ class _Stitched:
             batches = both if where is None else (_matching(each, where, selection) for each in both)
         for batch in batches:
             filled = with_values(batch, values, self.types)
-            yield filled.select([each for each in columns if each in filled.schema.names])
+            present = {*filled.schema.names}
+            yield filled.select([each for each in columns if each in present])
 
     def _folder_values(self, source: Storage, name: str, needed: Iterable[str]) -> Mapping[str, Any]:
         """Return the values of partition columns that the source rows lack."""

@@ -78,9 +78,9 @@ def matching_in_steps(
 
 def _joined(found: pa.Table, others: pa.RecordBatch, requested: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield columns of the same rows side by side."""
-    start = 0
+    start, in_found = 0, {*found.column_names}
     for batch in found.to_batches():
         beside = others.slice(start, batch.num_rows)
         start += batch.num_rows
-        columns = [(batch if name in batch.schema.names else beside).column(name) for name in requested]
+        columns = [(batch if name in in_found else beside).column(name) for name in requested]
         yield pa.RecordBatch.from_arrays(columns, names=list(requested))

@@ -207,8 +207,9 @@ def misfit(table: pa.Table, known: pa.Schema) -> str | None:
         table: rows with the known types where these hold what was found.
         known: columns whose types are known.
     """
+    present = {*table.column_names}
     for field in known:
-        column = table.column(field.name) if field.name in table.schema.names else None
+        column = table.column(field.name) if field.name in present else None
         if column is not None and not _is_like(column.type, field.type):
             return f"column {field.name!r} has {column.type}, not {field.type}"
         if not field.nullable and (column is None or column.null_count) and table.num_rows:
