@@ -17,13 +17,18 @@ from hypothesis import strategies as st
 import drawstring
 from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read import keys, slice_reader, sorted_merge
-from drawstring.filegroups.read.slice_merge import base_rows
 from drawstring.filegroups.read.sorted_runs import SortedRun, fenced, in_runs
-from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.filegroups.write import log_compaction
 from drawstring.table import Table
 from tests.support.rows import held, rides
-from tests.support.sorted_tables import check_sorted, sorted_table, unsorted_table
+from tests.support.sorted_tables import (
+    BUCKET,
+    check_sorted,
+    few_base_rows,
+    small_windows,
+    sorted_table,
+    unsorted_table,
+)
 from tests.support.tables import WITHOUT_SERVICES
 
 SCHEMA = pa.schema(
@@ -37,7 +42,6 @@ SCHEMA = pa.schema(
 )
 BARE = pa.schema(list(SCHEMA)[:-1])
 OWN = "5a3f0c0e-sorted-merge-by-adding"
-BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 MODE = "hoodie.record.merge.mode"
 PAYLOAD = "hoodie.compaction.payload.class"
 KINDS: dict[str, dict[str, str]] = {
@@ -98,23 +102,6 @@ def take(table: Table, kind: str, name: str, rows: list[dict[str, Any]]) -> None
         table.compact()
     elif kind in ("event", "commit"):
         table.log_compact(min_blocks=2)
-
-
-def few_base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.RecordBatch]:
-    for batch in base_rows(task, among):
-        for start in range(0, batch.num_rows, 2):
-            yield batch.slice(start, 2)
-
-
-@contextmanager
-def small_windows() -> Iterator[None]:
-    """Let windows have two rows, and no log files fit into memory."""
-    with (
-        patch.object(sorted_merge, "BATCH_ROWS", 2),
-        patch.object(sorted_merge, "WINDOWS_BYTES", 0),
-        patch.object(sorted_merge, "base_rows", few_base_rows),
-    ):
-        yield
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,21 +17,19 @@ from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.write.placement import place
 from drawstring.write.placement.place import in_pieces
 from tests.support.rows import SCHEMA, held, rides
-from tests.support.sorted_tables import LSM, check_sorted, keys_of_files, sorted_table, unsorted_table
+from tests.support.sorted_tables import (
+    BUCKET,
+    LSM,
+    check_sorted,
+    drawn,
+    keys_of_files,
+    sorted_table,
+    unsorted_table,
+)
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, logs
 
 LAYOUT = "hoodie.table.storage.layout"
-BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 RINGS = {**BUCKET, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
-ALPHABET = "aZ09_éß￿\U00010437"
-"""Characters whose order is another one in UTF-16: U+FFFF comes before U+10437 in UTF-8 alone."""
-
-
-def drawn(seed: int, count: int = 40, ts: int = 1) -> pa.Table:
-    """Return rows with keys in no order, some of them several times."""
-    draw = random.Random(seed)
-    keys = ["".join(draw.choices(ALPHABET, k=draw.randint(1, 2))) for _ in range(count)]
-    return rides(*((key, "rome", ts, float(place)) for place, key in enumerate(keys)))
 
 
 @pytest.mark.parametrize("index", [{}, {"hoodie.index.type": "GLOBAL_BLOOM"}, BUCKET, RINGS], ids=str)

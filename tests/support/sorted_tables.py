@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from drawstring.base.clock import SteppingClock
+from drawstring.filegroups.read import sorted_merge
+from drawstring.filegroups.read.slice_merge import base_rows
+from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.table import Table
 from drawstring.timeline.properties_store import save_properties
 from tests.support.rows import SCHEMA, rides
 from tests.support.tables import MOR, WITHOUT_SERVICES, create
 
 LSM = {"hoodie.table.storage.layout": "lsm_tree"}
+BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+ALPHABET = "aZ09_éß￿\U00010437"
+"""Characters whose order is another one in UTF-16: U+FFFF comes before U+10437 in UTF-8 alone."""
+
+
+def drawn(seed: int, count: int = 40, ts: int = 1) -> pa.Table:
+    """Return rows with keys in no order, some of them several times."""
+    draw = random.Random(seed)
+    keys = ["".join(draw.choices(ALPHABET, k=draw.randint(1, 2))) for _ in range(count)]
+    return rides(*((key, "rome", ts, float(place)) for place, key in enumerate(keys)))
 
 
 def sorted_table(schema: pa.Schema = SCHEMA, properties: dict[str, str] | None = None, **how: Any) -> Table:
@@ -52,3 +70,20 @@ def unsorted_table(path: Path) -> Table:
         table.upsert(rides(*((*row[:2], ts, 1.0) for row in rows)), options=WITHOUT_SERVICES)
     save_properties(table._context.storage, {**table.config.properties, **LSM}, SteppingClock())
     return table
+
+
+def few_base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+    for batch in base_rows(task, among):
+        for start in range(0, batch.num_rows, 2):
+            yield batch.slice(start, 2)
+
+
+@contextmanager
+def small_windows() -> Iterator[None]:
+    """Let windows have two rows, and no log files fit into memory."""
+    with (
+        patch.object(sorted_merge, "BATCH_ROWS", 2),
+        patch.object(sorted_merge, "WINDOWS_BYTES", 0),
+        patch.object(sorted_merge, "base_rows", few_base_rows),
+    ):
+        yield

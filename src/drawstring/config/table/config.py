@@ -197,8 +197,11 @@ class TableConfig:
 
     @property
     def has_sorted_files(self) -> bool:
-        """Whether base and log files are sorted by record key: the storage layout `lsm_tree`."""
-        return self.is_merge_on_read and self.properties.get(STORAGE_LAYOUT, "").lower() == LSM_TREE
+        """Whether base and log files are sorted by record key: the storage layout `lsm_tree`.
+
+        drawstring creates no COPY_ON_WRITE tables of this layout, but Apache Hudi's Spark does.
+        """
+        return self.properties.get(STORAGE_LAYOUT, "").lower() == LSM_TREE
 
     def renames(self, instant: str) -> Renames | None:
         """Return the names of columns in the files of an instant; None if they are those of the table."""

@@ -1,4 +1,7 @@
-r"""The order of record keys in a sorted file: ascending by their UTF-8 bytes, each key once.
+r"""The order of record keys in a sorted file: ascending by their UTF-8 bytes.
+
+Files of drawstring have each key once. In those of Apache Hudi a key may come several times in a row: its
+Spark inserts and bulk inserts do not merge rows of one key.
 
 rows of a file --- fit into memory ---> sorted there
               \--- do not ------------> divided into ranges on disk, each sorted when it is read
@@ -23,20 +26,25 @@ SORT_BYTES: Final = 256 << 20
 
 
 class AscendingKeys:
-    """Compares the keys of a stream, batch by batch."""
+    """Compares the keys of a stream, batch by batch.
 
-    def __init__(self) -> None:
+    Args:
+        once: whether a key that comes again is out of order, too.
+    """
+
+    def __init__(self, *, once: bool = False) -> None:
+        self._compare = pc.less if once else pc.less_equal
         self._last: pa.Scalar | None = None
 
     def go_on(self, keys: pa.Array) -> bool:
-        """Return whether each of the next keys is greater than the one before it."""
+        """Return whether no key is smaller than the one before it."""
         if not len(keys):
             return True
         keys = keys.cast(pa.string())
         last, self._last = self._last, keys[-1]
-        if last is not None and not pc.less(last, keys[0]).as_py():
+        if last is not None and not self._compare(last, keys[0]).as_py():
             return False
-        return bool(pc.all(pc.less(keys[:-1], keys[1:]), min_count=0).as_py())
+        return bool(pc.all(self._compare(keys[:-1], keys[1:]), min_count=0).as_py())
 
 
 def sorted_by_key(batches: Iterable[pa.RecordBatch], bytes_max: int = SORT_BYTES) -> Iterator[pa.RecordBatch]:

@@ -119,7 +119,8 @@ def small_log_records(task: ReadTask) -> LogRecords | None:
 
 def _base_run(task: ReadTask, rows: Iterator[pa.RecordBatch] | None) -> _Run:
     path = task.file_slice.base.status.path if task.file_slice.base else ""
-    windows = gathered(base_rows(task, task.merged_among) if rows is None else rows, BASE_WINDOW_BYTES)
+    stored = base_rows(task, task.merged_among) if rows is None else rows
+    windows = gathered(stored, partial(record_keys, config=task.config), BASE_WINDOW_BYTES)
     return SortedRun([(path, windows)], partial(_keys_of_rows, config=task.config), windows_held=1)
 
 

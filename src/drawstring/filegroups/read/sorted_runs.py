@@ -60,6 +60,7 @@ class SortedRun(Generic[W]):
         keys: returns the record keys of a window.
         windows_held: how many windows are in memory.
         unsorted: what to say if it is not sorted.
+        once: whether no key may come again.
     """
 
     def __init__(
@@ -68,13 +69,16 @@ class SortedRun(Generic[W]):
         keys: Callable[[W], pa.Array],
         windows_held: int = WINDOWS_HELD,
         unsorted: str = _UNSORTED,
+        *,
+        once: bool = False,
     ) -> None:
         self._windows = ((path, window) for path, windows in files for window in windows)
         self._keys_of = keys
         self._windows_held = windows_held
         self._unsorted = unsorted
-        self._order = AscendingKeys()
+        self._order = AscendingKeys(once=once)
         self._held: deque[tuple[W, pa.Array]] = deque()
+        self._taken: str | None = None
         self._goes_on = True
 
     def fill(self) -> bool:
@@ -95,6 +99,7 @@ class SortedRun(Generic[W]):
     def take(self, fence: str | None) -> list[W]:
         """Take the rows with keys up to a fence, which is not beyond `bound`; all without a fence."""
         taken: list[W] = []
+        self._taken = fence
         while self._held:
             window, keys = self._held.popleft()
             count = len(keys) if fence is None else bisect_right(keys, fence, key=str)
@@ -108,11 +113,15 @@ class SortedRun(Generic[W]):
     def _read(self) -> tuple[W, pa.Array] | None:
         for path, window in self._windows:
             keys = self._keys_of(window).cast(pa.string())
-            if not self._order.go_on(keys):
+            if not self._order.go_on(keys) or self._comes_late(keys):
                 raise CorruptTableError(self._unsorted, path=path)
             if len(keys):
                 return window, keys
         return None
+
+    def _comes_late(self, keys: pa.Array) -> bool:
+        """Tell whether a window begins with a key that was merged already, since the last one ended in it."""
+        return self._taken is not None and len(keys) > 0 and str(keys[0]) <= self._taken
 
 
 def fenced(runs: Sequence[SortedRun[W]]) -> Iterator[list[list[W]]]:
@@ -157,20 +166,25 @@ def in_runs(files: Sequence[T], bounds: Callable[[T], tuple[str, str] | None]) -
     return runs
 
 
-def gathered(batches: Iterable[pa.RecordBatch], window_bytes: int) -> Iterator[pa.Table]:
+def gathered(
+    batches: Iterable[pa.RecordBatch], keys: Callable[[pa.RecordBatch], pa.Array], window_bytes: int
+) -> Iterator[pa.Table]:
     """Yield batches in few windows, each of which costs a merge with all other runs.
 
     Args:
         batches: the rows of a run.
+        keys: returns their record keys; those of one key are in one window.
         window_bytes: bytes from which on a window ends.
     """
     held: list[pa.RecordBatch] = []
     held_bytes = 0
     for batch in batches:
-        held.append(batch)
-        held_bytes += batch.nbytes
-        if held_bytes >= window_bytes:
+        if not batch.num_rows:
+            continue
+        if held and held_bytes >= window_bytes and keys(held[-1])[-1] != keys(batch)[0]:
             yield pa.Table.from_batches(held)
             held, held_bytes = [], 0
+        held.append(batch)
+        held_bytes += batch.nbytes
     if held:
         yield pa.Table.from_batches(held)

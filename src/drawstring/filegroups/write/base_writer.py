@@ -67,7 +67,8 @@ class BaseFileWriter:
         self.name = base_name(settings, file_id, write_token)
         self.path = join_path(partition, self.name)
         self.rows = 0
-        self._order = KeyOrder(self.path) if settings.config.has_sorted_files else None
+        is_new = previous is None or previous.base is None
+        self._order = KeyOrder(self.path, once=is_new) if settings.config.has_sorted_files else None
         # All keys of a new file are new: they are read from it.
         notes = former is not None and settings.config.populate_meta_fields
         self._new_keys: list[pa.Array] | None = [] if notes else None

@@ -15,21 +15,23 @@ from drawstring.schema.meta import RECORD_KEY
 
 
 class KeyOrder:
-    """Checks that the rows written to a file are sorted by record key, and that no key repeats.
+    """Checks that the rows written to a file are sorted by record key.
 
     Args:
         path: of the file, for the error.
+        once: whether no key may come again. A base file keeps the rows of one key that Hudi left in the one
+            before it.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, once: bool = False) -> None:
         self._path = path
-        self._keys = AscendingKeys()
+        self._keys = AscendingKeys(once=once)
 
     def check(self, batch: pa.RecordBatch) -> None:
         """Check the next rows of the file.
 
         Raises:
-            InternalError: a key is not greater than the one before it.
+            InternalError: a key is smaller than the one before it, or comes again and may not.
         """
         if not self._keys.go_on(batch.column(RECORD_KEY)):
             raise InternalError(

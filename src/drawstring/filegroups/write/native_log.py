@@ -192,7 +192,7 @@ class _OpenLog:
         self._inserts: int | None = None
         self._keys = LogKeys()
         self._positions = _Positions()
-        self._order = KeyOrder(self._path) if settings.config.has_sorted_files else None
+        self._order = KeyOrder(self._path, once=True) if settings.config.has_sorted_files else None
         is_data = form.kind is NativeLog.DATA
         self._summaries = row_summaries(settings) if is_data else None
         self._io_type = settings.config.rules.log_marker

@@ -93,9 +93,8 @@ def _opened(rows: SliceRows) -> Iterator[Sequence[_Run]]:
     """Open the base file and the blocks of log files that count, in the order of merging."""
     with open_logs(rows.reading, rows.file_slice) as logs:
         base = rows.file_slice.base
-        runs = [
-            _run(gathered(rows.of_base(), BASE_WINDOW_BYTES), "" if base is None else base.status.path, 1)
-        ]
+        windows = gathered(rows.of_base(), _keys, BASE_WINDOW_BYTES)
+        runs = [_run(windows, "" if base is None else base.status.path, 1)]
         for placed in logs.blocks_to_merge(rows.table.instants):
             windows = map(_one, rows.of_block(placed, logs.files[placed.file]))
             in_order = map(_sorted, windows) if placed.block.kind is BlockType.DELETE else windows
@@ -104,7 +103,11 @@ def _opened(rows: SliceRows) -> Iterator[Sequence[_Run]]:
 
 
 def _run(windows: Iterator[pa.Table], path: str, held: int) -> _Run:
-    return SortedRun([(path, windows)], lambda window: flat(window.column(KEY)), held, _UNSORTED)
+    return SortedRun([(path, windows)], _keys, held, _UNSORTED, once=True)
+
+
+def _keys(rows: pa.Table | pa.RecordBatch) -> pa.Array:
+    return flat(rows.column(KEY))
 
 
 def _one(batch: pa.RecordBatch) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Check of the layout `lsm_tree`: base and log files are sorted by record key and have each key once."""
+"""Check of the layout `lsm_tree`: base and log files are sorted by record key."""
 
 from __future__ import annotations
 
