@@ -109,3 +109,21 @@ def test_rows_of_a_condition_are_those_that_match(
     batches = [*read_parquet(open_storage(tmp_path), "rows.parquet", ParquetQuery(requested, where=where))]
     expected = rows.filter(where).select(list(requested))
     assert pa.Table.from_batches(batches, expected.schema).equals(expected)
+
+
+def test_of_few_rows_with_many_columns_the_others_are_decoded_only_if_one_matches(
+    tmp_path: Path, decoded: dict[str, int]
+) -> None:
+    names = [f"v{number}" for number in range(40)]
+    rows = pa.table({KIND: ["a", "b", "c"], **{name: [1, 2, 3] for name in names}})
+    pq.write_table(rows, tmp_path / "wide.parquet")
+    pq.write_table(rows.select([KIND, *names[:2]]), tmp_path / "narrow.parquet")
+    columns = [KIND, *names]
+    assert found(tmp_path, pc.field(KIND) == "x", columns, "wide.parquet").num_rows == 0
+    assert decoded == {KIND: 3}
+    decoded.clear()
+    assert found(tmp_path, pc.field(KIND) == "b", columns, "wide.parquet").equals(rows.slice(1, 1))
+    assert decoded == dict.fromkeys(names, 2) | {KIND: 3}
+    decoded.clear()
+    found(tmp_path, pc.field(KIND) == "x", columns[:3], "narrow.parquet")
+    assert decoded == dict.fromkeys(columns[:3], 3)

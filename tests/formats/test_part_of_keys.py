@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats.parquet.staged import read_part_of_keys
+from drawstring.formats.parquet.within import read_part_of_keys
 
 KEY = "_hoodie_record_key"
 ROWS = pa.table({KEY: ["a", "b", "c", "d"], "fare": [1, 2, 3, 4], "note": ["w", "x", "y", "z"]})

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import SystemClock, SystemIds
-from drawstring.filegroups.read.log_records import open_logs
+from drawstring.filegroups.read.open_logs import open_logs
 from drawstring.filegroups.read.tasks import InstantRange, LogReading
 from drawstring.formats.base_files import Selection, read_base
 from drawstring.formats.hfile import encode_hfile

@@ -53,7 +53,7 @@ def parse_where(where: Where, schema: pa.Schema, *, has_sides: bool = False) -> 
     except InvalidError as error:
         raise (error if wording is None else wording.of(error)) from error.__cause__
     try:
-        schema.empty_table().filter(expression)
+        pa.Table.from_batches([], schema).filter(expression)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise InvalidError(
             f"{where!s} is not a condition on the rows of the table. Correct it: {error}"

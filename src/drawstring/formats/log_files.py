@@ -25,9 +25,7 @@ from drawstring.formats.log_inline import (
 )
 from drawstring.formats.log_native import NativeBlock, native_block, native_deletes, native_rows
 from drawstring.formats.log_native.block import MAGIC
-from drawstring.formats.parquet import read_parquet_part
-from drawstring.formats.parquet.read import PART_WHOLE_BYTES_MAX
-from drawstring.formats.parquet.staged import read_part_of_keys
+from drawstring.formats.parquet.within import PART_WHOLE_BYTES_MAX, read_parquet_part, read_part_of_keys
 from drawstring.formats.wanted_rows import EVERY_ROW, WantedRows
 from drawstring.model.files import LogFile
 from drawstring.schema.avro import avro_to_arrow

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.positions import POSITION, has_positions
-from drawstring.filegroups.read.log_records import record_keys
+from drawstring.filegroups.read.open_logs import record_keys
 from drawstring.filegroups.read.slice_merge import SliceMerge
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.sorted_merge import has_sorted_runs, merged_parts

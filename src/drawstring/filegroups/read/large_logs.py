@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.filegroups.read.log_blocks import delete_columns
-from drawstring.filegroups.read.log_records import LogPiece, LogRecords, merged_records, open_logs
+from drawstring.filegroups.read.log_records import LogRecords, merged_records
+from drawstring.filegroups.read.open_logs import LogPiece, open_logs
 from drawstring.filegroups.read.tasks import LogReading
 from drawstring.formats.log_inline import BlockType
 from drawstring.merge.order import Array

@@ -49,15 +49,13 @@ def delete_columns(config: TableConfig, schema: pa.Schema) -> list[str]:
 
 def deleted(rows: pa.Table, config: TableConfig) -> pa.ChunkedArray | None:
     """Return for each row of a data block whether it deletes its key; None if no row does."""
-    marks = []
-    if IS_DELETED_COLUMN in rows.column_names and pa.types.is_boolean(
-        rows.schema.field(IS_DELETED_COLUMN).type
-    ):
+    names, marks = frozenset(rows.column_names), []
+    if IS_DELETED_COLUMN in names and pa.types.is_boolean(rows.schema.field(IS_DELETED_COLUMN).type):
         marks.append(rows.column(IS_DELETED_COLUMN))
-    if OPERATION_COLUMN in rows.column_names:
+    if OPERATION_COLUMN in names:
         marks.append(pc.is_in(rows.column(OPERATION_COLUMN), _DELETE_OPERATIONS))
     marker = marker_of(config)
-    if marker is not None and marker[0] in rows.column_names:
+    if marker is not None and marker[0] in names:
         marks.append(_equals(rows.column(marker[0]).cast(pa.string()), marker[1], config))
     result = None
     for mark in marks:

@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 
 from drawstring.base.cached import cached_property
 from drawstring.filegroups.read.log_blocks import PlacedBlock, blocks_to_merge
-from drawstring.filegroups.read.log_records import LogPiece, merged_records, open_logs
+from drawstring.filegroups.read.log_records import merged_records
+from drawstring.filegroups.read.open_logs import LogPiece, open_logs
 from drawstring.filegroups.read.slice_merge import base_rows, base_schema, log_reading
 from drawstring.filegroups.read.slice_reader import merge_base_rows
 from drawstring.filegroups.read.tasks import LogReading, ReadTask

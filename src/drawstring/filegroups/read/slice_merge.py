@@ -20,7 +20,8 @@ from drawstring.filegroups.positions import located_by_position
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of, with_values
 from drawstring.filegroups.read.large_logs import stream_log_records, streams
 from drawstring.filegroups.read.log_blocks import delete_columns
-from drawstring.filegroups.read.log_records import LogRecords, read_log_records, record_keys
+from drawstring.filegroups.read.log_records import LogRecords, read_log_records
+from drawstring.filegroups.read.open_logs import record_keys
 from drawstring.filegroups.read.tasks import LogReading, ReadTask, nullable
 from drawstring.formats.base_files import Selection, read_base
 from drawstring.formats.conditions import matching_rows, where_columns

@@ -12,29 +12,29 @@ Log files that fit into memory as a whole are merged first, at once. Their recor
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from drawstring.base.bounds import BATCH_ROWS, VALUE_BYTES
+from drawstring.base.errors import CorruptTableError
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.key_order import sorted_by_key
+from drawstring.filegroups.read.key_order import AscendingKeys, sorted_by_key
 from drawstring.filegroups.read.log_blocks import PlacedBlock
-from drawstring.filegroups.read.log_records import (
-    LogPiece,
-    LogRecords,
-    OpenLogs,
-    merged_records,
-    open_logs,
-    record_keys,
-)
+from drawstring.filegroups.read.log_records import LogRecords, merged_records
+from drawstring.filegroups.read.open_logs import LogPiece, OpenLogs, open_logs, outlines, record_keys
 from drawstring.filegroups.read.slice_merge import SliceMerge, base_rows, log_reading
-from drawstring.filegroups.read.sorted_runs import BASE_WINDOW_BYTES, SortedRun, fenced, gathered, in_runs
+from drawstring.filegroups.read.sorted_runs import (
+    BASE_WINDOW_BYTES,
+    UNSORTED,
+    SortedRun,
+    fenced,
+    gathered,
+    in_runs,
+)
 from drawstring.filegroups.read.tasks import LogReading, ReadTask
 from drawstring.formats.base_footer import BaseFooter, has_footer
 from drawstring.formats.log_native import NativeBlock
@@ -96,7 +96,7 @@ def merged_parts(task: ReadTask, base: Iterator[pa.RecordBatch] | None = None) -
             return
         logs = windowed(opened, runs)
         reading = logs.reading
-        among = _outlines(reading, placed)
+        among = outlines(reading, placed)
         for parts in fenced([_base_run(task, base), *(_run_of(logs, each) for each in runs)]):
             yield _merged(task, reading, parts, among)
 
@@ -141,12 +141,11 @@ def _merged_with_one_run(
 
 def _sorted_records(opened: OpenLogs, placed: Sequence[PlacedBlock]) -> LogRecords:
     """Return the surviving log record of each key, by ascending keys."""
-    runs: list[_Run] = [
-        SortedRun([(each.file.status.path, opened.windows(each))], _keys_of_logged, sys.maxsize)
-        for each in placed
-    ]
-    pieces = [piece for parts in fenced(runs) for piece in _pieces(parts)]
-    return merged_records(opened.reading, pieces, _outlines(opened.reading, placed), in_order=True)
+    pieces = opened.read_all(placed)
+    for each, piece in zip(placed, pieces, strict=True):
+        if not AscendingKeys().go_on(flat(piece.keys)):
+            raise CorruptTableError(UNSORTED, path=each.file.status.path)
+    return merged_records(opened.reading, pieces, outlines(opened.reading, placed), in_order=True)
 
 
 def _merged(
@@ -178,7 +177,7 @@ def merged_log_records(
         logs: the open log files.
         placed: the blocks to merge.
     """
-    among = _outlines(reading, placed)
+    among = outlines(reading, placed)
     runs = log_runs(placed)
     windows = windowed(logs, runs)
     for parts in fenced([_run_of(windows, each) for each in runs]):
@@ -243,21 +242,6 @@ def _pieces(parts: Sequence[Sequence[_Window]]) -> list[LogPiece]:
 
 def _run_of(logs: OpenLogs, run: Sequence[PlacedBlock]) -> _Run:
     return SortedRun(((each.file.status.path, logs.windows(each)) for each in run), _keys_of_logged)
-
-
-def _outlines(reading: LogReading, placed: Sequence[PlacedBlock]) -> list[LogPiece]:
-    """Return blocks without their records: what decides how all records are merged."""
-    nothing = np.zeros(0, dtype=bool)
-    empty = LogPiece(reading.schema.empty_table(), pa.chunked_array([], pa.string()), nothing, nothing)
-    return [
-        replace(
-            empty,
-            is_delete_block=not each.block.kind.is_data,
-            is_partial=each.block.is_partial,
-            schema_json=each.block.schema_json if each.block.kind.is_data else None,
-        )
-        for each in placed
-    ]
 
 
 def _keys_of_rows(rows: pa.Table, config: TableConfig) -> pa.Array:

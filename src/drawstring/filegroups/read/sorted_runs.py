@@ -33,7 +33,7 @@ WINDOWS_HELD: Final = 2
 """Windows of a small run in memory: with one, the rest of a window would be the bound of its run."""
 
 
-_UNSORTED: Final = (
+UNSORTED: Final = (
     "A file of the table is not sorted by record key, as hoodie.table.storage.layout=lsm_tree promises. Set"
     " the layout to default (drawstring set-layout), then compact the table."
 )
@@ -68,7 +68,7 @@ class SortedRun(Generic[W]):
         files: Iterable[tuple[str, Iterator[W]]],
         keys: Callable[[W], pa.Array],
         windows_held: int = WINDOWS_HELD,
-        unsorted: str = _UNSORTED,
+        unsorted: str = UNSORTED,
         *,
         once: bool = False,
     ) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from drawstring.base.threads import at_once
-from drawstring.filegroups.read.log_records import about_log
+from drawstring.filegroups.read.open_logs import about_log
 from drawstring.filegroups.write.log_summary import summarise_log
 from drawstring.formats.bloom.key_summary import StoredSummary
 from drawstring.formats.log_index import FileRef, LogIndex, Member, read_log_index

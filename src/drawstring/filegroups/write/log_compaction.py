@@ -19,7 +19,8 @@ from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.log_blocks import final_instants
-from drawstring.filegroups.read.log_records import LogRecords, merged_records, open_logs
+from drawstring.filegroups.read.log_records import LogRecords, merged_records
+from drawstring.filegroups.read.open_logs import open_logs
 from drawstring.filegroups.read.sorted_merge import has_sorted_runs, merged_log_records
 from drawstring.filegroups.read.tasks import InstantRange, LogReading, nullable
 from drawstring.filegroups.write.key_order import sorted_deletes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from drawstring.filegroups.read.log_records import about_log, open_log, scan_log
+from drawstring.filegroups.read.open_logs import about_log, open_log, scan_log
 from drawstring.formats.bloom.key_summary import StoredSummary
 from drawstring.formats.log_files import block_deletes, block_rows
 from drawstring.formats.log_index import LogKeys

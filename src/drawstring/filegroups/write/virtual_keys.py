@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.log_records import record_keys
+from drawstring.filegroups.read.open_logs import record_keys
 from drawstring.filegroups.write.meta_columns import renamed
 from drawstring.schema.meta import FILE_NAME, RECORD_KEY
 

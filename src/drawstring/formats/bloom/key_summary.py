@@ -90,6 +90,12 @@ def may_hold_any(footer: Mapping[bytes, bytes], keys: Sequence[str]) -> bool:
     return may_have_any(text, footer.get(FILTER_TYPE.encode(), SIMPLE.encode()).decode(), keys)
 
 
+def summary_entries(footer: Mapping[str, str]) -> dict[bytes, bytes]:
+    """Return the entries of a footer that summarise its keys, as `may_hold_any` takes them."""
+    names = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
+    return {name.encode(): footer[name].encode() for name in names if name in footer}
+
+
 def _in_java(text: str) -> bytes:
     """Return bytes that sort in the order of Java strings."""
     return text.encode("utf-16-be")

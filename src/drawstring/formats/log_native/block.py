@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
 from drawstring.formats.base_files import open_rows, open_schema, with_types
 from drawstring.formats.base_footer import BaseFooter, has_footer, open_footer
+from drawstring.formats.bloom.key_summary import may_hold_any, summary_entries
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, DeleteRecords, HeaderKey, LogBlock
@@ -48,6 +49,12 @@ class NativeBlock(LogBlock):
     extension: str = PARQUET
     footer: BaseFooter | None = None
     local: str | None = None
+
+    def excludes(self, wanted: WantedRows) -> bool:
+        """Return whether the footer says that the file has no row that is wanted."""
+        if self.footer is None or wanted.keys is None or len(wanted.keys) > _KEYS_ASKED_MAX:
+            return False
+        return not may_hold_any(summary_entries(self.footer.entries), wanted.keys.to_pylist())
 
 
 def native_block(file: pa.NativeFile, log: LogFile, local: str | None = None) -> NativeBlock:
@@ -114,8 +121,8 @@ def native_rows(
         yield from _columnar_rows(file, block, names, wanted)
     else:
         metadata = block.footer.parquet
-        where, asked = _condition(wanted, metadata.schema.names)
-        query = ParquetQuery(names, where, wanted.batch_rows, keys=asked, ahead_bytes=wanted.ahead_bytes)
+        where = _condition(wanted, metadata.schema.names)
+        query = ParquetQuery(names, where, wanted.batch_rows, ahead_bytes=wanted.ahead_bytes)
         with about_file(None):
             yield from read_open_parquet(file, query, metadata)
 
@@ -129,16 +136,12 @@ def _columnar_rows(
         yield conform(batch, with_types(batch.schema, types))
 
 
-def _condition(
-    wanted: WantedRows, present: Sequence[str]
-) -> tuple[pc.Expression | None, Sequence[str] | None]:
-    """Return the condition of the wanted rows of a file, and the keys to ask for each."""
-    keys, key_range = wanted.keys, wanted.key_range
-    if keys is not None and RECORD_KEY in present:
-        return pc.field(RECORD_KEY).isin(keys), None if len(keys) > _KEYS_ASKED_MAX else keys.to_pylist()
-    if key_range is not None and key_range.column in present:
-        return key_range.condition, None
-    return None, None
+def _condition(wanted: WantedRows, present: Sequence[str]) -> pc.Expression | None:
+    """Return the condition of the wanted rows of a file."""
+    if wanted.keys is not None and RECORD_KEY in present:
+        return pc.field(RECORD_KEY).isin(wanted.keys)
+    key_range = wanted.key_range
+    return key_range.condition if key_range is not None and key_range.column in present else None
 
 
 def _hfile_rows(

@@ -13,7 +13,6 @@ from drawstring.formats.parquet.read import (
     read_open_parquet,
     read_parquet,
     read_parquet_bytes,
-    read_parquet_part,
     read_parquet_rows,
 )
 from drawstring.formats.parquet.write import ParquetSink, RowGroups, encode_parquet_block
@@ -31,7 +30,6 @@ __all__ = [
     "read_open_parquet",
     "read_parquet",
     "read_parquet_bytes",
-    "read_parquet_part",
     "read_parquet_rows",
     "stored_summary",
 ]

@@ -20,6 +20,9 @@ from drawstring.base.bounds import BATCH_ROWS
 ROWS_MIN: Final = 8_192
 """Rows up to which all columns are decoded at once: decoding in two steps costs more than it saves."""
 
+COLUMNS_MIN: Final = 32
+"""Columns beside those of the condition from which on it saves something, however few the rows are."""
+
 KNOWN_BYTES_MAX: Final = 32 << 20
 """Bytes of columns of the condition that are kept for the rows that match; of more they are decoded again."""
 

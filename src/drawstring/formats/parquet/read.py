@@ -25,20 +25,16 @@ from drawstring.formats.bloom.key_summary import may_hold_any
 from drawstring.formats.conditions import bound_columns, keep_rows, matching_numbers, with_table_types
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.parquet.folded import check_row_count, folded_columns, unfolded
-from drawstring.formats.parquet.matching import ROWS_MIN, matching_in_steps
+from drawstring.formats.parquet.matching import COLUMNS_MIN, ROWS_MIN, matching_in_steps
 from drawstring.formats.parquet.row_groups import groups_that_may_match
 from drawstring.formats.partition_match import guarantee
 from drawstring.storage.protocol import Storage
-from drawstring.storage.streams import RangeFile
 
 READ_AHEAD_BYTES: Final = 32 << 20
 """Largest uncompressed size of small row groups that are read together."""
 
 WHOLE_BYTES_MAX: Final = 64 << 20
 """Compressed size up to which the columns of a row group are fetched at once instead of in pieces."""
-
-PART_WHOLE_BYTES_MAX: Final = 2 << 20
-"""Size up to which a Parquet file within another file is read at once instead of column by column."""
 
 _PIECE_BYTES: Final = 4 << 20
 _BATCH_ROWS_MIN: Final = 256
@@ -132,37 +128,10 @@ def read_parquet_bytes(
         yield from _batches(pa.BufferReader(data), ParquetQuery(columns, where, batch_rows, types))
 
 
-def read_parquet_part(
-    file: pa.NativeFile, offset: int, size: int, columns: Sequence[str]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a Parquet file within another file; if it is large, only its columns are fetched.
-
-    Args:
-        file: the other file, open for random access.
-        offset: start of the Parquet file.
-        size: size of the Parquet file in bytes.
-        columns: top-level columns to yield; those that it lacks are omitted.
-
-    Raises:
-        CorruptTableError: the Parquet file is damaged.
-    """
-
-    def fetch(start: int, end: int) -> bytes:
-        file.seek(offset + start)
-        return bytes(file.read(end - start))
-
-    if size <= PART_WHOLE_BYTES_MAX:
-        yield from read_parquet_bytes(fetch(0, size), columns)
-        return
-    with about_file(None):
-        part = pa.PythonFile(RangeFile(fetch, size), mode="r")
-        yield from _batches(part, ParquetQuery(columns))
-
-
 def read_open_parquet(
-    file: pa.NativeFile, query: ParquetQuery, metadata: pq.FileMetaData
+    file: pa.NativeFile, query: ParquetQuery, metadata: pq.FileMetaData | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of an open file whose footer was read; see `read_parquet`."""
+    """Yield the rows of an open file, whose footer may have been read already; see `read_parquet`."""
     file.seek(0)
     yield from _batches(file, query, metadata)
 
@@ -229,7 +198,7 @@ def _batches(
 def _matching(
     file: pa.NativeFile, query: ParquetQuery, where: pc.Expression, metadata: pq.FileMetaData | None
 ) -> Iterator[pa.RecordBatch]:
-    parquet, fragment = open_for_condition(file, query.constants, query.dictionaries)
+    parquet, fragment = open_for_condition(file, query.constants, query.dictionaries, metadata)
     if metadata is None and _excludes(query, parquet.metadata):
         return
     present = columns_of(parquet)
@@ -245,9 +214,12 @@ def _matching(
     match = partial(matching_numbers, where=where, bound=bound, constants=query.constants)
     looked_at = [name for name in needed if name in bound.names]
     # Where a request takes long, all columns are fetched by one.
-    in_steps = 0 < len(looked_at) < len(needed) and isinstance(file, pa.OSFile)
+    is_wide = len(needed) - len(looked_at) >= COLUMNS_MIN
+    in_steps = 0 < len(looked_at) < len(needed) and (
+        isinstance(file, pa.OSFile) or (is_wide and isinstance(file, pa.BufferReader))
+    )
     for span in spans(parquet.metadata, groups, query.ahead_bytes) if in_steps else [groups]:
-        if in_steps and _is_worth_steps(parquet, span):
+        if in_steps and _is_worth_steps(parquet, span, is_wide=is_wide):
             decode = partial(_columns, file, parquet, span, query)
             yield from matching_in_steps(decode, looked_at, requested, match)
             continue
@@ -258,13 +230,17 @@ def _matching(
 
 
 def open_for_condition(
-    file: pa.NativeFile, constants: Mapping[str, pa.Scalar], dictionaries: Sequence[str] = ()
+    file: pa.NativeFile,
+    constants: Mapping[str, pa.Scalar],
+    dictionaries: Sequence[str] = (),
+    metadata: pq.FileMetaData | None = None,
 ) -> tuple[pq.ParquetFile, ds.ParquetFileFragment | None]:
     """Open a file of which some rows are needed.
 
     Args:
         file: the file.
         constants, dictionaries: as of `ParquetQuery`.
+        metadata: its footer, if it was read already.
 
     Returns:
         The file, and what tells which row groups may match; None for a small file with one row group, which
@@ -273,14 +249,14 @@ def open_for_condition(
     if not is_small(file):
         fragment = fragment_of(file, constants)
         return open_file(file, fragment.metadata, dictionaries), fragment
-    parquet = open_file(file, None, dictionaries)
+    parquet = open_file(file, metadata, dictionaries)
     return parquet, fragment_of(file, constants) if parquet.num_row_groups > 1 else None
 
 
-def _is_worth_steps(parquet: pq.ParquetFile, groups: Sequence[int]) -> bool:
+def _is_worth_steps(parquet: pq.ParquetFile, groups: Sequence[int], *, is_wide: bool) -> bool:
     metadata = [parquet.metadata.row_group(group) for group in groups]
     is_held = sum(group.total_byte_size for group in metadata) <= WHOLE_BYTES_MAX
-    return is_held and bool(sum(group.num_rows for group in metadata) > ROWS_MIN)
+    return is_held and (is_wide or bool(sum(group.num_rows for group in metadata) > ROWS_MIN))
 
 
 def _columns(

@@ -172,33 +172,3 @@ def staged(storage: Storage, path: str, constants: Mapping[str, pa.Scalar] | Non
                 parquet, fragment = open_for_condition(file, constants)
             schema = columns_of(parquet)
         yield StagedFile(path, file, parquet, fragment, schema, constants or {})
-
-
-def read_part_of_keys(
-    file: pa.NativeFile, offset: int, size: int, columns: Sequence[str], keys: pa.Array
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of those row groups of a Parquet file within another file that have any of some keys.
-
-    A look-up reads log blocks of all file groups that may have a key; most do not have it.
-
-    Args:
-        file: the other file, open for random access.
-        offset: start of the Parquet file.
-        size: size of the Parquet file in bytes, which is read at once.
-        columns: top-level columns to yield, the record key among them; those that it lacks are omitted.
-        keys: the record keys (string).
-
-    Raises:
-        CorruptTableError: the Parquet file is damaged.
-    """
-    file.seek(offset)
-    part = pa.BufferReader(file.read_buffer(size))
-    with about_file(None):
-        parquet = open_file(part)
-        stored = {*columns_of(parquet).names}
-        names = [name for name in columns if name in stored]
-        asked = [name for name in names if name == RECORD_KEY]
-        for group in range(parquet.metadata.num_row_groups):
-            found = (batch.column(0) for batch in group_rows(part, parquet, [group], asked))
-            if not asked or any(pc.any(pc.is_in(each, value_set=keys)).as_py() for each in found):
-                yield from group_rows(part, parquet, [group], names)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
-from drawstring.filegroups.read.log_records import open_logs
+from drawstring.filegroups.read.open_logs import open_logs
 from drawstring.filegroups.read.tasks import InstantRange, LogReading
 from drawstring.formats.base_files import Selection
 from drawstring.merge.versions import flat

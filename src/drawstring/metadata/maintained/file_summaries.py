@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
-from drawstring.filegroups.read.log_records import OpenLogs, open_logs
+from drawstring.filegroups.read.open_logs import OpenLogs, open_logs
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, LogReading, ReadTask
 from drawstring.formats.base_files import Selection, is_parquet

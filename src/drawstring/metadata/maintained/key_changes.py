@@ -24,7 +24,7 @@ from drawstring.base.bounds import BATCH_ROWS, worker_threads
 from drawstring.base.threads import at_once
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.keys import ReadKeys
-from drawstring.filegroups.read.log_records import record_keys
+from drawstring.filegroups.read.open_logs import record_keys
 from drawstring.filegroups.read.slice_merge import SliceMerge
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.merge.versions import flat

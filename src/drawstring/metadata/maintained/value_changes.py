@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.cached import cached_property
 from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.log_records import record_keys
+from drawstring.filegroups.read.open_logs import record_keys
 from drawstring.filegroups.read.slice_merge import SliceMerge
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask

@@ -17,7 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from drawstring.base.errors import REPAIR
-from drawstring.filegroups.read.log_records import open_logs
+from drawstring.filegroups.read.open_logs import open_logs
 from drawstring.filegroups.read.sorted_runs import (
     BASE_WINDOW_BYTES,
     WINDOWS_HELD,

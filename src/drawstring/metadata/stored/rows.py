@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.log_blocks import PlacedBlock, blocks_to_merge, check_whole
-from drawstring.filegroups.read.log_records import about_log, open_log, open_logs, scan_log
+from drawstring.filegroups.read.open_logs import about_log, open_log, open_logs, scan_log
 from drawstring.filegroups.read.tasks import InstantRange, LogReading
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records

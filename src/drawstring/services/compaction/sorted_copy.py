@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from drawstring.filegroups.read.log_records import open_logs
+from drawstring.filegroups.read.open_logs import open_logs
 from drawstring.filegroups.read.slice_merge import base_schema, finished, log_reading
 from drawstring.filegroups.read.sorted_merge import has_sorted_runs, in_order, merged_parts
 from drawstring.filegroups.read.tasks import LogReading, ReadTask, nullable

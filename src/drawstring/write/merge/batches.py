@@ -14,7 +14,7 @@ from drawstring.base.counted import counted
 from drawstring.base.errors import InvalidError
 from drawstring.config.table.config import TableConfig
 from drawstring.expressions.evaluation import evaluated
-from drawstring.filegroups.read.log_records import record_keys
+from drawstring.filegroups.read.open_logs import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.write.changes import ACTION, RowAction
 from drawstring.index.location import LOCATION, file_group_locations

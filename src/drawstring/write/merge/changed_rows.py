@@ -20,7 +20,7 @@ from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.read.log_records import record_keys
+from drawstring.filegroups.read.open_logs import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.write.changes import ACTION, RowAction
 from drawstring.index.location import LOCATION, file_group_locations

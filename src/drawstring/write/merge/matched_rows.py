@@ -23,7 +23,7 @@ from drawstring.expressions.column_names import path_in
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.predicate import Where, load_parser, parse_value, parse_where, wording_of
 from drawstring.filegroups.read.log_blocks import row_deletes
-from drawstring.filegroups.read.log_records import record_keys
+from drawstring.filegroups.read.open_logs import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.index.location import LOCATION, file_group_locations

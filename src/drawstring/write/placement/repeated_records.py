@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
-from drawstring.filegroups.read.base_counts import base_counts
 from drawstring.filegroups.read.keys import ReadKeys
 from drawstring.filegroups.write.changes import ACTION, RowAction
 from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
@@ -23,6 +22,7 @@ from drawstring.merge.order import Array
 from drawstring.merge.versions import flat
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
+from drawstring.write.placement.base_counts import base_counts
 
 
 @dataclass(frozen=True, slots=True)
