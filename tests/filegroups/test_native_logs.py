@@ -112,6 +112,20 @@ def test_other_readers_of_parquet_read_the_log_files(tmp_path: Path) -> None:
     assert found.to_pydict() == {"id": ["a", "b"], "_hoodie_record_key": ["a", "b"]}
 
 
+def test_deletes_have_the_generated_key_without_meta_columns_as_well(tmp_path: Path) -> None:
+    table = table_of(
+        tmp_path / "t",
+        record_key=("id", "city"),
+        properties={"hoodie.populate.meta.fields": "false"},
+    )
+    table.upsert(rides(("a", "rome", 2, 9.0)), options=WITHOUT_SERVICES)
+    table.delete(rides(("b", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
+    records, deletes = (pq.read_table(path) for path in log_paths(table, tmp_path / "t"))
+    assert records.column("_hoodie_record_key").to_pylist() == [None]
+    assert deletes.to_pylist() == [{"_hoodie_record_key": "id:b,city:rome", "ts": None}]
+    assert held(table) == [("a", "rome", 2, 9.0), ("c", "rome", 1, 3.0)]
+
+
 def test_partial_updates_and_new_rows_of_a_merge_go_to_files_of_their_own(tmp_path: Path) -> None:
     schema = SCHEMA.append(pa.field("note", pa.string()))
     properties = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}

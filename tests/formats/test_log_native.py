@@ -281,6 +281,18 @@ def test_deletes_have_keys_and_ordering_values_with_null_for_none() -> None:
     assert deletes.ordering.to_pylist() == [{"0": 5, "1": 1}, {"0": 6, "1": None}, {"0": None, "1": None}]
 
 
+def test_the_partition_path_of_a_delete_is_no_ordering_value() -> None:
+    rows = pa.table({"_hoodie_record_key": ["a"], "_hoodie_partition_path": ["p"], "ts": [5]})
+    file = pa.BufferReader(parquet({}, rows))
+    (block,) = log_blocks(file, named(f"{ID}_0-0-0_1_1.deletes.parquet"))
+
+    deletes = block_deletes(file, block)
+
+    assert (deletes.keys.to_pylist(), deletes.is_commit_time.to_pylist()) == (["a"], [False])
+    assert deletes.ordering is not None
+    assert deletes.ordering.to_pylist() == [5]
+
+
 @pytest.mark.parametrize("rows", [pa.table({"id": ["a"]}), pa.table({"_hoodie_record_key": ["a", None]})])
 def test_deletes_without_keys_are_corrupt(rows: pa.Table) -> None:
     file = pa.BufferReader(parquet({}, rows))

@@ -52,6 +52,20 @@ def test_statistics_built_for_a_table_are_right_after_each_step_of_any_history(
     play(with_statistics(table_type, version=version), seed, scaled_steps(12))
 
 
+def test_a_file_of_deletes_has_statistics_without_values() -> None:
+    table = with_statistics(MOR, version=10)
+    rows = History(table, "SIMPLE", 1).rows([1, 2, 3], True)
+    table.upsert(rows, options=QUIET | ENABLED)
+    deleted = table.delete(rows, options=QUIET | ENABLED)
+    kept_of = [each for each in table.metadata("column_stats").to_pylist() if deleted.instant in each["file"]]
+    assert {each["column"] for each in kept_of} == {*SCHEMA.names, *INDEXED_META}
+    assert all(each["file"].endswith(".deletes.parquet") for each in kept_of)
+    assert {(each["type"], each["min"], each["max"], each["values"]) for each in kept_of} == {
+        ("NULL", None, None, 0)
+    }
+    check(table)
+
+
 def test_a_write_adds_the_statistics_that_it_asks_for() -> None:
     table = create(SCHEMA, partition_by="part", ordering="ts")
     table = Table(TableContext(table._context.storage, clock=SteppingClock(), uses_metadata=True))

@@ -8,8 +8,8 @@
     8 -> 9   replaces a well-known payload class by merge mode, partial update mode and merge properties,
              and stores it as the legacy payload class
     9 -> 8   reverses this
-    9 -> 10  changes nothing, and log files stay as they are: readers of version 10 know both formats
-    10 -> 9  removes the storage layout
+    9 -> 10  says which meta columns there are; log files stay, since readers of version 10 know both formats
+    10 -> 9  removes that and the storage layout
     8 -> 6   removes merge mode and strategy id: a payload class defines how records merge
 
 Properties that a lower version cannot express prevent the change, see `obstacles`.

@@ -3,7 +3,8 @@
     _hoodie_record_key     the record key
     <ordering field>...    its ordering values, with the types of the table; all null for none
 
-A delete without ordering values wins over everything written before it.
+A delete without ordering values wins over everything written before it. RFC-103 as first proposed has the
+partition path as well, which the folder tells.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.formats.log_inline import DeleteRecords
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 _RECORD: Final = "hudi_delete_log_record"
 
@@ -82,7 +83,7 @@ def deletes_of(rows: pa.Table) -> DeleteRecords:
     if RECORD_KEY not in rows.column_names or rows.column(RECORD_KEY).null_count:
         raise CorruptTableError(f"A log file of deletes lacks record keys: {REPAIR}.")
     keys = rows.column(RECORD_KEY).combine_chunks().cast(pa.string())
-    names = [name for name in rows.column_names if name != RECORD_KEY]
+    names = [name for name in rows.column_names if name not in (RECORD_KEY, PARTITION_PATH)]
     columns = [rows.column(name).combine_chunks() for name in names]
     if not columns:
         return DeleteRecords(keys, None, pa.repeat(pa.scalar(True), len(keys)))
