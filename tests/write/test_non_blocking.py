@@ -12,7 +12,7 @@ from tests.support.faults import spaced
 from tests.support.interleavings import interleave
 from tests.support.interrupted import Act, Interrupted, on, upserting
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, filled
+from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create, filled, store_of
 from tests.support.writer_pairs import ACTS, PAIRS, prepared
 
 NON_BLOCKING = {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL", **WITHOUT_COMPACTION}
@@ -65,6 +65,18 @@ def test_two_writers_begin_one_file_group_for_a_new_bucket(version: int) -> None
     table.compact(options=NON_BLOCKING)
     assert in_rome(table) == rows
     assert table.validate().findings == ()
+
+
+@pytest.mark.parametrize("version", [8, 9, 10])
+def test_rows_that_begin_a_file_group_are_counted_as_inserts(version: int) -> None:
+    table = create(table_type=MOR, version=version, properties=ONE_BUCKET)
+    first = table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), options=NON_BLOCKING)
+    assert (first.inserts, first.updates, first.records_written) == (2, 0, 2)
+    (write,) = table.timeline.writes()
+    (stat,) = store_of(table).commit_metadata(write).stats
+    assert (stat.is_log, stat.num_inserts, stat.num_updates, stat.num_writes) == (True, 2, 0, 2)
+    second = table.upsert(rides(("a", "rome", 2, 2.0), ("o", "oslo", 2, 2.0)), options=NON_BLOCKING)
+    assert (second.inserts, second.updates) == (1, 1)
 
 
 def test_a_write_belongs_to_the_slice_of_a_compaction_that_it_overlaps() -> None:

@@ -45,7 +45,7 @@ class CommitResult(Result):
         records_written: records in the new files, including those copied unchanged.
         inserts, updates, deletes: records inserted, updated and deleted. A log file of a merge-on-read table
             counts all its records as updates, including those that lose against the stored record by event
-            time; an update by condition writes none of these.
+            time, unless it begins a file group; an update by condition writes none of these.
         files: files written.
         bytes_written: bytes of the files written.
         seconds: duration of the action.

@@ -182,10 +182,15 @@ def acted(rows: pa.Table, settings: FileSettings) -> Changes:
     return with_deletes(changes, deleted.delete_keys, deleted.delete_positions)
 
 
-def inserts_among(records: pa.Table) -> int | None:
-    """Return the number of new records by their actions; None if the rows have no actions."""
+def inserts_among(records: pa.Table, *, all_new: bool = False) -> int | None:
+    """Return the number of new records by their actions, if they have any; None if it is not known.
+
+    Args:
+        records: the rows of one file group.
+        all_new: whether rows without actions are new.
+    """
     if ACTION not in records.column_names:
-        return None
+        return records.num_rows if all_new else None
     actions = flat(records.column(ACTION)).to_numpy(zero_copy_only=False)
     return int(np.count_nonzero(actions == RowAction.INSERT))
 

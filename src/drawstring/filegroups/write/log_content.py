@@ -45,6 +45,12 @@ class LogTarget:
     may_be_planned: bool = False
 
     @property
+    def begins_group(self) -> bool:
+        """Whether the write begins the file group, so that every record is new as far as it knows."""
+        group = self.file_slice
+        return group.base is None and not group.logs and group.base_instant == self.settings.instant
+
+    @property
     def block_header(self) -> dict[HeaderKey, str]:
         """The headers of a block of deletes."""
         return {
@@ -198,7 +204,7 @@ def log_content(target: LogTarget, changes: Changes, meta_columns: MetaColumnWri
         LogPart(
             part,
             [meta_columns.apply(each, file_id).select(part.log_schema.names) for each in rows.to_batches()],
-            inserts_among(rows),
+            inserts_among(rows, all_new=target.begins_group),
             known_positions(rows.column(POSITION)) if POSITION in rows.column_names else None,
         )
         for part, rows in _parts(settings, records)
