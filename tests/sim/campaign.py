@@ -1,6 +1,6 @@
 """As many simulations of several writers as a time allows, with figures.
 
-    python -m tests.sim.campaign --seed 50000 --seconds 1200 [--kind nonblocking] [--operations 8]
+    python -m tests.sim.campaign --seed 50000 --seconds 1200 [--kind nonblocking] [--operations 8] [--stops]
 
 Each seed is tried on all kinds of tables; it also draws who takes part. Failures are printed as they come.
 """
@@ -12,8 +12,9 @@ import itertools
 import logging
 import time
 from collections import Counter
+from dataclasses import replace
 
-from tests.support.simulation.writers.plans import KINDS, MORE_KINDS, Report, drawn
+from tests.support.simulation.writers.plans import KINDS, MORE_KINDS, STOPPED_AT, Report, drawn
 from tests.support.simulation.writers.simulation import simulate
 
 
@@ -26,9 +27,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--kind", default="", help="only kinds with this in their names")
     parser.add_argument("--operations", type=int, default=8, help="of each actor")
+    parser.add_argument("--stops", action="store_true", help="also stop processes as they decide to commit")
     given = parser.parse_args()
     kinds = [each for each in (*KINDS, *MORE_KINDS) if given.kind in str(each)]
     plans = (drawn(kind, seed, given.operations) for seed in itertools.count(given.seed) for kind in kinds)
+    if given.stops:
+        plans = (replace(plan, stops_at=STOPPED_AT) for plan in plans)
     logging.disable()  # of failures that were meant
     end = time.monotonic() + given.seconds
     figures: Counter[str] = Counter()

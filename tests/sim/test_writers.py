@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.sim.seeds import FIRST, SEEDS
-from tests.support.simulation.writers.plans import KINDS, LINGERING_AT, MORE_KINDS, Kind, Plan, drawn
+from tests.support.simulation.writers.plans import (
+    KINDS,
+    LINGERING_AT,
+    MORE_KINDS,
+    STOPPED_AT,
+    Kind,
+    Plan,
+    drawn,
+)
 from tests.support.simulation.writers.simulation import simulate
 
 OPERATIONS = 8
@@ -85,6 +93,16 @@ def test_a_write_that_runs_for_the_last_time_goes_first(kind: Kind, seed: int, h
 @pytest.mark.parametrize("lingers_at", LINGERING_AT)
 def test_writers_that_stand_still_where_it_matters_do_no_harm(kind: Kind, seed: int, lingers_at: str) -> None:
     assert simulate(Plan(kind, seed, OPERATIONS, lingers_at=lingers_at)).commits > 0
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+@pytest.mark.parametrize("kind", (*KINDS, *MORE_KINDS), ids=str)
+@pytest.mark.parametrize("has_faults", [False, True], ids=["calm", "faulty"])
+def test_a_write_that_is_stopped_as_it_decides_to_commit_is_done_once_or_never(
+    kind: Kind, seed: int, has_faults: bool
+) -> None:
+    plan = Plan(kind, seed, OPERATIONS, has_faults=has_faults, stops_at=STOPPED_AT)
+    assert simulate(plan).commits > 0
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.base.errors import ConflictError, UnavailableError
+from drawstring.base.errors import ConflictError, DecidedError, TakenOverError, UnavailableError
 from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.local import LocalStorage
@@ -147,6 +149,52 @@ def test_whoever_finds_a_decision_carries_it_out(version: int) -> None:
     completed = through(storage).fence(inflight)
     assert isinstance(completed, Instant) and completed.is_completed
     assert store.read(completed) == b"words of the dead"
+
+
+class LosesLock:
+    """Finds, before the completed file is put, that others have the table lock.
+
+    Args:
+        act: what they do meanwhile.
+    """
+
+    def __init__(self, act: Callable[[], object] = lambda: None) -> None:
+        self._act = act
+
+    def requesting(self, instant: Instant) -> None:
+        pass
+
+    def removing(self, instant: Instant) -> None:
+        pass
+
+    @contextmanager
+    def completing(self, instant: Instant, content: bytes) -> Iterator[None]:
+        with suppress(UnavailableError):
+            self._act()
+        raise ConflictError("the lock is lost")
+        yield
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_decision_that_others_are_about_to_carry_out_is_told_from_one_that_was_taken_back(
+    version: int,
+) -> None:
+    storage, store = new_store(version)
+    config, clock = load_config(storage), SteppingClock(1_800_000_000_000)
+    inflight = begin(store)
+
+    def adopt_and_die() -> None:
+        through(Fails(storage, ".deltacommit")).fence(inflight)
+
+    with pytest.raises(TakenOverError):
+        TimelineStore(storage, config, clock, None, LosesLock(adopt_and_die)).complete(inflight, b"x")
+    completed = through(storage).fence(inflight)
+    assert isinstance(completed, Instant) and store.read(completed) == b"x"
+    again = begin(store)
+    with pytest.raises(ConflictError, match="the lock is lost") as caught:
+        TimelineStore(storage, config, clock, None, LosesLock()).complete(again, b"x")
+    assert not isinstance(caught.value, DecidedError)
+    assert through(storage).prevent_completion(again) is None
 
 
 def test_a_claim_that_was_cut_short_lets_nobody_complete() -> None:

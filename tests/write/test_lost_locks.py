@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from drawstring.base.errors import ConflictError
+from drawstring.base.errors import ConflictError, DecidedError, LostRaceError
 from drawstring.model.instant import Action, State
 from drawstring.model.table_version import LAYOUT_1, LAYOUT_2
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
+from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.table import Table
+from drawstring.timeline.claims import Claim, ClaimState
 from drawstring.timeline.instants import parse_instant
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.foreign_features import MetadataTableGuard
 from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
 from tests.support.interleavings import OPTIMISTIC, opened
 from tests.support.interrupted import upserting
 from tests.support.rows import held, rides
+from tests.support.simulation.pauses import SharedClock
 from tests.support.stalled import LOST_SECONDS, NO_LIMIT, Stalled, check, shared
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_COMPACTION
 
@@ -60,18 +65,110 @@ def test_what_a_dead_writer_had_decided_to_commit_comes_before_later_writes(
     assert held(opened(storage, clock)) == [("a", "rome", 2, 12.0), ("b", "rome", 1, 11.0)]
 
 
+class StallsCommitting(Stalled):
+    """Stands still before it puts the claim on its completion, in one state or the other.
+
+    Args:
+        inner: the storage of all.
+        clock: of all.
+        state: of the claim.
+        more_seconds: how much longer than a lease is good.
+    """
+
+    def __init__(
+        self, inner: MemoryStorage, clock: SharedClock, state: ClaimState, more_seconds: float = 0.0
+    ) -> None:
+        super().__init__(inner, clock, upserting(("a", "rome", 3, 3.0)))
+        self._state, self._more_seconds = state, more_seconds
+
+    def _look(self, path: str, data: bytes) -> None:
+        is_claim = path.startswith(LOCK_FOLDER) and path.endswith(".claim")
+        if is_claim and not self.has_stood and Claim.decode(data).state is self._state:
+            self._clock.sleep(self._more_seconds)
+            self._stand()
+
+
 @kinds
-def test_a_writer_that_loses_the_lock_just_before_it_commits_does_not_commit(
-    table_type: str, version: int
+@pytest.mark.parametrize("state", ClaimState)
+@pytest.mark.parametrize("more_seconds", [0.0, 300.0], ids=["lease", "heartbeat"])
+def test_a_write_that_stands_still_just_before_it_commits_runs_again_while_it_may(
+    table_type: str, version: int, state: ClaimState, more_seconds: float
 ) -> None:
     storage, clock = shared(table_type, version)
-    stalled = Stalled(storage, clock, upserting(("a", "rome", 3, 3.0)))
-    stalled.is_before_commit = True
-    with pytest.raises(ConflictError):
-        opened(stalled, clock).update("fare >= 0", {"fare": "fare + 10"}, options=OPTIMISTIC)
+    stalled = StallsCommitting(storage, clock, state, more_seconds)
+    once = {**OPTIMISTIC, RETRIES: "0"}
+    with pytest.raises(LostRaceError):
+        opened(stalled, clock).update("fare >= 0", {"fare": "fare + 10"}, options=once)
     assert stalled.has_stood
     check(storage, clock)
     assert held(opened(storage, clock)) == [("a", "rome", 3, 3.0), ("b", "rome", 1, 1.0)]
+    stalled = StallsCommitting(storage, clock, state, more_seconds)
+    opened(stalled, clock).update("fare >= 0", {"fare": "fare + 10"}, options=OPTIMISTIC)
+    assert stalled.has_stood
+    check(storage, clock)
+    assert held(opened(storage, clock)) == [("a", "rome", 3, 13.0), ("b", "rome", 1, 11.0)]
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9)])
+def test_a_change_of_columns_that_stands_still_just_before_it_commits_runs_again(
+    table_type: str, version: int
+) -> None:
+    storage, clock = shared(table_type, version)
+    stalled = StallsCommitting(storage, clock, ClaimState.COMMITTING)
+    opened(stalled, clock).move_column("fare", first=True)
+    assert stalled.has_stood
+    check(storage, clock)
+    table = opened(storage, clock)
+    assert next(name for name in table.scan().to_arrow().column_names if name[0] != "_") == "fare"
+    assert held(table) == [("a", "rome", 3, 3.0), ("b", "rome", 1, 1.0)]
+
+
+class StallsDecided(Stalled):
+    """Stands still when it has decided to commit, before it brings the metadata table up to date."""
+
+    has_decided = False
+
+    def _count(self, folder: str) -> None:
+        if self.has_decided:
+            self._stand()
+
+    def _look(self, path: str, data: bytes) -> None:
+        is_claim = path.startswith(LOCK_FOLDER) and path.endswith(".claim")
+        self.has_decided |= is_claim and Claim.decode(data).state is ClaimState.COMMITTING
+
+
+@pytest.mark.parametrize("then", ["insert", "restore", "die"])
+@pytest.mark.parametrize("how", ["metadata", "listing", "metadata that is switched off"])
+def test_a_write_that_others_complete_while_it_stands_still_is_done_once(
+    monkeypatch: pytest.MonkeyPatch, how: str, then: str
+) -> None:
+    storage, clock = shared(COW, 9)
+    uses_metadata = how != "listing"
+    keep = MetadataTableGuard._keep
+    first = opened(storage, clock, uses_metadata).upsert(rides(("b", "rome", 1, 1.0))).instant
+    opened(storage, clock).savepoint(first)
+
+    def act(_: Table) -> None:
+        others = opened(DiesDecided(storage) if then == "die" else storage, clock, uses_metadata)
+        with pytest.raises(InjectedFault) if then == "die" else nullcontext():
+            others.insert(rides(("n", "oslo", 3, 3.0)), options=OPTIMISTIC)
+        if then == "restore":
+            others.restore(first)
+
+    def looks_at_the_lock(guard: MetadataTableGuard, *given: Any) -> bool:
+        guard._check()  # as it does before it switches the metadata table off
+        return keep(guard, *given)
+
+    if "off" in how:
+        monkeypatch.setattr(MetadataTableGuard, "_keep", looks_at_the_lock)
+    stalled = StallsDecided(storage, clock, act)
+    with suppress(DecidedError) if then == "restore" else nullcontext():
+        opened(stalled, clock, uses_metadata).insert(rides(("i", "rome", 2, 2.0)), options=OPTIMISTIC)
+    rows = {"insert": [("i", "rome", 2, 2.0), ("n", "oslo", 3, 3.0)], "die": [("i", "rome", 2, 2.0)]}
+    expected = rows.get(then, [])
+    assert stalled.has_stood
+    check(storage, clock)
+    assert held(opened(storage, clock)) == [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), *expected]
 
 
 @kinds

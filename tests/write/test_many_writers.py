@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.combinations import others_long, pairs_first
 from tests.support.faults import stride
-from tests.support.simulation.writers.plans import KINDS, MORE_KINDS, Kind, Plan, drawn
+from tests.support.simulation.writers.plans import KINDS, MORE_KINDS, STOPPED_AT, Kind, Plan, drawn
 from tests.support.simulation.writers.simulation import simulate
 
 pytestmark = pytest.mark.scaled
@@ -97,6 +97,13 @@ def test_restores_beside_writers_undo_what_they_should_and_nothing_else(kind: Ki
 def test_a_write_that_runs_for_the_last_time_does_not_lose(kind: Kind) -> None:
     plan = Plan(kind, 3 + len(str(kind)), OPERATIONS, has_faults=False, merges=True, retries=("1",))
     assert simulate(plan).commits > 0
+
+
+@pytest.mark.parametrize("kind", others_long(KINDS, KINDS[:2]), ids=str)
+def test_a_write_that_is_stopped_as_it_decides_to_commit_is_done_once_or_never(kind: Kind) -> None:
+    plan = Plan(kind, 3 + len(str(kind)), OPERATIONS, has_faults=False, stops_at=STOPPED_AT)
+    report = simulate(plan)
+    assert report.commits > 0 and report.faults.keys() == {"pause"}
 
 
 @pairs_first(kind=_named(BY_METADATA), has_faults=FAULTS, restores={"followed": False, "restored": True})

@@ -124,6 +124,14 @@ class ConflictError(DrawstringError):
     """Another writer committed first: retry the write."""
 
 
+class DecidedError(ConflictError):
+    """Others settled what this process had decided to complete before it stood still: it may have counted."""
+
+
+class TakenOverError(DecidedError):
+    """Others complete what this process had decided to complete before it stood still."""
+
+
 class LostRaceError(ConflictError):
     """Another writer committed a conflicting change while a write ran; the write can run again."""
 

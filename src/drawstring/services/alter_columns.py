@@ -43,6 +43,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
+from drawstring.write.attempts import attempted
 from drawstring.write.write_outcome import WriteOutcome
 
 _OPERATION: Final = "alter_columns"
@@ -85,9 +86,15 @@ def alter_columns(
         ConflictError: another writer holds the lock.
         InvalidError: there is no such column, or it cannot be changed so; nothing was written.
     """
+    by_versions = by_versions and any(each.kind is not ChangeKind.COMMENT for each in changes)
+    return attempted(context, options, lambda _: _altered(context, changes, options, by_versions=by_versions))
+
+
+def _altered(
+    context: TableContext, changes: Sequence[ColumnChange], options: WriteOptions, *, by_versions: bool
+) -> WriteOutcome:
     watch = Stopwatch()
     with lock_table(context, options.locking) as locked:
-        by_versions = by_versions and any(each.kind is not ChangeKind.COMMENT for each in changes)
         for change in changes:
             _check_change(locked, change)
         locked, timeline = recover_and_load(locked, options.failed_writes)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from drawstring.base.clock import Clock
-from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.base.errors import ConflictError, DecidedError, DrawstringError, TakenOverError
 from drawstring.config.table.config import TableConfig
 from drawstring.model.instant import Action, Instant, State, time_of
 from drawstring.storage.protocol import Storage
@@ -102,7 +102,10 @@ class Completion:
                 but before the change is acknowledged.
 
         Raises:
-            ConflictError: another process completed it, is about to, or rolled it back.
+            TakenOverError: another process is about to complete it with this metadata.
+            DecidedError: it left the timeline after this process had decided to complete it: others completed
+                it, and a restore may have undone it.
+            ConflictError: another process rolled it back before that, or completed it with other metadata.
         """
         began_ms = self.clock.now_ms()
         try:
@@ -110,12 +113,16 @@ class Completion:
             if not self._is_archived(timeline, instant, completed):
                 self._put_completed(completed, instant, content, decided)
                 defer(self._sync)
-        except ConflictError:
-            # Others may have completed it for this process, which only seemed to have stalled.
+        except ConflictError as error:
+            # Others may have completed it for this process, which only seemed to have stalled, or be about to
+            # complete it: they delete the claim last.
+            claim = self.claims.committing(instant)
             known = self._completed_before(instant)
-            if known is None or self.storage.read(self.files.path(known)) != content:
-                raise
-            return known
+            if known is not None and self.storage.read(self.files.path(known)) == content:
+                return known
+            if claim is not None and claim.content == content:
+                raise _taken_over(instant) from error
+            raise
         if self.clock.now_ms() - began_ms > _STALLED_MS:
             self._delete_if_archived(completed)
         defer(lambda: self._delete_claim(instant))
@@ -240,13 +247,13 @@ class Completion:
             if fence is None and self.claims.committing(instant) is not None:
                 return completed, decided, timeline  # another process is completing it at that time
             if fence is None:
-                raise _lost(instant, "another process rolled it back")
+                raise _lost(instant, "another process settled it", DecidedError)
 
     def _is_archived(self, timeline: Timeline, pending: Instant, completed: Instant) -> bool:
         """Return whether other processes completed a claimed instant for its writer and archived it.
 
         Raises:
-            ConflictError: they rolled it back, or completed it with other metadata.
+            DecidedError: they completed it at another time, or a restore has undone it since.
         """
         reason = _obstacle(timeline, pending, completed)
         if reason is None:
@@ -255,33 +262,31 @@ class Completion:
         if any((each.requested, each.action) == (completed.requested, completed.action) for each in archived):
             return True
         self._delete_claim(pending)
-        raise _lost(pending, reason)
+        raise _lost(pending, reason, DecidedError)
 
     def _put_completed(self, completed: Instant, pending: Instant, content: bytes, decided: Fence) -> None:
         """Put the completed file of an instant whose completion is claimed.
 
         Raises:
-            ConflictError: the file exists with the content of another process.
+            DecidedError: the file exists with the content of another process, or this one lost the table lock
+                and another one settled the instant.
         """
         path = self.files.path(completed)
         try:
             is_ours = self._put(completed, content) or self.storage.read(path) == content
-        except (DrawstringError, OSError):
-            is_ours = False
+        except (DrawstringError, OSError) as error:
+            is_ours = is_revoked = False
             with suppress(DrawstringError, OSError):
-                is_ours = self._is_put_after_all(path, pending, decided)
+                is_ours = self.storage.exists(path)
+                is_revoked = not is_ours and self.claims.abort(pending, decided) is not None
+                is_ours = is_ours or self.storage.exists(path)
+            if not is_ours and not is_revoked and isinstance(error, ConflictError):
+                raise _lost(pending, "another process settled it", DecidedError) from error
             if not is_ours:
                 raise
         if not is_ours:
             self._delete_claim(pending)
-            raise _lost(pending, _DONE)
-
-    def _is_put_after_all(self, path: str, pending: Instant, decided: Fence) -> bool:
-        """Check the outcome of a put that failed; revoke the claim if no process acted on it."""
-        if self.storage.exists(path):
-            return True
-        self.claims.abort(pending, decided)
-        return self.storage.exists(path)
+            raise _lost(pending, _DONE, DecidedError)
 
     def _complete_for(self, instant: Instant, claim: Claim) -> Instant:
         """Put the completed file on behalf of the writer that claimed the completion."""
@@ -345,12 +350,24 @@ def _obstacle(timeline: Timeline, instant: Instant, completed: Instant) -> str |
     return "it was rolled back"
 
 
-def _lost(instant: Instant, reason: str) -> ConflictError:
-    advice = (
-        "What that one committed counts." if reason == _DONE else "Nothing was committed here. Try again."
-    )
-    return ConflictError(
+def _lost(instant: Instant, reason: str, kind: type[ConflictError] = ConflictError) -> ConflictError:
+    if reason == _DONE:
+        advice = "What that one committed counts."
+    elif issubclass(kind, DecidedError):
+        advice = "It was taken back since, as by a restore. Look at the timeline before you try again."
+    else:
+        advice = "Nothing was committed here. Try again."
+    return kind(
         f"This {instant.action}, {instant.requested}, cannot be completed: {reason}, as after a long pause of"
         f" this process. {advice}",
+        instant=instant.requested,
+    )
+
+
+def _taken_over(instant: Instant) -> TakenOverError:
+    return TakenOverError(
+        f"This process lost the table lock, as after a long pause, when it had decided to complete this"
+        f" {instant.action}, {instant.requested}. The next holder of the lock completes it, or rolls it back"
+        " if the decision could be taken back. Look whether it is on the timeline before you try again.",
         instant=instant.requested,
     )

@@ -42,7 +42,7 @@ from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
 from drawstring.txn.heartbeats import Heartbeat
 from drawstring.txn.locks.table_lock import HeldLock, conflict_if_lost, table_lock
 from drawstring.txn.reach import shown
-from drawstring.txn.rollback.aborted_writes import abort_write
+from drawstring.txn.rollback.aborted_writes import abort_write, settle_write
 from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext
@@ -163,8 +163,17 @@ class Transaction:
         """Complete the instant, whose files are ready (`ready_files`); see `LockedTable.commit_instant`.
 
         Raises:
+            LostRaceError: so it was, beside other writers, and nothing is left of the write: run it again.
             ConflictError: the lock or the heartbeat was lost, or another process rolled the instant back.
         """
+        try:
+            return self._complete(metadata, history)
+        except ConflictError as error:
+            if not self.is_beside_others:
+                raise
+            return settle_write(self.locked.rollback_context(), self.locked.lock, self.instant, error)
+
+    def _complete(self, metadata: CommitMetadata, history: SchemaHistory | None) -> Instant:
         if self.heartbeat is not None:
             self.heartbeat.check()
         # Before the lock is checked: if it is lost after that, its next holder finds the claim.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.base.errors import ConflictError, DecidedError, DrawstringError, LostRaceError, TakenOverError
 from drawstring.model.instant import Instant
 from drawstring.txn.locks.table_lock import HeldLock
 from drawstring.txn.rollback.dead_writes import delete_late_files
@@ -46,6 +46,37 @@ def abort_write(context: RollbackContext, lock: HeldLock, instant: Instant, *, b
             instant.requested,
             error,
         )
+
+
+def settle_write(context: RollbackContext, lock: HeldLock, instant: Instant, error: ConflictError) -> Instant:
+    """Find out what became of an own write beside others that stood still before its commit.
+
+    Args:
+        context: of the table.
+        lock: the table lock, which may be lost; it is taken again.
+        instant: begun by this process.
+        error: why this process could not complete it.
+
+    Returns:
+        The completed instant, if others completed it for this process.
+
+    Raises:
+        LostRaceError: the instant has left the timeline and never completed: the write can run again.
+        ConflictError: the error, if that is not certain.
+    """
+    abort_write(context, lock, instant, beside_others=True)
+    try:
+        lock.check()
+        timeline = context.store.load()
+    except (DrawstringError, OSError):
+        raise error from error.__cause__
+    known = timeline.find(instant.requested)
+    if known is None and not timeline.is_archived(instant.requested) and not isinstance(error, DecidedError):
+        raise LostRaceError(error.message, instant=instant.requested) from error
+    done = timeline.write_at(instant.requested)
+    if done is None or not isinstance(error, TakenOverError):
+        raise error
+    return done
 
 
 def _is_held(lock: HeldLock) -> bool:

@@ -87,7 +87,7 @@ class Actor:
 
     def _check_error(self, operation: Operation, *, goes_first: bool) -> None:
         plan = self._simulation.plan
-        may_lose = not goes_first or plan.has_faults or plan.restores
+        may_lose = not goes_first or plan.has_faults or plan.restores or plan.stops_at
         assert may_lose or not isinstance(operation.error, LostRaceError), (
             f"{operation.name} loses its last attempt: {operation.error}"
         )

@@ -141,6 +141,7 @@ class Plan:
         operations: of each actor.
         has_faults: whether anything fails.
         lingers_at: part of a storage call; processes often stand still for long before it.
+        stops_at: part of a storage call; processes are often stopped for long before it.
         merges: whether writers also merge, and upsert into new file groups.
         follows: whether a reader follows the table besides.
         restores: whether the services also make savepoints and go back to them, or to other writes.
@@ -155,6 +156,7 @@ class Plan:
     operations: int = 5
     has_faults: bool = True
     lingers_at: str = ""
+    stops_at: str = ""
     merges: bool = False
     follows: bool = False
     restores: bool = False
@@ -171,6 +173,9 @@ class Plan:
 
 LINGERING_AT = ("put_if_match .hoodie/.locks/2", "list_files .hoodie/.heartbeat")
 """Calls before which it matters most when a process stands still."""
+
+STOPPED_AT = LINGERING_AT[0]
+"""The put by which a write decides that it completes, and others that it does not."""
 
 _COMPANIES: tuple[dict[str, Any], ...] = (
     {},

@@ -75,7 +75,7 @@ class Simulation:
         self.plan = plan
         self.scheduler = Scheduler(plan.seed)
         self.weather = weather_of(self.scheduler.draw) if plan.has_faults else Weather()
-        self.weather.lingers_at = plan.lingers_at
+        self.weather.lingers_at, self.weather.stops_at = plan.lingers_at, plan.stops_at
         self.trace = Trace()
         self.report = Report(faults=self.weather.count)
         self._lives = 0

@@ -45,6 +45,7 @@ class Weather:
         slow: probability that a call takes seconds rather than milliseconds.
         lingers_at: part of the calls ("list_files rome") before which processes often stand still; empty for
             none.
+        stops_at: part of the calls before which processes are often stopped, with all their threads.
         count: how many faults there were, by name.
     """
 
@@ -55,12 +56,13 @@ class Weather:
     jump: float = 0.0
     slow: float = 0.03
     lingers_at: str = ""
+    stops_at: str = ""
     count: dict[str, int] = field(default_factory=dict)
 
     def end(self) -> None:
         """Let nothing fail or take long from now on."""
         self.before = self.after = self.crash = self.pause = self.jump = self.slow = 0.0
-        self.lingers_at = ""
+        self.lingers_at = self.stops_at = ""
 
     def fault(self, chance: float) -> str | None:
         """Return the fault that a number between 0 and 1 stands for."""
@@ -185,6 +187,9 @@ class SharedStorage(FaultyStorage):
         lingers_at = self._weather.lingers_at
         if lingers_at and lingers_at in f"{name} {path}" and draw.random() < LINGERS:
             self._scheduler.wait(draw.randint(*LINGERS_MS))
+        stops_at = self._weather.stops_at
+        if stops_at and stops_at in f"{name} {path}" and draw.random() < LINGERS:
+            self._meet("pause", path)
         fault = self._weather.fault(draw.random())
         if fault is not None and (changes or fault != "after"):
             self._meet(fault, path)
