@@ -97,7 +97,8 @@ def _altered(
     with lock_table(context, options.locking) as locked:
         for change in changes:
             _check_change(locked, change)
-        locked, timeline = recover_and_load(locked, options.failed_writes)
+        with locked.lock.race_if_lost():
+            locked, timeline = recover_and_load(locked, options.failed_writes)
         if any(_takes_deletion_mark(each) for each in changes):
             _check_no_marks(locked, timeline)
         before = _columns(locked, timeline, by_versions=by_versions)

@@ -319,13 +319,17 @@ def begin(
     context = locked.context
     heartbeat = Heartbeat(context.storage, context.clock, time, failed) if has_heartbeat else None
     with nullcontext() if heartbeat is None else heartbeat.beating(locked.lock.afterwards):
-        instant = _requested(locked, action, time, content, heartbeat)
+        with locked.lock.race_if_lost():
+            instant = _requested(locked, action, time, content, heartbeat)
         try:
             with conflict_if_lost(locked.lock):  # before the lock is taken again to undo the write
                 started = locked.store.start(instant, is_flushed=is_flushed)
                 yield Transaction(locked, started, heartbeat, failed.spares_writers)
-        except BaseException:
-            abort_write(locked.rollback_context(), locked.lock, instant, beside_others=failed.spares_writers)
+        except BaseException as error:
+            beside_others = failed.spares_writers
+            if beside_others and isinstance(error, ConflictError) and locked.lock.explains(error):
+                settle_write(locked.rollback_context(), locked.lock, instant, error)
+            abort_write(locked.rollback_context(), locked.lock, instant, beside_others=beside_others)
             raise
 
 

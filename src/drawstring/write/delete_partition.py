@@ -89,7 +89,8 @@ def _delete_requested(
             )
         if not requested and rows is not None:
             requested = _partitions_of(locked, rows, options)
-        locked, timeline = recover_and_load(locked, options.failed_writes)
+        with locked.lock.race_if_lost():
+            locked, timeline = recover_and_load(locked, options.failed_writes)
         lookup = write_lookup(locked, timeline, options)
         partitions = lookup.partitions_including_lost()
         _warn_of_unknown(locked, requested, partitions)

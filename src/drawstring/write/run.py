@@ -157,16 +157,17 @@ class _Write:
         """
         options = self.options
         with lock_table(self.context, options.locking) as locked:
-            bound = self.source.bind(locked)
-            verb = bound.acts_as(self.requested, locked.config)
-            facts, plan = _planned(locked, bound, verb, options)
-            self._checked(facts, turn)
-            recovered = recover(locked, options.failed_writes, facts.timeline)
-            if recovered is not locked:
-                bound = self.source.bind(recovered)
-                facts, plan = _planned(recovered, bound, verb, options)
-            if self.lost or turn is Turn.FIRST:
-                refuse_reserved(self.context, facts.timeline, reach_of(self.lost), options.failed_writes)
+            with locked.lock.race_if_lost():
+                bound = self.source.bind(locked)
+                verb = bound.acts_as(self.requested, locked.config)
+                facts, plan = _planned(locked, bound, verb, options)
+                self._checked(facts, turn)
+                recovered = recover(locked, options.failed_writes, facts.timeline)
+                if recovered is not locked:
+                    bound = self.source.bind(recovered)
+                    facts, plan = _planned(recovered, bound, verb, options)
+                if self.lost or turn is Turn.FIRST:
+                    refuse_reserved(self.context, facts.timeline, reach_of(self.lost), options.failed_writes)
             self.watch.lap("plan")
             return self._committed(recovered, bound, verb, facts, plan, turn=turn)
 

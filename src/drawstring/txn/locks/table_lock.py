@@ -14,7 +14,15 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
 from drawstring.base.clock import Clock, Ids, jitter
-from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError, UnavailableError
+from drawstring.base.errors import (
+    ConflictError,
+    CorruptTableError,
+    DecidedError,
+    DrawstringError,
+    LostRaceError,
+    PendingClusteringError,
+    UnavailableError,
+)
 from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
 from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.storage.protocol import Storage
@@ -280,6 +288,37 @@ class HeldLock:
                 "The table lock, given up while rows were written, could not be taken again. Retry the write."
             )
         self._lock.check()
+
+    def is_lost(self) -> bool:
+        """Return whether this process took the lock and stood still until it had it no longer."""
+        if self._lock is None:
+            return False
+        try:
+            self._lock.check()
+        except ConflictError:
+            return True
+        return False
+
+    @contextmanager
+    def race_if_lost(self) -> Iterator[None]:
+        """Let a write run again that stood still before it put anything on the timeline.
+
+        Raises:
+            LostRaceError: the block met a conflict, and the lock is lost.
+        """
+        try:
+            yield
+        except ConflictError as error:
+            if not self.explains(error):
+                raise
+            cause = error.__cause__ or error
+            raise LostRaceError(error.message, instant=error.instant, path=error.path) from cause
+
+    def explains(self, error: BaseException) -> bool:
+        """Return whether an error is a conflict that comes from the loss of this lock."""
+        is_conflict = isinstance(error, ConflictError)
+        is_told = isinstance(error, LostRaceError | DecidedError | PendingClusteringError)
+        return is_conflict and not is_told and self.is_lost()
 
     def regain(self) -> None:
         """Acquire the lock again after it was lost.
