@@ -66,6 +66,12 @@ def test_a_write_with_records_and_deletes_makes_a_file_of_each(tmp_path: Path) -
     assert held(table) == [("a", "rome", 2, 1.0), ("c", "rome", 1, 3.0)]
 
 
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_new_table_names_no_format_of_log_files(table_type: str) -> None:
+    table = create(table_type=table_type, version=10)
+    assert "hoodie.table.log.file.format" not in table.config.properties
+
+
 def test_the_footers_say_what_the_files_hold(tmp_path: Path) -> None:
     table = table_of(tmp_path / "t")
     table.upsert(rides(("a", "rome", 2, 9.0)), options=WITHOUT_SERVICES)
