@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import CorruptTableError, UnsupportedError
+from drawstring.formats.base_footer import has_footer, open_footer
 from drawstring.formats.conditions import bound_columns, keep_rows, with_table_types
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.lance.read import open_lance_schema, read_open_lance
 from drawstring.formats.orc.read import open_orc_schema, read_open_orc
 from drawstring.formats.parquet import ParquetQuery, parquet_schema, read_parquet
+from drawstring.formats.wanted_rows import AskedRows
 from drawstring.model.files import FORMAT_NAMES, HFILE, LANCE, ORC, PARQUET, file_extension
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
@@ -73,10 +74,9 @@ def read_base(storage: Storage, path: str, selection: Selection) -> Iterator[pa.
         return
     names = list(selection.columns)
     if selection.where is None:
-        batches = _all_rows(storage, path, names, selection.types)
+        yield from _rows(storage, path, AskedRows(names), selection.types)
     else:
-        batches = _matching_rows(storage, path, selection, selection.where)
-    yield from batches
+        yield from _matching_rows(storage, path, selection, selection.where)
 
 
 def base_schema(storage: Storage, path: str) -> pa.Schema:
@@ -108,55 +108,50 @@ def _matching_rows(
     requested = [name for name in selection.columns if name in stored]
     in_predicate = [name for name in bound.names if name in stored and name not in constants]
     needed = list(dict.fromkeys([*requested, *in_predicate]))
-    for batch in _all_rows(storage, path, needed, selection.types):
+    asked = AskedRows(needed, where, bound, constants.keys(), selection.keys)
+    for batch in _rows(storage, path, asked, selection.types):
         yield keep_rows(batch, where, bound, constants).select(requested)
 
 
-def _all_rows(
-    storage: Storage, path: str, columns: Sequence[str], types: pa.Schema | None
-) -> Iterator[pa.RecordBatch]:
-    for batch in _stored_rows(storage, path, columns):
-        yield batch if types is None else conform(batch, with_types(batch.schema, types))
-
-
-def _stored_rows(storage: Storage, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _rows(storage: Storage, path: str, asked: AskedRows, types: pa.Schema | None) -> Iterator[pa.RecordBatch]:
     extension = file_extension(path)
     with about_file(path, FORMAT_NAMES.get(extension, extension)), storage.open(path) as file:
-        yield from open_rows(file, extension, storage.local_path(path), columns)
+        for batch in open_rows(file, extension, storage.local_path(path), asked):
+            yield batch if types is None else conform(batch, with_types(batch.schema, types))
 
 
 def open_rows(
-    file: pa.NativeFile,
-    extension: str,
-    local: str | None,
-    columns: Sequence[str] | None,
-    batch_rows: int = BATCH_ROWS,
+    file: pa.NativeFile, extension: str, local: str | None, asked: AskedRows
 ) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of an open file in a format other than Parquet, a bounded batch at a time.
+    """Yield rows of an open file in a format other than Parquet, a bounded batch at a time.
 
     Args:
         file: the file, open for random access.
         extension: of its name, which tells the format.
         local: its path on this machine; None if it has none.
-        columns: top-level columns to yield, of which those that the file lacks are left out; None for all.
-        batch_rows: largest number of rows in a batch.
+        asked: the rows. Nothing is read of a file whose footer excludes all of them.
 
     Raises:
         UnsupportedError: this release cannot read the format.
     """
+    if not asked.are_all and has_footer(extension) and not open_footer(file, extension).may_have(asked):
+        return
     if extension == ORC:
-        yield from read_open_orc(file, columns, batch_rows)
+        yield from read_open_orc(file, asked)
     elif extension == LANCE:
-        yield from read_open_lance(file, local, columns, batch_rows)
+        yield from read_open_lance(file, local, asked)
     elif extension == HFILE:
-        reader = HFileReader(file, file.size())
-        for batch in read_hfile_records(reader.scan(), _schema_json(reader), columns):
-            names = batch.schema.names
-            chosen = batch.select(names if columns is None else [name for name in columns if name in names])
-            for start in range(0, batch.num_rows, batch_rows):
-                yield chosen.slice(start, batch_rows)
+        yield from _hfile_rows(HFileReader(file, file.size()), asked)
     else:
         raise _unsupported(extension)
+
+
+def _hfile_rows(reader: HFileReader, asked: AskedRows) -> Iterator[pa.RecordBatch]:
+    for batch in read_hfile_records(reader.scan(), _schema_json(reader), asked.columns):
+        names = batch.schema.names
+        columns = names if asked.columns is None else [name for name in asked.columns if name in names]
+        for start in range(0, batch.num_rows, asked.batch_rows):
+            yield batch.select(columns).slice(start, asked.batch_rows)
 
 
 def open_schema(file: pa.NativeFile, extension: str, local: str | None) -> pa.Schema:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import orc
 
@@ -23,6 +24,8 @@ from drawstring.formats.file_errors import about_file
 from drawstring.formats.lance.footer import lance_footer
 from drawstring.formats.orc.footer import OrcFooter
 from drawstring.formats.parquet import stored_summary
+from drawstring.formats.partition_match import ranges_that_match
+from drawstring.formats.wanted_rows import AskedRows
 from drawstring.model.files import FORMAT_NAMES, LANCE, ORC, PARQUET, file_extension
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import Storage
@@ -67,6 +70,24 @@ class BaseFooter:
         """Return the greatest value of a column that is not nested; None if it is unknown."""
         bounds = self._bounds(column)
         return None if bounds is None else bounds[1]
+
+    def may_have(self, asked: AskedRows) -> bool:
+        """Return whether the file may have some rows, by the summary of its record keys.
+
+        Args:
+            asked: the rows.
+        """
+        summary = StoredSummary.of(self.entries, self.rows)
+        if asked.keys is not None and not summary.may_hold_any(asked.keys):
+            return False
+        bounds = summary.bounds()
+        if asked.where is None or bounds is None or RECORD_KEY not in asked.bound.names:
+            return True
+        key = pc.field(RECORD_KEY)
+        try:
+            return any(ranges_that_match(asked.where, asked.bound, [(key >= bounds[0]) & (key <= bounds[1])]))
+        except pa.ArrowException:
+            return True  # the condition fails on a value; evaluating it on rows reports the error
 
     def key_bounds(self) -> tuple[str, str] | None:
         """Return bounds of the record keys in the order of their UTF-8 bytes; None if they are unknown."""

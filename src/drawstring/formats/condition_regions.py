@@ -170,6 +170,22 @@ class Spread:
             np.zeros(count, np.int64), np.full(count, axis.null - 1, np.int64), np.ones(count, np.bool_)
         )
 
+    @staticmethod
+    def between(axis: Axis, least: pa.Array, greatest: pa.Array, is_null: Array, has_null: Array) -> Spread:
+        """Return the spread of files by the bounds of their values.
+
+        Args:
+            axis: the column.
+            least, greatest: bounds, of the column's type; null if unknown.
+            is_null: whether all values are null.
+            has_null: whether there may be nulls.
+        """
+        first, last = axis.places(least), axis.places(greatest)
+        first[_is_true(least.is_null())] = 0
+        last[_is_true(greatest.is_null())] = axis.null - 1
+        first[is_null], last[is_null] = 1, 0
+        return Spread(first, last, has_null)
+
     def take(self, rows: Array) -> Spread:
         """Return the spreads of some files."""
         return Spread(self.first[rows], self.last[rows], self.has_null[rows])

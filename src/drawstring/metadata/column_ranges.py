@@ -81,11 +81,7 @@ class ColumnRanges:
 
     def spread(self, axis: Axis) -> Spread:
         """Return the regions of the column's axis that the values may be in."""
-        first, last = axis.places(self.least), axis.places(self.greatest)
-        first[is_true(self.least.is_null())] = 0
-        last[is_true(self.greatest.is_null())] = axis.null - 1
-        first[self.is_null], last[self.is_null] = 1, 0
-        return Spread(first, last, self.has_null)
+        return Spread.between(axis, self.least, self.greatest, self.is_null, self.has_null)
 
 
 def column_ranges(

@@ -59,6 +59,11 @@ class StoredSummary:
         texts = (footer.get(FILTER, ""), footer.get(FILTER_TYPE) or SIMPLE)
         return StoredSummary(rows, footer.get(SMALLEST_KEY), footer.get(LARGEST_KEY), *texts)
 
+    def may_hold_any(self, keys: Sequence[str]) -> bool:
+        """Return whether the file may have any of a few keys; False is certain."""
+        ends = self.smallest or "", self.largest or ""
+        return _may_hold_any(ends, self.filter_text.encode(), self.filter_type, keys)
+
     def bounds(self) -> tuple[str, str] | None:
         """Return bounds of the keys in the order of their UTF-8 bytes; None if that of Java has others."""
         smallest, largest = self.smallest or "", self.largest or ""
@@ -80,20 +85,17 @@ def may_hold_any(footer: Mapping[bytes, bytes], keys: Sequence[str]) -> bool:
         footer: entries of the file's footer.
         keys: record keys.
     """
-    smallest, largest = (footer.get(name.encode(), b"").decode() for name in (SMALLEST_KEY, LARGEST_KEY))
-    if smallest and largest:
-        low, high = _in_java(smallest), _in_java(largest)
+    ends = footer.get(SMALLEST_KEY.encode(), b"").decode(), footer.get(LARGEST_KEY.encode(), b"").decode()
+    filter_type = footer.get(FILTER_TYPE.encode(), SIMPLE.encode()).decode()
+    return _may_hold_any(ends, footer.get(FILTER.encode(), b""), filter_type, keys)
+
+
+def _may_hold_any(ends: tuple[str, str], text: bytes, filter_type: str, keys: Sequence[str]) -> bool:
+    """Return whether there may be any of some keys between two ends, empty if unknown, and in a filter."""
+    if all(ends):
+        low, high = map(_in_java, ends)
         keys = [key for key in keys if low <= _in_java(key) <= high]
-    text = footer.get(FILTER.encode())
-    if not (keys and text):
-        return bool(keys)
-    return may_have_any(text, footer.get(FILTER_TYPE.encode(), SIMPLE.encode()).decode(), keys)
-
-
-def summary_entries(footer: Mapping[str, str]) -> dict[bytes, bytes]:
-    """Return the entries of a footer that summarise its keys, as `may_hold_any` takes them."""
-    names = (FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY)
-    return {name.encode(): footer[name].encode() for name in names if name in footer}
+    return may_have_any(text, filter_type, keys) if keys and text else bool(keys)
 
 
 def _in_java(text: str) -> bytes:

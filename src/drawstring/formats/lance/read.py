@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
 
-from drawstring.base.bounds import BATCH_BYTES, BATCH_ROWS
+from drawstring.base.bounds import BATCH_BYTES
 from drawstring.base.disk_errors import temporary_disk_errors
 from drawstring.base.errors import not_installed
 from drawstring.base.temporary_folders import TemporaryFolder
 from drawstring.formats.lance.footer import check_lance
 from drawstring.formats.lance.panics import panics_translated
+from drawstring.formats.wanted_rows import AskedRows
 
 _COPIED_BYTES: Final = 4 << 20
 _BATCHES_AHEAD: Final = 2
@@ -29,17 +30,14 @@ _FIRST_ROWS: Final = 256
 """Rows that are read before it is known how much memory a row takes."""
 
 
-def read_open_lance(
-    file: pa.NativeFile, local: str | None, columns: Sequence[str] | None, batch_rows: int = BATCH_ROWS
-) -> Iterator[pa.RecordBatch]:
+def read_open_lance(file: pa.NativeFile, local: str | None, asked: AskedRows) -> Iterator[pa.RecordBatch]:
     """Yield all rows of an open Lance file, in its order, a bounded batch at a time.
 
     Args:
         file: the file.
         local: its path on this machine; None if it has none.
-        columns: top-level columns to yield, in this order, of which those that the file lacks are omitted;
-            None for all.
-        batch_rows: largest number of rows in a batch, which has fewer if they take more than `BATCH_BYTES`.
+        asked: the rows, of which the condition leaves out none. A batch has fewer rows than it says if these
+            take more than `BATCH_BYTES`.
 
     Raises:
         InvalidError: the package is not installed.
@@ -47,12 +45,12 @@ def read_open_lance(
     """
     with panics_translated(), _file_of_machine(file, local) as path:
         present = _opened(path).metadata().schema.names
-        names = present if columns is None else [name for name in columns if name in present]
+        names = present if asked.columns is None else [name for name in asked.columns if name in present]
         # Without a column the batches would not have a number of rows.
         reader = _opened(path, names or present[:1])
         # Lance reads ahead within a window.
         window_rows = max(1, reader.num_rows() * _WINDOW_BYTES // max(1, file.size()))
-        for batch in _windows(reader, window_rows, batch_rows):
+        for batch in _windows(reader, window_rows, asked.batch_rows):
             yield batch.select(names).replace_schema_metadata(None)
 
 

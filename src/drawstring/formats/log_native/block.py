@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
 from drawstring.formats.base_files import open_rows, open_schema, with_types
 from drawstring.formats.base_footer import BaseFooter, has_footer, open_footer
-from drawstring.formats.bloom.key_summary import may_hold_any, summary_entries
+from drawstring.formats.conditions import bound_columns
 from drawstring.formats.file_errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, DeleteRecords, HeaderKey, LogBlock
 from drawstring.formats.log_native.deletes import deletes_of
 from drawstring.formats.log_native.footer import AVRO_SCHEMA, decode_footer
 from drawstring.formats.parquet import ParquetQuery, read_open_parquet
-from drawstring.formats.wanted_rows import EVERY_ROW, WantedRows
+from drawstring.formats.wanted_rows import EVERY_ROW, AskedRows, WantedRows
 from drawstring.model.files import HFILE, PARQUET, LogFile, NativeLog, file_extension
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
@@ -32,6 +32,7 @@ _KINDS: Final[Mapping[NativeLog, BlockType]] = {
     NativeLog.DELETES: BlockType.DELETE,
     NativeLog.CDC: BlockType.CDC_DATA,
 }
+_KEY_ALONE: Final = pa.schema([(RECORD_KEY, pa.string())])
 _KEYS_ASKED_MAX: Final = 100
 """Number of record keys up to which a file is asked for each by statistics and bloom filter."""
 
@@ -52,9 +53,13 @@ class NativeBlock(LogBlock):
 
     def excludes(self, wanted: WantedRows) -> bool:
         """Return whether the footer says that the file has no row that is wanted."""
-        if self.footer is None or wanted.keys is None or len(wanted.keys) > _KEYS_ASKED_MAX:
-            return False
-        return not may_hold_any(summary_entries(self.footer.entries), wanted.keys.to_pylist())
+        keys, key_range = wanted.keys, wanted.key_range
+        asked = AskedRows()
+        if keys is not None and len(keys) <= _KEYS_ASKED_MAX:
+            asked = AskedRows(keys=keys.to_pylist())
+        elif key_range is not None and key_range.column == RECORD_KEY:
+            asked = AskedRows(where=key_range.condition, bound=_KEY_ALONE)
+        return not asked.are_all and self.footer is not None and not self.footer.may_have(asked)
 
 
 def native_block(file: pa.NativeFile, log: LogFile, local: str | None = None) -> NativeBlock:
@@ -132,7 +137,10 @@ def _columnar_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file whose format has not all types of a table; its schema has them."""
     types = avro_to_arrow(block.schema_json) if block.schema_json else pa.schema([])
-    for batch in open_rows(file, block.extension, block.local, names, wanted.batch_rows):
+    where = _condition(wanted, types.names)
+    bound = pa.schema([]) if where is None else bound_columns(where, types)
+    asked = AskedRows(names, where, bound, batch_rows=wanted.batch_rows)
+    for batch in open_rows(file, block.extension, block.local, asked):
         yield conform(batch, with_types(batch.schema, types))
 
 

@@ -24,25 +24,24 @@ import pyarrow.dataset as ds
 from pyarrow import orc
 from pyarrow import types as pt
 
-from drawstring.base.bounds import BATCH_BYTES, BATCH_ROWS
+from drawstring.base.bounds import BATCH_BYTES
 from drawstring.base.errors import UnsupportedError
 from drawstring.formats.orc.footer import OrcFooter
+from drawstring.formats.orc.stripes import only_stripes, stripes_that_may_match
 from drawstring.formats.orc.zones import has_times, in_utc, stripe_zones
+from drawstring.formats.wanted_rows import AskedRows
 
 _BEYOND_NANOSECONDS: Final = "out of range for nanosecond"
 _BATCH_ROWS_MIN: Final = 256
 
 
-def read_open_orc(
-    file: pa.NativeFile, columns: Sequence[str] | None, batch_rows: int = BATCH_ROWS
-) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of an open ORC file, in its order, a bounded batch at a time.
+def read_open_orc(file: pa.NativeFile, asked: AskedRows) -> Iterator[pa.RecordBatch]:
+    """Yield rows of an open ORC file, in its order, a bounded batch at a time.
 
     Args:
         file: the file.
-        columns: top-level columns to yield, in this order, of which those that the file lacks are omitted;
-            None for all.
-        batch_rows: largest number of rows in a batch, which has fewer if they take more than `BATCH_BYTES`.
+        asked: the rows; stripes that cannot have one are not read. A batch has fewer rows than it says if
+            these take more than `BATCH_BYTES`.
 
     Raises:
         UnsupportedError: a time is out of range for Arrow's ORC reader.
@@ -50,14 +49,21 @@ def read_open_orc(
     """
     opened = orc.ORCFile(file)
     present = opened.schema.names
-    names = present if columns is None else [name for name in columns if name in present]
+    names = present if asked.columns is None else [name for name in asked.columns if name in present]
     # Without a column the batches would not have a number of rows.
     read = names or present[:1]
     with _about("footer"):
         footer = OrcFooter.of(opened)
+        stripes = stripes_that_may_match(opened, file, footer, asked)
+    if not stripes:
+        return
+    if len(stripes) < len(footer.stripes):
+        file = only_stripes(opened, file, footer, stripes)
+        opened = orc.ORCFile(file)
+        footer = OrcFooter.of(opened)
     zones = _zones(opened, file, read)
     ends = list(accumulate(stripe.rows for stripe in footer.stripes))
-    rows = min(batch_rows, _rows_of_a_batch(footer, present, read))
+    rows = min(asked.batch_rows, _rows_of_a_batch(footer, present, read))
     done = 0
     for batch in _batches(file, read, rows):
         zone = zones[bisect_right(ends, done)] if zones else ""
