@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ QUICK = {
 }
 """Spends less on small queries, of which the tests ask thousands."""
 
+SITE = str(Path(__file__).with_name("spark_site"))
+"""Where the processes of Python that Spark starts look first."""
+
 
 @cache
 def _warehouse() -> str:
@@ -58,7 +62,8 @@ def spark_session(master: str = "local[2]", settings: Mapping[str, str] = QUICK)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Workers have to find the package when it is not installed.
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    first = [SITE] if settings is QUICK else []
+    os.environ["PYTHONPATH"] = os.pathsep.join([*first, *(path for path in sys.path if path)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pyspark.sql import SparkSession

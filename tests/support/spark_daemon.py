@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-import pandas  # noqa: F401
-from pyspark import daemon
+import gc
+from importlib import import_module
+from pkgutil import walk_packages
 
-import drawstring.spark  # noqa: F401
+ROOMS = ("engine", "filegroups", "index", "merge", "query", "spark", "write")
+"""Rooms whose functions run in workers; they import the others."""
+
+
+def import_once() -> None:
+    """Import what workers use; their garbage collection passes it over."""
+    for name in ("pandas", "pyspark.worker"):
+        import_module(name)
+    for room in ROOMS:
+        for module in walk_packages(import_module(f"drawstring.{room}").__path__, f"drawstring.{room}."):
+            import_module(module.name)
+    gc.freeze()
+
 
 if __name__ == "__main__":
+    from pyspark import daemon
+
+    import_once()
     daemon.manager()
