@@ -15,13 +15,14 @@ over at the end; and the process that begins with Spark, whose tests are a long 
 before the others when all have something to do. A long test is a group of its own.
 
 A test that waits on the machine's clock for long fails: it is to have a clock of its own. Files that tests
-write are not flushed to the disk, apart from those of tests/storage.
+write are in memory where there is much of it, and are not flushed, apart from those of tests/storage.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -34,6 +35,7 @@ from scripts import jdk
 from tests.support.azure_server import AzureServer, azure_server
 from tests.support.combinations import covering
 from tests.support.decoded_once import decode_once
+from tests.support.files_in_memory import in_memory, use_memory
 from tests.support.gcs_server import GcsServer, gcs_server
 from tests.support.kafka import Broker, kafka
 from tests.support.s3_server import S3Server, s3_server
@@ -43,6 +45,7 @@ settings.register_profile("same", derandomize=True, deadline=None, max_examples=
 settings.register_profile("full", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("same")
+use_memory()
 
 WAIT_SECONDS_MAX = 20
 """Far above what a test among others waits for locks, below the minute that a write waits by default."""
@@ -245,6 +248,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     count = config.stash.get(_left_out, 0)
     if count:
         terminalreporter.write_line(f"left out {count} {_LEFT_OUT}. {jdk.advice()}", yellow=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _folders_in_memory_go(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    yield
+    folder = tmp_path_factory.getbasetemp()
+    if in_memory(folder) and not request.session.testsfailed:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
