@@ -128,15 +128,32 @@ def test_a_clustering_keeps_records_that_two_file_groups_have() -> None:
     check_sorted(table)
 
 
-def test_clustering_and_bulk_insert_sort_by_record_key_alone() -> None:
+@pytest.mark.parametrize("columns", [["fare"], ["id", "fare"], ["_hoodie_commit_time"]], ids=str)
+def test_clustering_and_bulk_insert_sort_by_record_key_alone(columns: list[str]) -> None:
     table = sorted_table()
     table.insert(drawn(1), options=WITHOUT_SERVICES)
-    with pytest.raises(InvalidError, match="sorted by record key"):
-        table.cluster(sort_by=["fare"])
-    with pytest.raises(InvalidError, match="sorted by record key"):
-        table.bulk_insert(drawn(2), sort_by=["fare"])
-    assert table.cluster(sort_by=["id"])
-    check_sorted(table)
+    refusal = f"sorted by record key.* sort(ed)? by {', '.join(columns)}[.]"
+    with pytest.raises(InvalidError, match=refusal):
+        table.cluster(sort_by=columns)
+    with pytest.raises(InvalidError, match=refusal):
+        table.bulk_insert(drawn(2), sort_by=columns)
+
+
+@pytest.mark.parametrize("column", ["id", "_hoodie_record_key"])
+def test_clustering_and_bulk_insert_may_be_asked_to_sort_by_record_key(column: str) -> None:
+    table = sorted_table()
+    table.bulk_insert(drawn(1), sort_by=[column], options=WITHOUT_SERVICES)
+    assert table.cluster(sort_by=[column])
+    assert check_sorted(table)
+
+
+def test_clustering_does_not_go_along_a_curve_through_several_key_columns() -> None:
+    table = sorted_table(record_key=("city", "id"), partition_by=())
+    table.insert(drawn(1), options=WITHOUT_SERVICES)
+    with pytest.raises(InvalidError, match=r"sorted by city, id along a curve \(ZORDER\)"):
+        table.cluster(sort_by=["city", "id"], layout="ZORDER")
+    assert table.cluster(sort_by=["city", "id"])
+    assert check_sorted(table)
 
 
 def test_a_file_that_would_not_be_sorted_is_not_committed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.config.table.kinds import columns_of
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
+from drawstring.filegroups.read.key_order import is_key_order
 from drawstring.filegroups.write.settings import FileSettings, check_installed
 from drawstring.index.choose import bloom_rate, check_non_blocking, choose_index, log_index_cliques
 from drawstring.index.lifecycle import DualWrite
@@ -161,10 +162,11 @@ def _index(facts: WriteFacts, verb: Verb, options: WriteOptions) -> Index:
 def _arrangement(verb: Verb, options: WriteOptions, schema: pa.Schema, config: TableConfig) -> Arrangement:
     """Return how rows are arranged before they are written; sorted files determine it."""
     if config.has_sorted_files and not verb.looks_up:
-        if verb.arranges and options.bulk.sort_columns:
+        columns = options.bulk.sort_columns if verb.arranges else ()
+        if not is_key_order(columns, config.record_key_fields):
             raise InvalidError(
                 f"The files of the table are sorted by record key ({STORAGE_LAYOUT}={LSM_TREE}), so a bulk"
-                " insert cannot sort by other columns. Leave the sort columns out."
+                f" insert cannot sort by {', '.join(columns)}. Leave the sort columns out."
             )
         return Arrangement((PARTITION_PATH, RECORD_KEY), global_sort=True)
     return arrangement(options.bulk, schema) if verb.arranges else Arrangement()

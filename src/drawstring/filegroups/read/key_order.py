@@ -9,7 +9,7 @@ rows of a file --- fit into memory ---> sorted there
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -45,6 +45,16 @@ class AscendingKeys:
         if last is not None and not self._compare(last, keys[0]).as_py():
             return False
         return bool(pc.all(self._compare(keys[:-1], keys[1:]), min_count=0).as_py())
+
+
+def is_key_order(columns: Sequence[str], record_key: Sequence[str]) -> bool:
+    """Return whether rows sorted by columns are to be in the order of their record keys.
+
+    Args:
+        columns: sort columns that were asked for; none leaves the choice to the layout.
+        record_key: key columns of the table.
+    """
+    return tuple(columns) in ((), tuple(record_key), (RECORD_KEY,))
 
 
 def sorted_by_key(batches: Iterable[pa.RecordBatch], bytes_max: int = SORT_BYTES) -> Iterator[pa.RecordBatch]:

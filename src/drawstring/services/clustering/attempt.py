@@ -204,7 +204,7 @@ def _task(
     clustering, config = options.clustering, locked.config
     is_single_file = plan.strategy == SINGLE_FILE_SORT
     order = RowOrder.of(plan.parameters, clustering)
-    order.check(settings.schema)
+    order.check(settings.full_schema)
     if config.has_sorted_files:
         order = RowOrder((RECORD_KEY,))
     task = ClusterGroup(

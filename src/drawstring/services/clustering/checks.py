@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.keys.clustering import RESIZING, bare
+from drawstring.config.keys.clustering import RESIZING, Layout, bare
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
+from drawstring.filegroups.read.key_order import is_key_order
 from drawstring.index.existing_writes import has_rings, is_bucketed, refuse_undeclared_bucket_index
 from drawstring.services.clustering.plan import parameters
 from drawstring.services.clustering.row_order import RowOrder
@@ -20,16 +21,18 @@ def check_clustering(locked: LockedTable, timeline: Timeline, options: WriteOpti
     _check_sorted_files(locked, options)
     if timeline.latest_write() is not None:
         order = RowOrder.of(parameters(options.clustering), options.clustering)
-        order.check(file_settings(locked, timeline, "", options)[0].schema)
+        order.check(file_settings(locked, timeline, "", options)[0].full_schema)
 
 
 def _check_sorted_files(locked: LockedTable, options: WriteOptions) -> None:
     """Refuse another order than that of the record keys, if the table's files are sorted by them."""
     config, columns = locked.config, options.clustering.cluster_by
-    if config.has_sorted_files and columns not in ((), config.record_key_fields):
+    is_linear = len(columns) < 2 or options.clustering.layout.upper() == Layout.LINEAR
+    if config.has_sorted_files and not (is_linear and is_key_order(columns, config.record_key_fields)):
+        how = "" if is_linear else f" along a curve ({options.clustering.layout})"
         raise InvalidError(
             f"The files of the table are sorted by record key ({STORAGE_LAYOUT}={LSM_TREE}), so they cannot"
-            f" be sorted by {', '.join(columns)}. Leave the sort columns out.",
+            f" be sorted by {', '.join(columns)}{how}. Leave the sort columns out.",
             table=locked.context.storage.spec.uri,
         )
 
