@@ -92,8 +92,8 @@ def create(
         name: name of the table; the last part of the address by default.
         table_type: `COPY_ON_WRITE` or `MERGE_ON_READ`.
         partition_by: partition columns; with a CUSTOM key generator with their type, as in `"city:SIMPLE"`.
-        ordering: ordering fields: of versions with the same key, the greatest value wins; by default the
-            latest write wins.
+        ordering: ordering fields, also inside struct columns (`event.seq`): of versions with the same key,
+            the greatest value wins; by default the latest write wins.
         index: index type: `SIMPLE`, `BLOOM`, `GLOBAL_SIMPLE`, `GLOBAL_BLOOM`,
             `RECORD_LEVEL_INDEX`, `GLOBAL_RECORD_LEVEL_INDEX` or `BUCKET`
             (`hoodie.index.type`). By default the table stores none, and writers use `SIMPLE`.
@@ -235,7 +235,7 @@ def described(
 def _check_payload(properties: Mapping[str, str], columns: pa.Schema) -> None:
     """Check that the columns that a payload class orders by exist."""
     config = table_config(properties)
-    missing = [name for name in config.ordering_fields if name not in columns.names]
+    missing = [name for name in config.ordering_fields if type_at(name, columns) is None]
     if missing:
         raise InvalidError(
             f"The payload class {config.payload_class} orders records by {', '.join(config.ordering_fields)},"
@@ -305,11 +305,6 @@ def _check_columns(what: str, names: tuple[str, ...], columns: pa.Schema) -> Non
             raise InvalidError(f"{what} names a column {column} that the schema lacks. {hint}")
         if names.count(column) > 1:
             raise InvalidError(f"{what} names column {column} more than once. Name it once.")
-        if what == "ordering" and column not in columns.names:
-            raise UnsupportedError(
-                f"Ordering field {column} is nested in a column, by which this release cannot order records."
-                " Add a column of its own."
-            )
         if what != "ordering":
             java_text(pa.nulls(0, kind), column)
         elif pa.types.is_nested(kind):

@@ -11,7 +11,6 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
-from tests.support.merge_tables import set_properties
 
 STRUCT = pa.struct([("k", pa.int64()), ("c", pa.string()), ("n", pa.struct([("x", pa.string())]))])
 SCHEMA = pa.schema([("a", STRUCT), ("city", pa.string()), ("ts", pa.int64())])
@@ -79,24 +78,11 @@ def test_a_null_key_is_refused(tmp_path: Path) -> None:
         table.upsert(rows)
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_a_table_of_hudi_with_a_nested_ordering_field_is_not_merged_by_commit_time(
-    tmp_path: Path, table_type: str
-) -> None:
-    table = make(tmp_path, table_type=table_type)
-    table.upsert(rows_of((1, "x", 5)))
-    table = set_properties(tmp_path / "t", {"hoodie.table.ordering.fields": "a.k"})
-    with pytest.raises(UnsupportedError, match=r"orders records by a\.k"):
-        table.upsert(rows_of((1, "x", 1)))
-    assert keys(table) == [("1", "", 5)]
-
-
 def test_what_cannot_have_nested_keys_says_so(tmp_path: Path) -> None:
     for wrong, kind, text in (
         ({"record_key": "a.nope"}, InvalidError, r"a\.nope that the schema lacks"),
         ({"record_key": "city.k"}, InvalidError, "lacks"),
         ({"record_key": "a.n"}, InvalidError, "cannot be part of a record key"),
-        ({"record_key": "city", "ordering": "a.k"}, UnsupportedError, "Ordering field a.k is nested"),
         ({"properties": {"hoodie.populate.meta.fields": "false"}}, UnsupportedError, "nested"),
     ):
         with pytest.raises(kind, match=text):

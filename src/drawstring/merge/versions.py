@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import MergeMode, TableConfig
 from drawstring.config.table.merge_rules import MYSQL_SEQUENCE
 from drawstring.merge.order import Array
+from drawstring.schema.fields import top_level, values_of
+from drawstring.schema.nested import type_at
 
 _SEQUENCE = r"^(?P<file>[0-9]+)\.(?P<position>[0-9]+)$"
 
@@ -129,19 +130,23 @@ class Merger(Protocol):
 
 
 def ordering_fields(config: TableConfig) -> tuple[str, ...]:
-    """Return the ordering fields of a table; none for commit-time ordering.
+    """Return the ordering fields of a table, nested ones as `a.k`; none for commit-time ordering."""
+    return config.ordering_fields if config.merge_mode is MergeMode.EVENT_TIME_ORDERING else ()
 
-    Raises:
-        UnsupportedError: a field is nested in a column.
-    """
-    if config.merge_mode is not MergeMode.EVENT_TIME_ORDERING:
-        return ()
-    if nested := [name for name in config.ordering_fields if "." in name]:
-        raise UnsupportedError(
-            f"The table orders records by {nested[0]}, which is nested in a column. This release cannot merge"
-            " such records; read_optimized queries read what is compacted."
-        )
-    return config.ordering_fields
+
+def stored_ordering_fields(config: TableConfig, schema: pa.Schema) -> tuple[str, ...]:
+    """Return the ordering fields that a schema has."""
+    return tuple(name for name in ordering_fields(config) if type_at(name, schema) is not None)
+
+
+def ordering_columns(config: TableConfig, schema: pa.Schema) -> list[str]:
+    """Return the columns of a schema that the ordering fields are in, each once."""
+    return top_level(stored_ordering_fields(config, schema), schema)
+
+
+def stored_ordering(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> list[pa.Array]:
+    """Return the values of the ordering fields that rows have, as they are stored."""
+    return [flat(values_of(rows, name)) for name in stored_ordering_fields(config, rows.schema)]
 
 
 def ordering_of(
@@ -156,10 +161,10 @@ def ordering_of(
         config: configuration of the table.
         numbers: row numbers to return; None for all.
     """
-    columns = [rows.column(name) for name in ordering_fields(config) if name in rows.schema.names]
+    columns = stored_ordering(rows, config)
     if numbers is not None:
         columns = [column.take(pa.array(numbers)) for column in columns]
-    return comparable([flat(column) for column in columns], config)
+    return comparable(columns, config)
 
 
 def comparable(columns: Sequence[pa.Array], config: TableConfig) -> tuple[pa.Array, ...]:

@@ -29,6 +29,7 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.base.sequences import LazySequence
 from drawstring.config.keys.index import HASH_FIELDS
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.config.table.kinds import columns_of
 from drawstring.filegroups.read.tasks import InstantRange
 from drawstring.formats.condition_regions import Axis, ConditionRegions, literals_in, values_that_may_match
 from drawstring.formats.partition_match import partitions_that_match, ranges_that_match
@@ -124,7 +125,7 @@ def _values_of(config: TableConfig, schema: pa.Schema) -> Callable[[str], dict[s
     """Return what gives `partition_values` for a path."""
     if not config.partition_fields:
         return lambda path: {}
-    merge_columns = {*config.record_key_fields, *config.ordering_fields}
+    merge_columns = {*config.record_key_fields, *columns_of(config.ordering_fields)}
     keeps_null, parsed = config.drop_partition_columns, path_parser(config, schema)
 
     def values(path: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +29,7 @@ def field_path(schema: pa.Schema, column: str) -> list[str]:
     return [column] if column in schema.names else column.split(".")
 
 
-def values_of(batch: pa.RecordBatch, column: str) -> pa.Array:
+def values_of(batch: pa.RecordBatch | pa.Table, column: str) -> pa.Array | pa.ChunkedArray:
     """Return the values of a column or of a field of structs; null where a struct is null.
 
     Args:
@@ -40,6 +40,34 @@ def values_of(batch: pa.RecordBatch, column: str) -> pa.Array:
         return batch.column(column)
     name, *fields = column.split(".")
     return pc.struct_field(batch.column(name), fields)
+
+
+def columns_with(values: Mapping[str, pa.Array], schema: pa.Schema) -> dict[str, pa.Array]:
+    """Return the columns that some values are in; other fields of these columns are null.
+
+    Args:
+        values: values of columns and fields of structs, by name, all of one length.
+        schema: the columns.
+    """
+    paths = {tuple(field_path(schema, name)): column for name, column in values.items()}
+    names = dict.fromkeys(path[0] for path in paths)
+    return {name: _with_fields(schema.field(name).type, _inside(paths, name)) for name in names}
+
+
+def _inside(paths: Mapping[tuple[str, ...], pa.Array], name: str) -> dict[tuple[str, ...], pa.Array]:
+    return {path[1:]: column for path, column in paths.items() if path[0] == name}
+
+
+def _with_fields(kind: pa.DataType, paths: Mapping[tuple[str, ...], pa.Array]) -> pa.Array:
+    if () in paths:
+        return paths[()]
+    count, fields = len(next(iter(paths.values()))), list(kind)
+    inner = [_inside(paths, field.name) for field in fields]
+    columns = [
+        _with_fields(field.type, some) if some else pa.nulls(count, field.type)
+        for field, some in zip(fields, inner, strict=True)
+    ]
+    return pa.StructArray.from_arrays(columns, fields=fields)
 
 
 def top_level(columns: Sequence[str], schema: pa.Schema) -> list[str]:

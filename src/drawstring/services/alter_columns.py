@@ -147,7 +147,9 @@ def _check_change(locked: LockedTable, change: ColumnChange) -> None:
         "bucket index": config.bucket_hash_fields,
         "merging": tuple(config.merge_properties.values()),
     }
-    role = next((role for role, names in roles.items() if change.column in names or name in names), None)
+    role = next(
+        (role for role, names in roles.items() if any(_concerns(change, each) for each in names)), None
+    )
     if role is not None:
         raise InvalidError(
             f"{name} is a column of the {role} in the properties of the table, and cannot be changed."
@@ -158,6 +160,11 @@ def _check_change(locked: LockedTable, change: ColumnChange) -> None:
                 f"The index {index} is of column {name}. Drop the index first (drop_index), and create it"
                 " again after the change."
             )
+
+
+def _concerns(change: ColumnChange, field: str) -> bool:
+    """Return whether a field is what is changed, in it, or around it."""
+    return f"{field}.".startswith(f"{change.column}.") or f"{change.column}.".startswith(f"{field}.")
 
 
 def check_names(change: ColumnChange) -> None:

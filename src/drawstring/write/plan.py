@@ -20,7 +20,6 @@ from drawstring.index.choose import bloom_rate, check_non_blocking, choose_index
 from drawstring.index.lifecycle import DualWrite
 from drawstring.index.protocol import Index
 from drawstring.merge.record_mergers import takes_partial_blocks
-from drawstring.merge.versions import ordering_fields
 from drawstring.metadata.definitions import summarized_columns
 from drawstring.model.commit import WriteOperation, WriteStat
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
@@ -34,6 +33,7 @@ from drawstring.schema.meta import (
     with_meta_fields,
     without_meta,
 )
+from drawstring.schema.nested import type_at
 from drawstring.schema.normal import normalise
 from drawstring.schema.schema_changes import evolved_history
 from drawstring.timeline.table_schema import check_timeline, table_schema_json, with_history
@@ -129,7 +129,6 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
 def _check(config: TableConfig, options: WriteOptions) -> None:
     check_against(options, config)
     check_installed(config)
-    ordering_fields(config)  # before the first file: records of both kinds of tables are merged at some time
 
 
 def _finds_positions(options: WriteOptions, config: TableConfig, index: Index) -> bool:
@@ -207,7 +206,9 @@ def setting_only(plan: WritePlan, sets: tuple[str, ...], options: WriteOptions) 
     config = settings.config
     if not (sets and options.partial_merges) or plan.index.is_global:
         return plan
-    columns = tuple(name for name in settings.schema.names if name in (*sets, *config.ordering_fields))
+    columns = tuple(
+        name for name in settings.schema.names if name in (*sets, *columns_of(config.ordering_fields))
+    )
     written = {*columns, *config.key_columns}
     if written >= {*settings.schema.names} or not partial_columns(settings.schema, settings.schema, config):
         return plan
@@ -247,7 +248,8 @@ def _schema_after(
     """
     locked, config = facts.locked, facts.locked.config
     given, incoming = incoming, without_meta(normalise(incoming))
-    _check_columns(incoming, needed)
+    ordering = () if verb.is_delete else config.ordering_fields
+    _check_columns(incoming, tuple(dict.fromkeys((*needed, *ordering))))
     if config.drop_partition_columns:
         incoming = pa.schema([field for field in incoming if field.name not in config.partition_fields])
     check_timeline(locked.context.storage, config, facts.timeline)
@@ -324,8 +326,8 @@ def _needed_columns(config: TableConfig, verb: Verb, index: Index) -> tuple[str,
 
 
 def _check_columns(incoming: pa.Schema, needed: tuple[str, ...]) -> None:
-    """Check that rows have all columns that the operation requires."""
-    missing = [name for name in needed if name not in incoming.names]
+    """Check that rows have all columns, and fields in columns, that the operation requires."""
+    missing = [name for name in needed if type_at(name, incoming) is None]
     if missing:
         raise InvalidError(
             f"The rows lack {', '.join(missing)}; they have {', '.join(incoming.names) or 'no columns'}."

@@ -23,6 +23,7 @@ from drawstring.filegroups.read.tasks import LogReading
 from drawstring.formats.log_inline import BlockType
 from drawstring.merge.order import Array
 from drawstring.merge.record_mergers import merger_of
+from drawstring.merge.versions import ordering_columns
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
 
@@ -116,5 +117,5 @@ def _deciding_columns(reading: LogReading) -> pa.Schema:
     """Return the columns that determine which version of a record wins."""
     config, schema = reading.config, reading.schema
     keys = [RECORD_KEY] if config.populate_meta_fields else config.record_key_fields
-    names = {*keys, *reading.ordering_fields, *delete_columns(config, schema)}
+    names = {*keys, *ordering_columns(config, schema), *delete_columns(config, schema)}
     return pa.schema([field for field in schema if field.name in names])

@@ -26,7 +26,7 @@ from drawstring.config.table.merge_rules import DELETE_FIELD, DELETE_MARKER
 from drawstring.filegroups.read.tasks import InstantRange, LogReading
 from drawstring.formats.log_inline import BlockType, LogBlock
 from drawstring.merge.order import Array
-from drawstring.merge.versions import flat, ordering_fields
+from drawstring.merge.versions import flat, stored_ordering
 from drawstring.model.files import LogFile
 from drawstring.schema.meta import IS_DELETED_COLUMN, OPERATION_COLUMN
 
@@ -80,8 +80,7 @@ def row_deletes(rows: pa.Table, config: TableConfig) -> tuple[Array, Array]:
     is_delete = marks.to_numpy()
     if row_deletes_always_win(config):
         return is_delete, is_delete
-    ordering = [rows.column(name) for name in ordering_fields(config) if name in rows.column_names]
-    return is_delete, is_delete & without_ordering(ordering, rows.num_rows)
+    return is_delete, is_delete & without_ordering(stored_ordering(rows, config), rows.num_rows)
 
 
 def without_ordering(ordering: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> Array:

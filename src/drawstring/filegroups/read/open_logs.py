@@ -28,7 +28,9 @@ from drawstring.keygen.keys import KeyGenerator
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, LogFile
 from drawstring.schema.evolve import conform
+from drawstring.schema.fields import columns_with
 from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.nested import type_at
 from drawstring.schema.schema_on_read import in_requested_columns
 from drawstring.storage.protocol import Storage
 
@@ -279,7 +281,8 @@ def _delete_piece(reading: LogReading, deletes: DeleteRecords) -> LogPiece:
     if block_deletes_always_win(reading.config):
         is_commit_time_ordering_delete = np.ones(count, dtype=bool)
     elif deletes.ordering is not None and reading.ordering_fields:
-        columns |= zip(reading.ordering_fields, _delete_ordering(reading, deletes.ordering), strict=True)
+        ordering = _delete_ordering(reading, deletes.ordering)
+        columns |= columns_with(dict(zip(reading.ordering_fields, ordering, strict=True)), reading.schema)
     rows = pa.table(
         [
             columns[field.name] if field.name in columns else pa.nulls(count, field.type)
@@ -295,7 +298,7 @@ def _delete_ordering(reading: LogReading, ordering: pa.Array) -> list[pa.Array]:
     """Return the ordering values of deletes with the types of the table's columns."""
     is_several = pa.types.is_struct(ordering.type)
     columns = ordering.flatten() if is_several else [ordering]
-    types = [reading.schema.field(name).type for name in reading.ordering_fields]
+    types = [type_at(name, reading.schema) for name in reading.ordering_fields]
     if len(columns) != len(types):
         raise CorruptTableError(
             f"The deletes of a log block have {len(columns)} ordering values, but the table has {len(types)}"

@@ -27,7 +27,7 @@ from drawstring.formats.base_files import Selection, read_base
 from drawstring.formats.conditions import matching_rows, where_columns
 from drawstring.merge.order import Array
 from drawstring.merge.record_mergers import check_mergeable
-from drawstring.merge.versions import Versions, ordering_fields, ordering_of
+from drawstring.merge.versions import Versions, ordering_columns, ordering_of
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.schema.schema_on_read import in_requested_columns
@@ -69,7 +69,7 @@ def _needed(task: ReadTask) -> list[str]:
     names = [
         *result_columns(task),
         *([RECORD_KEY] if config.populate_meta_fields else config.record_key_fields),
-        *ordering_fields(config),
+        *ordering_columns(config, task.schema),
     ]
     known = {*task.schema.names}
     return [name for name in dict.fromkeys(names) if name in known]

@@ -43,7 +43,7 @@ from drawstring.formats.conditions import bound_columns, matching_numbers
 from drawstring.formats.parquet.staged import StagedFile, staged
 from drawstring.formats.partition_match import typed
 from drawstring.merge.order import Array
-from drawstring.merge.versions import ordering_fields, ordering_of
+from drawstring.merge.versions import ordering_columns, ordering_of
 from drawstring.model.files import PARQUET, file_extension
 from drawstring.schema.evolve import conform
 from drawstring.storage import open_spec
@@ -226,7 +226,7 @@ class _Stages:
 
     @property
     def _ordering(self) -> list[str]:
-        return [name for name in ordering_fields(self.task.config) if name in self.task.schema.names]
+        return ordering_columns(self.task.config, self.task.schema)
 
     def _result(self, matches: Matches | None) -> list[str]:
         """Return the columns of the result, and those of the condition if it is not evaluated yet."""

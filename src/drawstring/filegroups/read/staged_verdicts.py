@@ -24,8 +24,9 @@ from drawstring.filegroups.read.merge_memory import NOTHING, Decision, Decisions
 from drawstring.filegroups.read.tasks import ReadTask, nullable
 from drawstring.formats.parquet.staged import StagedFile
 from drawstring.merge.order import Array
-from drawstring.merge.versions import Versions, ordering_fields, ordering_of
+from drawstring.merge.versions import Versions, ordering_columns, ordering_of, stored_ordering_fields
 from drawstring.schema.evolve import conform
+from drawstring.schema.nested import type_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +114,13 @@ class _Lowest:
     def of(versions: Versions, task: ReadTask, stored: pa.Schema) -> _Lowest | None:
         """Return it; None if base rows win over no log record."""
         may_lose = ~versions.is_commit_time_ordering_delete
-        names = [name for name in ordering_fields(task.config) if name in task.schema.names]
+        names = stored_ordering_fields(task.config, task.schema)
         values = versions.ordering
         if not may_lose.all():
             values = tuple(column.filter(pa.array(may_lose)) for column in values)
         if not values or not len(values[0]):
             return None
-        first, is_alone, kind = values[0], len(values) == 1, task.schema.field(names[0]).type
+        first, is_alone, kind = values[0], len(values) == 1, type_at(names[0], task.schema)
         types = {kind, first.type, stored.field(names[0]).type if names[0] in stored.names else kind}
         is_number = pt.is_integer(kind) or pt.is_timestamp(kind)
         if len(types) > 1 or not is_number or first.null_count:
@@ -191,7 +192,7 @@ class _Merge:
     def _ordering(self, group: int, rows: Array) -> Sequence[pa.Array]:
         """Return the ordering values of some rows of a row group."""
         task, stored = self.task, {*self.file.schema.names}
-        names = [name for name in ordering_fields(task.config) if name in task.schema.names]
+        names = ordering_columns(task.config, task.schema)
         schema = nullable(task.schema, tuple(names))
         some = [name for name in names if name in stored] or self.file.schema.names[:1]
         held, first = [], 0

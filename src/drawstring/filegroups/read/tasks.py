@@ -16,7 +16,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.config.table.schema_versions import Renames
 from drawstring.formats.conditions import Wording
 from drawstring.formats.wanted_rows import KeyRange, WantedRows
-from drawstring.merge.versions import ordering_fields
+from drawstring.merge.versions import stored_ordering_fields
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -210,7 +210,7 @@ class LogReading:
     @property
     def ordering_fields(self) -> tuple[str, ...]:
         """The ordering fields that are read; empty for commit-time ordering."""
-        return tuple(name for name in ordering_fields(self.config) if name in self.schema.names)
+        return stored_ordering_fields(self.config, self.schema)
 
 
 class ComposedTask(Protocol):

@@ -18,7 +18,7 @@ from drawstring.filegroups.read.log_blocks import row_deletes, row_deletes_alway
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.merge.order import Array, number_keys, winning_rows
 from drawstring.merge.record_mergers import merger_of
-from drawstring.merge.versions import Versions, flat, ordering_fields, ordering_of
+from drawstring.merge.versions import Versions, flat, ordering_of, stored_ordering
 from drawstring.schema.meta import RECORD_KEY
 
 MOVED_AWAY: Final = "_drawstring_moved_away"
@@ -130,7 +130,7 @@ def _split(rows: pa.Table, is_delete: Array, config: TableConfig) -> Changes:
     if not is_delete.any():
         return Changes(rows, pa.array([], pa.string()))
     deletes = rows.filter(pa.array(is_delete))
-    ordering = None if row_deletes_always_win(config) else ordering_columns(deletes, config)
+    ordering = None if row_deletes_always_win(config) else ordering_values(deletes, config)
     positions = flat(deletes.column(POSITION)) if POSITION in deletes.column_names else None
     return Changes(rows.filter(pa.array(~is_delete)), flat(deletes.column(RECORD_KEY)), ordering, positions)
 
@@ -142,11 +142,11 @@ def deletes(rows: pa.Table) -> Changes:
     return Changes(rows.slice(0, 0), pc.unique(flat(keys)), delete_positions=positions)
 
 
-def ordering_columns(rows: pa.Table, config: TableConfig) -> list[pa.Array] | None:
-    """Return the ordering columns as stored; None for commit-time ordering."""
+def ordering_values(rows: pa.Table, config: TableConfig) -> list[pa.Array] | None:
+    """Return the values of the ordering fields as stored; None for commit-time ordering."""
     if rows.num_rows == 0:
         return None
-    return [flat(rows.column(name)) for name in ordering_fields(config)] or None
+    return stored_ordering(rows, config) or None
 
 
 ACTION: Final = "_drawstring_action"

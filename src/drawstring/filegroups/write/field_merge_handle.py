@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from drawstring.filegroups.read.tasks import nullable
 from drawstring.filegroups.write.changes import Changes
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.merge.versions import Merger, Versions, flat, ordering_fields, ordering_of
+from drawstring.merge.versions import Merger, Versions, flat, ordering_of, stored_ordering_fields
+from drawstring.schema.fields import columns_with
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
@@ -95,13 +96,15 @@ class FieldMergeHandle:
             records = changes.records.select(self._schema.names).cast(self._schema)
         count, deletes = records.num_rows, len(changes.delete_keys)
         given = {RECORD_KEY: changes.delete_keys}
-        given |= zip(ordering_fields(self._config), changes.delete_ordering or (), strict=False)
+        fields = stored_ordering_fields(self._config, self._schema)
+        ordering = dict(zip(fields, changes.delete_ordering or (), strict=False))
+        given |= columns_with(ordering, self._schema)
         columns = [given.get(field.name, pa.nulls(deletes, field.type)) for field in self._schema]
         rows = pa.concat_tables([records, pa.table(columns, schema=self._schema)])
         is_delete = np.arange(count + deletes) >= count
         always_wins = np.concatenate([np.zeros(count, dtype=bool), changes.always_delete])
-        ordering = ordering_of(rows, self._config)
-        return Versions(rows, flat(rows.column(RECORD_KEY)), ordering, is_delete, always_wins)
+        order = ordering_of(rows, self._config)
+        return Versions(rows, flat(rows.column(RECORD_KEY)), order, is_delete, always_wins)
 
 
 def matches(batch: pa.RecordBatch, keys: pa.Array) -> tuple[Numbers, Numbers]:

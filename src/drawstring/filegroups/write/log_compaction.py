@@ -29,7 +29,7 @@ from drawstring.filegroups.write.log_writers import LOG_WRITERS
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.log_inline import HeaderKey, LogBlock
 from drawstring.merge.record_mergers import merger_of
-from drawstring.merge.versions import Versions, flat, ordering_fields
+from drawstring.merge.versions import Versions, flat, stored_ordering
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
@@ -167,9 +167,8 @@ def _content(settings: FileSettings, merged: LogRecords) -> LogContent:
 
 def _delete_ordering(config: TableConfig, gone: Versions) -> list[pa.Array] | None:
     """Return the ordering values of deletes, null for those that win over all earlier versions."""
-    names = [name for name in ordering_fields(config) if name in gone.rows.column_names]
-    if not names:
+    columns = stored_ordering(gone.rows, config)
+    if not columns:
         return None
     wins = pa.array(gone.is_commit_time_ordering_delete)
-    columns = [flat(gone.rows.column(name)) for name in names]
     return [pc.if_else(wins, pa.nulls(len(wins), each.type), each) for each in columns]

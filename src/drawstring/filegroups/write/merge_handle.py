@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.write.change_log import ChangeLog, taken
-from drawstring.filegroups.write.changes import Changes, ordering_columns
+from drawstring.filegroups.write.changes import Changes, ordering_values
 from drawstring.filegroups.write.field_merge_handle import Numbers, matches
 from drawstring.merge.order import wins_over
 from drawstring.merge.versions import comparable, ordering_of
@@ -50,7 +50,7 @@ class MergeHandle:
         self._record_keys = changes.records.column(RECORD_KEY).combine_chunks()
         self._lost = np.zeros(changes.records.num_rows, dtype=bool)
         self._met = np.zeros(changes.records.num_rows, dtype=bool)
-        self._ordering = comparable(ordering_columns(changes.records, config) or (), config)
+        self._ordering = comparable(ordering_values(changes.records, config) or (), config)
         self._delete_ordering = comparable(changes.delete_ordering or (), config)
         self._always_delete = changes.always_delete
         self.change_log = change_log

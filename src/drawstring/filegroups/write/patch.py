@@ -36,7 +36,7 @@ from drawstring.formats.bloom.key_summary import KeySummary, extended_footer
 from drawstring.formats.parquet.column_chunks import ChunkSource
 from drawstring.formats.parquet.patched import PatchedFile, PatchedSink, patch_source, patched_file
 from drawstring.formats.parquet.write import entries_of
-from drawstring.merge.versions import ordering_fields
+from drawstring.merge.versions import ordering_columns
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, TaskContext
 from drawstring.schema.meta import RECORD_KEY
@@ -153,10 +153,7 @@ class Patch:
     def _changes(self, file: PatchedFile) -> list[GroupChanges]:
         """Return the changes to each row group."""
         config = self.settings.config
-        names = [
-            RECORD_KEY,
-            *(name for name in ordering_fields(config) if name in self.settings.schema.names),
-        ]
+        names = [RECORD_KEY, *ordering_columns(config, self.settings.schema)]
         keys = self.handle.keys.cast(pa.binary())
         applied = [
             self._applied(file, group, names) if _may_have(file, group, keys) else Applied(*[_NONE] * 3)

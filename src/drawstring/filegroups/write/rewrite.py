@@ -42,7 +42,7 @@ from drawstring.formats.base_files import Selection, read_base
 from drawstring.formats.base_footer import BaseFooter, base_footer
 from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
 from drawstring.merge.record_mergers import merger_of
-from drawstring.merge.versions import ordering_fields
+from drawstring.merge.versions import ordering_columns, ordering_fields
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, TaskContext
 from drawstring.schema.evolve import conform
@@ -327,7 +327,7 @@ def _telling(settings: FileSettings) -> pa.Schema:
     """Return the columns that decide whether a base row wins, if records are not merged by column."""
     config, full = settings.config, settings.full_schema
     keys = () if config.populate_meta_fields else config.record_key_fields
-    names = dict.fromkeys((RECORD_KEY, *keys, *ordering_fields(config)))
+    names = dict.fromkeys((RECORD_KEY, *keys, *ordering_columns(config, full)))
     return pa.schema([full.field(name) for name in names if name in full.names])
 
 

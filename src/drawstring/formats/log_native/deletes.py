@@ -3,8 +3,10 @@
     _hoodie_record_key     the record key
     <ordering field>...    its ordering values, with the types of the table; all null for none
 
-A delete without ordering values wins over everything written before it. RFC-103 as first proposed has the
-partition path as well, which the folder tells.
+A delete without ordering values wins over everything written before it. Those of the n-th ordering field
+(from 0) that is nested in a column are in `_hoodie_ordering_<n>`, as was proposed for Apache Hudi: readers go
+by the order of the columns, not by their names. RFC-103 as first proposed has the partition path as well,
+which the folder tells.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.formats.log_inline import DeleteRecords
+from drawstring.schema.fields import field_path
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
+from drawstring.schema.nested import type_at
 
 _RECORD: Final = "hudi_delete_log_record"
 
@@ -56,16 +60,33 @@ def deletes_schema(table: pa.Schema, avro_schema: str, ordering_fields: Sequence
     Args:
         table: columns of the table.
         avro_schema: the same as Avro JSON.
-        ordering_fields: names of the columns that order the versions of a record.
+        ordering_fields: what orders the versions of a record: columns, and fields of structs as `a.k`.
     """
-    stored = [name for name in ordering_fields if name in table.names]
-    fields = [table.field(name).remove_metadata().with_nullable(True) for name in stored]
-    kinds = {field["name"]: field["type"] for field in json.loads(avro_schema)["fields"]}
+    stored = {
+        name if name in table.names else f"_hoodie_ordering_{number}": (name, kind)
+        for number, name in enumerate(ordering_fields)
+        if (kind := type_at(name, table)) is not None
+    }
+    fields = [pa.field(column, kind) for column, (_, kind) in stored.items()]
+    record_type = json.loads(avro_schema)
     avro: list[dict[str, Any]] = [{"name": RECORD_KEY, "type": "string"}]
-    avro += [{"name": name, "type": _nullable(kinds[name]), "default": None} for name in stored]
+    avro += [
+        {"name": column, "type": _nullable(_avro_type(record_type, field_path(table, name))), "default": None}
+        for column, (name, _) in stored.items()
+    ]
     record = {"type": "record", "name": _RECORD, "fields": avro}
     key = pa.field(RECORD_KEY, pa.string(), nullable=False)
     return DeleteLog(pa.schema([key, *fields]), json.dumps(record, separators=(",", ":")))
+
+
+def _avro_type(kind: Any, path: Sequence[str]) -> Any:
+    """Return the Avro type at a path of fields."""
+    if not path:
+        return kind
+    branches = kind if isinstance(kind, list) else [kind]
+    record = next(each for each in branches if isinstance(each, dict) and each.get("type") == "record")
+    inner = next(field["type"] for field in record["fields"] if field["name"] == path[0])
+    return _avro_type(inner, path[1:])
 
 
 def _nullable(kind: Any) -> Any:

@@ -17,7 +17,7 @@ from drawstring.filegroups.read.tasks import nullable
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.merge.order import Array, wins_over
 from drawstring.merge.record_mergers import merger_of
-from drawstring.merge.versions import Merger, Versions, ordering_fields, ordering_of
+from drawstring.merge.versions import Merger, Versions, ordering_columns, ordering_of
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 _OLD: Final = "_drawstring_old_"
@@ -41,7 +41,8 @@ class PartitionUpdateMerger:
     @property
     def old_columns(self) -> tuple[str, ...]:
         """Columns of old versions to read."""
-        return ordering_fields(self.settings.config) if self.is_narrow else tuple(self.settings.schema.names)
+        schema = self.settings.schema
+        return tuple(ordering_columns(self.settings.config, schema) if self.is_narrow else schema.names)
 
     @property
     def is_narrow(self) -> bool:

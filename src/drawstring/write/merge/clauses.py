@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import TableConfig
+from drawstring.config.table.kinds import columns_of
 from drawstring.expressions.column_names import path_in
 from drawstring.expressions.predicate import Where, parse_value, parse_where
 from drawstring.filegroups.write.changes import RowAction
@@ -142,7 +143,7 @@ def write_every_row(clauses: Iterable[Clause], sides: Sides) -> bool:
         changes
         and (When.NOT_MATCHED, RowAction.INSERT) in certain
         and all(name in sides.matched_on for name in sides.fixed)
-        and set_columns.isdisjoint(sides.config.ordering_fields)
+        and set_columns.isdisjoint(columns_of(sides.config.ordering_fields))
         and merger_of(sides.config).chooses_whole_records
     )
 
@@ -193,7 +194,7 @@ def _inserted(clause: RequestedClause, sides: Sides) -> dict[str, pc.Expression]
             _from_source(sides, sides.target.names), {n: n for n in sides.target.names}, sides, seen
         )
     names = {given: path_in([given], sides.target)[0] for given in clause.values}
-    needed = [*sides.fixed, *sides.config.ordering_fields]
+    needed = [*sides.fixed, *columns_of(sides.config.ordering_fields)]
     needed += [each.name for each in sides.target if not each.nullable]
     missing = [name for name in dict.fromkeys(needed) if name not in names.values()]
     if missing:

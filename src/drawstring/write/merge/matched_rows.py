@@ -245,7 +245,7 @@ class Assign:
         Raises:
             InvalidError: a value does not fit its column.
         """
-        orders = not self.changes.keys().isdisjoint(ordering_fields(self.config))
+        orders = not self.changes.keys().isdisjoint(columns_of(ordering_fields(self.config)))
         for before in batches:
             after = self._set(before)
             yield not_late(before, after, self.config) if orders else after

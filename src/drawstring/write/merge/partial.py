@@ -78,7 +78,7 @@ class PartialRows:
 def _check_identified(incoming: pa.Schema, config: TableConfig) -> None:
     """Check that rows say which record they change, and how new they are."""
     roles = {
-        **dict.fromkeys(config.ordering_fields, "the ordering column"),
+        **dict.fromkeys(columns_of(config.ordering_fields), "the ordering column"),
         **dict.fromkeys(columns_of(config.partition_fields), "a partition column"),
         **dict.fromkeys(columns_of(config.record_key_fields), "a record key column"),
     }
