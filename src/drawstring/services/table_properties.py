@@ -8,6 +8,7 @@ from typing import Final
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import table_config
+from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT, is_sorted
 from drawstring.timeline.properties_store import save_properties
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import lock_table
@@ -44,6 +45,11 @@ def overwrite_properties(
                     f"{key} is {old.get(key)!r} and would become {properties.get(key)!r}, which the files of"
                     " the table are not. Correct the new properties."
                 )
+        if is_sorted(properties) and not locked.config.has_sorted_files:
+            raise InvalidError(
+                f"{STORAGE_LAYOUT} would become {LSM_TREE}, but the files of the table are not sorted by"
+                " record key. Leave it out of the new properties."
+            )
         locked.lock.check()
         save_properties(context.storage, properties, context.clock)
     return old

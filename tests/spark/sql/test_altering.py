@@ -140,6 +140,25 @@ def test_properties_are_options_of_later_writes(sql: Ask) -> None:
     sql(THREE)
 
 
+def test_the_storage_layout_becomes_default_and_stays_so(sql: Ask) -> None:
+    layout = "hoodie.table.storage.layout"
+    sql(
+        f"{RIDES} TBLPROPERTIES (primaryKey = 'id', type = 'mor', 'hoodie.write.table.version' = '10',"
+        f" '{layout}' = 'lsm_tree')"
+    )
+    sql(THREE)
+    (path,) = [row[1] for row in sql("DESCRIBE EXTENDED rides") if row[0] == "Location"]
+    before = sql("SELECT * FROM rides ORDER BY id")
+    assert drawstring.open(path.removeprefix("file:")).config.storage_layout == "lsm_tree"
+    with pytest.raises(AnalysisException, match="no storage layout 'heap'"):
+        sql(f"ALTER TABLE rides SET TBLPROPERTIES ('{layout}' = 'heap')")
+    sql(f"ALTER TABLE rides SET TBLPROPERTIES ('{layout}' = 'default')")
+    assert drawstring.open(path.removeprefix("file:")).config.storage_layout == "default"
+    assert sql("SELECT * FROM rides ORDER BY id") == before
+    with pytest.raises(AnalysisException, match="are not sorted"):
+        sql(f"ALTER TABLE rides SET TBLPROPERTIES ('{layout}' = 'lsm_tree')")
+
+
 def test_indexes_are_created_shown_and_dropped(sql: Ask, session: SparkSession) -> None:
     sql(KEYED)
     sql(THREE)

@@ -236,6 +236,9 @@ def test_properties_are_replaced_by_those_of_a_file(
     changed = [tuple(row) for row in rows if row.old_value != row.new_value]
     assert changed == [("hoodie.table.cdc.supplemental.logging.mode", "null", "OP_KEY_ONLY")]
     assert session.sql("SELECT count(*) FROM rides").first()[0] == 2
+    file.write_text("\n".join([*kept, "hoodie.table.storage.layout=lsm_tree"]))
+    with pytest.raises(InvalidError, match="files of the table are not sorted by record key"):
+        called(session, "repair_overwrite_hoodie_props", table="rides", new_props_file_path=path)
     file.write_text("\n".join(line.replace("MERGE_ON_READ", "COPY_ON_WRITE") for line in kept))
     with pytest.raises(InvalidError, match=r"hoodie\.table\.type is 'MERGE_ON_READ' and would become"):
         called(session, "repair_overwrite_hoodie_props", table="rides", new_props_file_path=path)

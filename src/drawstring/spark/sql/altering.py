@@ -6,7 +6,7 @@
 | RENAME, DROP, move; all changes of a table that had one | the same, with another version of the schema |
 | REPLACE COLUMNS | the drops, additions and moves that lead there, in one commit |
 | comments | in the schema of the commit, and in the catalog |
-| SET, UNSET TBLPROPERTIES | in the catalog |
+| SET, UNSET TBLPROPERTIES | in the catalog; the storage layout in the table, too |
 | defaults of columns | refused: they cannot be stored |
 """
 
@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions, options_of
+from drawstring.config.table.storage_layout import STORAGE_LAYOUT
 from drawstring.schema.column_changes import ChangeKind, ColumnChange, commented, replacement
 from drawstring.services.alter_columns import alter_columns, check_names
 from drawstring.services.maintenance_tasks import after_commit
@@ -107,7 +108,23 @@ def _has_versions(table: TablePeer) -> bool:
     return is_on or table.open()._facts().config.history is not None
 
 
+def prepare_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> None:
+    """Check changes as `check_alter`, and make those of properties that the table itself stores.
+
+    Raises:
+        ConflictError: another writer holds the table.
+        InvalidError: as of `check_alter`; or the layout of the files cannot become the one asked for.
+        UnsupportedError: as of `check_alter`.
+    """
+    check_alter(table, changes)
+    for change in changes:
+        if change["name"] == STORAGE_LAYOUT and change["kind"] == "SetProperty":
+            table.for_writes().set_storage_layout(change["value"])
+
+
 def _check_property(table: TablePeer, name: str, value: str) -> None:
+    if name == STORAGE_LAYOUT and value:
+        return
     for key in table_options({name: value or "cow"}):
         if is_stored(key):
             raise InvalidError(
