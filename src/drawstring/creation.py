@@ -30,8 +30,8 @@ from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.schema.avro import arrow_to_avro, record_name
 from drawstring.schema.comments import commented, comments_in, with_comments
 from drawstring.schema.evolve import evolve
+from drawstring.schema.fields import type_at
 from drawstring.schema.meta import without_meta
-from drawstring.schema.nested import type_at
 from drawstring.schema.normal import normalise
 from drawstring.storage import open_storage
 from drawstring.storage.paths import folders_above

@@ -13,6 +13,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InternalError, InvalidError
+from drawstring.cli.app import run
 from drawstring.filegroups.read.key_order import sorted_by_key
 from drawstring.write.placement import place
 from drawstring.write.placement.place import in_pieces
@@ -182,6 +183,13 @@ def test_the_layout_is_chosen_at_creation_and_left_for_good(tmp_path: Path) -> N
         table.upsert(rides(("a", "rome", 3, 3.0)), options=LSM)
     with pytest.raises(InvalidError, match="no storage layout 'heap'"):
         table.set_storage_layout("heap")
+
+
+def test_a_table_and_the_command_line_tell_the_layout(tmp_path: Path, capsys: Any) -> None:
+    table = sorted_table(path=tmp_path / "t")
+    assert "files sorted by record key" in str(table) + table._repr_html_()
+    assert run(["show", str(tmp_path / "t")]) == 0
+    assert "storage layout  lsm_tree" in capsys.readouterr().out
 
 
 def test_a_copy_on_write_table_is_stored_with_the_default_layout() -> None:

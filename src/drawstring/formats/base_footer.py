@@ -131,14 +131,15 @@ def base_footer(storage: Storage, path: str) -> BaseFooter:
         return open_footer(file, path)
 
 
-def open_footer(file: pa.NativeFile, path: str) -> BaseFooter:
+def open_footer(file: pa.NativeFile, path: str, extension: str | None = None) -> BaseFooter:
     """Read the footer of an open file; see `base_footer`.
 
     Args:
         file: the file.
         path: its path or name.
+        extension: tells its format; that of the name by default.
     """
-    extension = file_extension(path)
+    extension = extension or file_extension(path)
     with about_file(path, FORMAT_NAMES.get(extension, extension)):
         if extension not in _READERS:
             raise UnsupportedError(f"Files {extension} have no footer that this release knows.")

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from drawstring.config.table.config import MergeMode, TableConfig
 from drawstring.config.table.merge_rules import MYSQL_SEQUENCE
 from drawstring.merge.order import Array
-from drawstring.schema.fields import top_level, values_of
-from drawstring.schema.nested import type_at
+from drawstring.schema.fields import top_level, type_at, values_of
 
 _SEQUENCE = r"^(?P<file>[0-9]+)\.(?P<position>[0-9]+)$"
 
@@ -136,17 +135,21 @@ def ordering_fields(config: TableConfig) -> tuple[str, ...]:
 
 def stored_ordering_fields(config: TableConfig, schema: pa.Schema) -> tuple[str, ...]:
     """Return the ordering fields that a schema has."""
-    return tuple(name for name in ordering_fields(config) if type_at(name, schema) is not None)
+    names = schema.names
+    fields = ordering_fields(config)
+    return tuple(name for name in fields if name in names or type_at(name, schema) is not None)
 
 
 def ordering_columns(config: TableConfig, schema: pa.Schema) -> list[str]:
     """Return the columns of a schema that the ordering fields are in, each once."""
-    return top_level(stored_ordering_fields(config, schema), schema)
+    names, fields = schema.names, stored_ordering_fields(config, schema)
+    return list(fields) if all(name in names for name in fields) else top_level(fields, schema)
 
 
 def stored_ordering(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> list[pa.Array]:
     """Return the values of the ordering fields that rows have, as they are stored."""
-    return [flat(values_of(rows, name)) for name in stored_ordering_fields(config, rows.schema)]
+    names, fields = rows.schema.names, stored_ordering_fields(config, rows.schema)
+    return [flat(rows.column(name) if name in names else values_of(rows, name)) for name in fields]
 
 
 def ordering_of(

@@ -9,6 +9,24 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 
+def type_at(name: str, columns: pa.Schema) -> pa.DataType | None:
+    """Return the type of a column or of a field of structs (`a.k`); None if there is none, or several.
+
+    Args:
+        name: the name.
+        columns: the columns.
+    """
+    first, *inner = field_path(columns, name)
+    at = columns.get_field_index(first)
+    kind: pa.DataType | None = None if at < 0 else columns.field(at).type
+    for each in inner:
+        if kind is None or not pt.is_struct(kind):
+            return None
+        at = kind.get_field_index(each)
+        kind = None if at < 0 else kind.field(at).type
+    return kind
+
+
 def leaf_type(schema: pa.Schema, column: str) -> pa.DataType | None:
     """Return the type of a column or of a field of structs; None if there is none, or if it is nested.
 
@@ -16,12 +34,8 @@ def leaf_type(schema: pa.Schema, column: str) -> pa.DataType | None:
         schema: the columns.
         column: the name.
     """
-    kind: pa.DataType = pa.struct(list(schema))
-    for name in field_path(schema, column):
-        if not pt.is_struct(kind) or kind.get_field_index(name) < 0:
-            return None
-        kind = kind.field(name).type
-    return None if pt.is_nested(kind) else kind
+    kind = type_at(column, schema)
+    return None if kind is None or pt.is_nested(kind) else kind
 
 
 def field_path(schema: pa.Schema, column: str) -> list[str]:

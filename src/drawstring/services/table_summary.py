@@ -18,8 +18,9 @@ def table_summary(context: TableContext) -> Grid:
     columns = (f"{each.name} {each.type}" for each in with_shown_columns(facts.schema, config))
     last = f"{writes[-1].action} {writes[-1].requested}" if writes else "none"
     pending = len(facts.timeline.pending())
+    order = ", files sorted by record key" if config.has_sorted_files else ""
     rows = (
-        ("type", f"{config.table_type}, version {config.version}"),
+        ("type", f"{config.table_type}, version {config.version}{order}"),
         ("record key", ", ".join(config.record_key_fields) or "none"),
         ("partitioned by", ", ".join(config.partition_fields) or "nothing"),
         ("ordering", ", ".join(config.ordering_fields) or "none"),

@@ -36,7 +36,7 @@ from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.paths import split_path
 from drawstring.keygen.texts import is_moment
 from drawstring.model.files import FileSlice
-from drawstring.schema.nested import type_at
+from drawstring.schema.fields import type_at
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.transaction import LockedTable

@@ -25,6 +25,7 @@ from drawstring.model.commit import WriteOperation, WriteStat
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.comments import comments_in, comments_of, comments_of_new, with_comments
 from drawstring.schema.evolve import check_deletion_mark, evolve, missing_columns
+from drawstring.schema.fields import type_at
 from drawstring.schema.meta import (
     IS_DELETED_COLUMN,
     PARTITION_PATH,
@@ -33,7 +34,6 @@ from drawstring.schema.meta import (
     with_meta_fields,
     without_meta,
 )
-from drawstring.schema.nested import type_at
 from drawstring.schema.normal import normalise
 from drawstring.schema.schema_changes import evolved_history
 from drawstring.timeline.table_schema import check_timeline, table_schema_json, with_history
@@ -327,7 +327,8 @@ def _needed_columns(config: TableConfig, verb: Verb, index: Index) -> tuple[str,
 
 def _check_columns(incoming: pa.Schema, needed: tuple[str, ...]) -> None:
     """Check that rows have all columns, and fields in columns, that the operation requires."""
-    missing = [name for name in needed if type_at(name, incoming) is None]
+    names = incoming.names
+    missing = [name for name in needed if name not in names and type_at(name, incoming) is None]
     if missing:
         raise InvalidError(
             f"The rows lack {', '.join(missing)}; they have {', '.join(incoming.names) or 'no columns'}."

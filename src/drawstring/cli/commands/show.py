@@ -40,6 +40,7 @@ def _settings(table: Table) -> dict[str, object]:
         "name": config.name,
         "type": str(config.table_type),
         "version": config.version,
+        "storage_layout": config.storage_layout,
         "record_key": list(config.record_key_fields),
         "partition_by": list(config.partition_fields),
         "ordering": list(config.ordering_fields),

@@ -28,9 +28,8 @@ from drawstring.keygen.keys import KeyGenerator
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, LogFile
 from drawstring.schema.evolve import conform
-from drawstring.schema.fields import columns_with
+from drawstring.schema.fields import columns_with, type_at
 from drawstring.schema.meta import RECORD_KEY
-from drawstring.schema.nested import type_at
 from drawstring.schema.schema_on_read import in_requested_columns
 from drawstring.storage.protocol import Storage
 

@@ -26,7 +26,7 @@ from drawstring.formats.parquet.staged import StagedFile
 from drawstring.merge.order import Array
 from drawstring.merge.versions import Versions, ordering_columns, ordering_of, stored_ordering_fields
 from drawstring.schema.evolve import conform
-from drawstring.schema.nested import type_at
+from drawstring.schema.fields import type_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def native_block(file: pa.NativeFile, log: LogFile, local: str | None = None) ->
     extension = file_extension(log.status.name) if log.native else PARQUET
     footer: BaseFooter | None = None
     if has_footer(extension):
-        footer = open_footer(file, extension)
+        footer = open_footer(file, log.status.path, extension)
         entries = footer.entries
     elif extension == HFILE:
         info = {_text(name): _text(value) for name, value in HFileReader(file, size).info.items()}

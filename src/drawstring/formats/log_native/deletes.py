@@ -22,9 +22,8 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.formats.log_inline import DeleteRecords
-from drawstring.schema.fields import field_path
+from drawstring.schema.fields import field_path, type_at
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
-from drawstring.schema.nested import type_at
 
 _RECORD: Final = "hudi_delete_log_record"
 
