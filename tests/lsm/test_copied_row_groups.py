@@ -96,6 +96,30 @@ def test_changes_of_all_row_groups_are_encoded_as_by_any_compaction() -> None:
     assert held(table) == before
 
 
+def test_one_log_file_with_keys_of_all_row_groups_is_enough_to_encode_them() -> None:
+    table = loaded()
+    for ts in range(2, 6):
+        change(table, ts, list(range(ts, 200, 10)))
+    before = held(table)
+    seen: list[int] = []
+    original = sorted_copy._groups_of
+
+    def groups_of(*given: Any) -> Any:
+        seen.append(1)
+        return original(*given)
+
+    with (
+        copies() as copied,
+        patch.object(sorted_copy, "_groups_of", groups_of),
+        patch.object(sorted_copy, "patch_source") as taken_apart,
+    ):
+        assert table.compact()
+    assert len(seen) == 1
+    assert not copied
+    taken_apart.assert_not_called()
+    assert held(table) == before
+
+
 def test_row_groups_that_get_small_are_merged_with_the_next_ones() -> None:
     table = loaded()
     for ts in range(2, 8):

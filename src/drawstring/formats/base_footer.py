@@ -96,6 +96,19 @@ class BaseFooter:
         bounds = self._bounds(RECORD_KEY)
         return bounds if bounds is not None and all(isinstance(each, str) for each in bounds) else None
 
+    def last_keys(self) -> list[bytes] | None:
+        """Return bounds of the last keys of the row groups of a Parquet file; None if one is unknown."""
+        metadata = self.metadata
+        places = range(metadata.num_columns if metadata.num_row_groups else 0)
+        place = next((at for at in places if metadata.schema.column(at).path == RECORD_KEY), None)
+        if place is None:
+            return None
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        chunks = [group.column(place).statistics for group in groups]
+        ends = [each.max_raw for each in chunks if each is not None and each.has_min_max]
+        is_known = len(ends) == len(chunks) and all(isinstance(each, bytes) for each in ends)
+        return ends if is_known else None
+
     def decoded_bytes(self) -> int:
         """Return about how much memory the rows take."""
         metadata = self.parquet

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
@@ -75,11 +76,8 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
 """Groups of options that form one field of `WriteOptions`, with the type of the field."""
 
 _OF_LOCKS: Final = (LOCK_OPTIONS, METADATA_COMPACTION_OPTIONS)
-_SINGLE: Final = tuple(
-    option
-    for option in WRITE_OPTIONS
-    if not any(option in group for group in (*_OF_LOCKS, *(group for _, group in _GROUPS.values())))
-)
+_GROUPED: Final = frozenset(chain(*_OF_LOCKS, *(group for _, group in _GROUPS.values())))
+_SINGLE: Final = tuple(option for option in WRITE_OPTIONS if option not in _GROUPED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.bounds import BATCH_ROWS, VALUE_BYTES
 from drawstring.base.errors import CorruptTableError
@@ -38,7 +40,8 @@ from drawstring.filegroups.read.sorted_runs import (
 from drawstring.filegroups.read.tasks import LogReading, ReadTask
 from drawstring.formats.base_footer import BaseFooter, has_footer
 from drawstring.formats.log_native import NativeBlock
-from drawstring.merge.versions import flat
+from drawstring.merge.order import Array
+from drawstring.merge.versions import flat, ordering_of
 from drawstring.model.files import FileSlice, NativeLog
 
 WINDOWS_BYTES: Final = 64 << 20
@@ -74,7 +77,7 @@ class MergedPart:
 
     rows: list[pa.RecordBatch]
     deleted: pa.Array
-    is_sorted: bool = False
+    is_sorted: bool = True
 
 
 def merged_parts(task: ReadTask, base: Iterator[pa.RecordBatch] | None = None) -> Iterator[MergedPart]:
@@ -136,7 +139,7 @@ def _merged_with_one_run(
     for stored, logged in fenced([_base_run(task, base), records]):
         rows = [batch for table in stored if isinstance(table, pa.Table) for batch in table.to_batches()]
         found = [each for each in logged if isinstance(each, LogRecords)]
-        yield _part(task, rows, found[0]) if found else MergedPart(rows, _NO_KEYS, is_sorted=True)
+        yield _part(task, rows, found[0]) if found else MergedPart(rows, _NO_KEYS)
 
 
 def _sorted_records(opened: OpenLogs, placed: Sequence[PlacedBlock]) -> LogRecords:
@@ -157,14 +160,65 @@ def _merged(
     rows = [batch for table in parts[0] if isinstance(table, pa.Table) for batch in table.to_batches()]
     pieces = _pieces(parts)
     if not pieces:
-        return MergedPart(rows, _NO_KEYS, is_sorted=True)
-    return _part(task, rows, merged_records(reading, pieces, among))
+        return MergedPart(rows, _NO_KEYS)
+    return _part(task, rows, merged_records(reading, pieces, among, in_order=True))
 
 
 def _part(task: ReadTask, rows: Sequence[pa.RecordBatch], log: LogRecords) -> MergedPart:
+    if rows and log.merger.chooses_whole_records:
+        return _merged_in_order(task, rows, log)
     merge = SliceMerge(task, log, rows)
     merged = [each for each in merge.batches() if each.num_rows]
-    return MergedPart(merged, merge.deleted_keys())
+    return MergedPart(merged, merge.deleted_keys(), is_sorted=False)
+
+
+def _merged_in_order(task: ReadTask, rows: Sequence[pa.RecordBatch], log: LogRecords) -> MergedPart:
+    """Merge as `SliceMerge` does, but in the order of keys and with one copy of the rows that come out.
+
+    Args:
+        task: what to read.
+        rows: base rows, sorted.
+        log: log records, sorted, whole ones of which are chosen.
+    """
+    base, versions = pa.Table.from_batches(rows), log.versions
+    stored = flat(record_keys(base, task.config))
+    places = pc.index_in(stored, value_set=versions.keys)
+    found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
+    records = places.drop_null().to_numpy(zero_copy_only=False)
+    wins = log.beats(ordering_of(base, task.config, found), records)
+    has_won = np.ones(len(versions.keys), dtype=bool)
+    has_won[records[~wins]] = False
+    alive = has_won & ~versions.is_delete
+    source, new = _sources(len(stored), found[wins], records[wins], alive)
+    if len(new):
+        source = np.concatenate([source, new])
+        keys = pa.concat_arrays([stored, versions.keys]).take(pa.array(source))
+        source = source[pc.sort_indices(keys).to_numpy()]
+    both = pa.concat_tables([base, versions.rows.select(base.column_names)]).combine_chunks()
+    merged = both.take(pa.array(source)).to_batches(max_chunksize=BATCH_ROWS)
+    return MergedPart(merged, versions.keys.filter(pa.array(has_won & versions.is_delete)))
+
+
+def _sources(count: int, found: Array, records: Array, alive: Array) -> tuple[Array, Array]:
+    """Return where the rows of a merge come from: the number of a base row, or of a log record after these.
+
+    Args:
+        count: number of base rows.
+        found: base rows that lost against a log record, ascending.
+        records: their log records, ascending; several rows may have the same one.
+        alive: which log records are in the result.
+
+    Returns:
+        The sources in the order of base rows, each with the log record in its place; and those of further
+        log records.
+    """
+    is_placed = alive[records]
+    is_placed[1:] &= records[1:] != records[:-1]
+    kept, source, is_new = np.ones(count, dtype=bool), np.arange(count), alive.copy()
+    kept[found[~is_placed]] = False
+    source[found[is_placed]] = count + records[is_placed]
+    is_new[records] = False
+    return source[kept], count + np.flatnonzero(is_new)
 
 
 def merged_log_records(
@@ -181,7 +235,7 @@ def merged_log_records(
     runs = log_runs(placed)
     windows = windowed(logs, runs)
     for parts in fenced([_run_of(windows, each) for each in runs]):
-        yield merged_records(reading, _pieces(parts), among)
+        yield merged_records(reading, _pieces(parts), among, in_order=True)
 
 
 def in_order(parts: Iterator[MergedPart]) -> Iterator[pa.RecordBatch]:

@@ -18,6 +18,7 @@ from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
+from drawstring.filegroups.read.key_order import AscendingKeys
 from drawstring.filegroups.read.log_blocks import final_instants
 from drawstring.filegroups.read.log_records import LogRecords, merged_records
 from drawstring.filegroups.read.open_logs import open_logs
@@ -154,7 +155,7 @@ def _content(settings: FileSettings, merged: LogRecords) -> LogContent:
     records = versions.rows.filter(pa.array(~versions.is_delete))
     is_sorted = settings.config.has_sorted_files
     rows = records.select(settings.log_schema.names).combine_chunks()
-    if is_sorted:
+    if is_sorted and not AscendingKeys().go_on(flat(rows.column(RECORD_KEY))):
         rows = rows.sort_by(RECORD_KEY)
     part = LogPart(settings, rows.to_batches(max_chunksize=BATCH_ROWS))
     deletes = versions.take(np.flatnonzero(versions.is_delete))

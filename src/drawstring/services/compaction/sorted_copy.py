@@ -31,10 +31,9 @@ from drawstring.filegroups.write.patch import SuccessorWriter
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored
 from drawstring.formats.base_files import is_parquet
-from drawstring.formats.base_footer import base_footer
+from drawstring.formats.base_footer import BaseFooter, base_footer
 from drawstring.formats.bloom.key_summary import KeySummary
 from drawstring.formats.parquet import RowGroups, physical
-from drawstring.formats.parquet.column_chunks import ChunkSource
 from drawstring.formats.parquet.parts import read_parquet_groups
 from drawstring.formats.parquet.patched import PatchedFile, patch_source, patched_file
 from drawstring.formats.parquet.write import entries_of, table_of
@@ -75,16 +74,18 @@ def compacted_by_copying(settings: FileSettings, task: ReadTask, write_token: st
     Raises:
         CorruptTableError: a file is missing, damaged or not sorted.
     """
-    source = _source(settings, task)
-    if source is None:
+    base, footer = task.file_slice.base, _footer(settings, task)
+    is_logged = None if footer is None else _logged_groups(task, footer)
+    if base is None or footer is None or is_logged is None:
         return None
     storage = open_spec(settings.storage)
-    with patched_file(storage, source, base_footer(storage, source.path).metadata) as file:
+    source = patch_source(storage, base.status.path, settings.full_schema, settings.compression)
+    if source is None:
+        return None
+    with patched_file(storage, source, footer.metadata) as file:
         last_keys = _last_keys(file)
-        if last_keys is None:
-            return None
-        is_merged = _with_small_neighbours(_logged_groups(task, last_keys), file, settings.row_groups)
-        if is_merged.mean() > 1 - _COPIED_MIN:
+        is_merged = _with_small_neighbours(is_logged, file, settings.row_groups)
+        if last_keys is None or is_merged.mean() > 1 - _COPIED_MIN:
             return None
         writer = SuccessorWriter(settings, storage, task.file_slice, write_token, source, notes_keys=False)
         try:
@@ -95,8 +96,8 @@ def compacted_by_copying(settings: FileSettings, task: ReadTask, write_token: st
     return writer.close(inserts=0, updates=writer.rows)
 
 
-def _source(settings: FileSettings, task: ReadTask) -> ChunkSource | None:
-    """Return the base file if its row groups can be copied, and are worth to be looked at."""
+def _footer(settings: FileSettings, task: ReadTask) -> BaseFooter | None:
+    """Return the footer of the base file if its row groups are worth to be looked at."""
     base, config = task.file_slice.base, settings.config
     if base is None or base.source is not None or task.base_renames is not None:
         return None
@@ -107,10 +108,11 @@ def _source(settings: FileSettings, task: ReadTask) -> ChunkSource | None:
     if sum(log.status.size_bytes for log in task.file_slice.logs) > _LOGGED_MAX * base.status.size_bytes:
         return None
     storage = open_spec(settings.storage)
-    metadata = base_footer(storage, base.status.path).metadata
+    footer = base_footer(storage, base.status.path)
+    metadata = footer.metadata
     if metadata.num_row_groups < _GROUPS_MIN or metadata.num_row_groups * metadata.num_columns > _CHUNKS_MAX:
         return None
-    return patch_source(storage, base.status.path, settings.full_schema, settings.compression)
+    return footer
 
 
 def _last_keys(file: PatchedFile) -> pa.Array | None:
@@ -122,18 +124,28 @@ def _last_keys(file: PatchedFile) -> pa.Array | None:
     return pa.array([last for _, last in found], pa.binary())
 
 
-def _logged_groups(task: ReadTask, last_keys: pa.Array) -> Array:
-    """Return for each row group whether a log file has a key that belongs to it."""
+def _logged_groups(task: ReadTask, footer: BaseFooter) -> Array | None:
+    """Return for each row group whether a log file has a key that belongs to it; None if too many have.
+
+    Args:
+        task: reads the slice.
+        footer: of the base file, whose bounds of keys need not be exact: `_last_keys` tells.
+    """
+    last_keys = footer.last_keys()
+    if last_keys is None:
+        return None
+    ends = pa.array(last_keys, pa.binary()).to_numpy(zero_copy_only=False)
     reading = log_reading(task)
     reading = LogReading(
         reading.storage, reading.config, nullable(task.schema, (RECORD_KEY,)), reading.instants, None
     )
-    ends = last_keys.to_numpy(zero_copy_only=False)
     is_logged = np.zeros(len(ends), dtype=bool)
     with open_logs(reading, task.file_slice) as logs:
         for placed in logs.blocks_to_merge(reading.instants):
             for piece in logs.windows(placed):
                 is_logged[_groups_of(flat(piece.keys), ends)] = True
+            if is_logged.mean() > 1 - _COPIED_MIN:
+                return None
     return is_logged
 
 

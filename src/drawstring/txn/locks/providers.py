@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import (
@@ -22,6 +21,7 @@ from drawstring.base.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from drawstring.base.later import import_later
 from drawstring.config.keys.locks import HUDI_CLASSES, LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.dynamodb_lock import LEASE_MS_MIN, dynamodb_lock
@@ -30,6 +30,11 @@ from drawstring.txn.locks.in_process_lock import InProcessLock
 from drawstring.txn.locks.lease_lock import LEASE_MS, RENEW_SECONDS, LeaseLock
 from drawstring.txn.locks.protocol import Lock, LockProvider
 from drawstring.txn.locks.zookeeper_lock import zookeeper_lock
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, entry_points
+else:  # it loads the whole package `email`
+    import_later(globals(), entry_points="importlib.metadata:entry_points")
 
 _log: Final = logging.getLogger("drawstring")
 GROUP: Final = "drawstring.lock_providers"
