@@ -6,15 +6,18 @@ import threading
 from contextlib import suppress
 from itertools import takewhile
 
-from drawstring.base.errors import ConflictError
+import pytest
+
+from drawstring.base.errors import ConflictError, MissingFileError
 from drawstring.engine.local import LocalEngine
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
+from tests.support.faults import dead_write
 from tests.support.rows import held, rides
 from tests.support.simulation.pauses import CALLS_MAX, PAUSE_MS, PausingStorage, SharedClock
-from tests.support.storages import files_of, stored
-from tests.support.tables import MOR, create, versions
+from tests.support.storages import data_files, files_of, stored
+from tests.support.tables import MOR, WITHOUT_SERVICES, create, versions
 
 START_MS = 1_900_000_000_000
 
@@ -55,3 +58,26 @@ def test_a_writer_that_resumes_overwrites_no_log_file_of_others(version: int) ->
     logs = {where: rows for where, rows in filter(None, stalls) if where.startswith("change rome/")}
     assert any(".log.1_" in where or "_1.log.parquet" in where for where in logs)
     assert logs == {where: [("a", "rome", 3, 3.0)] for where in logs}
+
+
+@pytest.mark.parametrize("is_committed", [False, True], ids=["late", "lost"])
+def test_a_query_is_planned_again_if_a_late_log_file_is_deleted_before_it_is_read(
+    is_committed: bool,
+) -> None:
+    table = create(table_type=MOR, version=6)
+    for ts in (1, 2):
+        table.upsert(rides(("a", "rome", ts, float(ts))), options=WITHOUT_SERVICES)
+    table.rollback(dead_write(table).requested)
+    storage = table._context.storage
+    (log,) = [path for path in data_files(storage) if ".log." in path]
+    late = log.replace(".log.1_", ".log.2_")
+    storage.put(late, storage.read(log))
+    scan = table.scan()
+    assert len(scan.tasks()) == 1
+    storage.delete([log if is_committed else late])
+    if is_committed:
+        with pytest.raises(MissingFileError):
+            scan.to_arrow()
+    else:
+        assert held(table) == [("a", "rome", 2, 2.0)]
+        assert scan.to_arrow().column("ts").to_pylist() == [2]

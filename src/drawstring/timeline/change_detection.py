@@ -5,7 +5,9 @@
         anything else                            it was deleted meanwhile: `FilesCleanedError`, plan again
 
 Only cleans, rollbacks and restores delete files of a committed write. Each of them is on the timeline before
-it deletes anything, and archiving removes it together with older writes.
+it deletes anything, and archiving removes it together with older writes. In version 6 readers also open the
+log files that a stalled writer adds to a slice after it was rolled back, and leave their blocks out: the name
+does not tell whose they are. The next writer deletes these, of which the timeline tells nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from drawstring.base.errors import (
     MissingFileError,
     UnavailableError,
 )
+from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import Action
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -83,6 +86,17 @@ def has_changed(storage: Storage, timeline_digest: str) -> bool:
     return digest(timeline) != timeline_digest or bool(timeline.pending_of(*DELETING))
 
 
+def _may_be_late(storage: Storage, path: str) -> bool:
+    """Return whether a missing file may be one of a stalled writer that was rolled back: no commit has it."""
+    config = load_config(storage)
+    if not config.rules.names_logs_by_slice or LogFile.parse(FileStatus(path, 0)) is None:
+        return False
+    store = TimelineStore(storage, config, SystemClock())
+    timeline = store.load()
+    commits = (store.commit_metadata(each) for each in reversed(timeline.writes()))
+    return bool(timeline.rolled_back) and all(stat.path != path for each in commits for stat in each.stats)
+
+
 @contextmanager
 def since(spec: StorageSpec, timeline_digest: str | None) -> Iterator[None]:
     """Tell files that were deleted since a timeline was loaded from files that are lost.
@@ -92,13 +106,16 @@ def since(spec: StorageSpec, timeline_digest: str | None) -> Iterator[None]:
         timeline_digest: the digest of that timeline; None without one.
 
     Raises:
-        FilesCleanedError: a file is missing, and the table changed since.
+        FilesCleanedError: a file is missing, and the table changed since, or no commit has the file.
         MissingFileError: a file is missing, and the table did not change.
     """
     try:
         yield
     except MissingFileError as error:
-        if timeline_digest is None or not has_changed(open_spec(spec), timeline_digest):
+        if timeline_digest is None:
+            raise
+        storage = open_spec(spec)
+        if not (has_changed(storage, timeline_digest) or _may_be_late(storage, error.path or "")):
             raise
         raise files_cleaned(error).at(table=spec.uri) from error
 
