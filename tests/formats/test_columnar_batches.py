@@ -50,7 +50,7 @@ def test_wide_rows_come_in_small_batches(ending: str, tmp_path: Path) -> None:
     write(path, rows())
     found = batches_of(path, "text", "number")
     assert pa.Table.from_batches(found).equals(rows().select(["text", "number"]))
-    assert max(batch.nbytes for batch in found) <= 1.25 * BATCH_BYTES
+    assert max(batch.nbytes for batch in found) <= BATCH_BYTES / 2
     narrow = batches_of(path, "number")
     assert pa.Table.from_batches(narrow).equals(rows().select(["number"]))
     assert len(narrow) < len(found) / 4
@@ -66,7 +66,7 @@ def test_a_stripe_with_all_rows_is_not_decoded_at_once(tmp_path: Path) -> None:
         for batch in read_base(open_storage(tmp_path), "a.orc", Selection(["text", "number"])):
             largest = max(largest, pa.total_allocated_bytes() - before)
             assert batch.num_rows
-    assert 0 < largest <= 10 * BATCH_BYTES
+    assert 0 < largest <= 3 * BATCH_BYTES
 
 
 @pytest.mark.parametrize("ending", ["orc", "lance"])

@@ -23,7 +23,9 @@ from drawstring.formats.wanted_rows import AskedRows
 
 _COPIED_BYTES: Final = 4 << 20
 _BATCHES_AHEAD: Final = 2
-_WINDOW_BYTES: Final = 32 << 20
+_BATCHES_HELD: Final = 2 + _BATCHES_AHEAD
+"""How many batches are in memory together: that which is yielded, one that is decoded, and those ahead."""
+_WINDOW_BYTES: Final = 16 << 20
 """Stored bytes that Lance may read ahead."""
 
 _FIRST_ROWS: Final = 256
@@ -37,7 +39,7 @@ def read_open_lance(file: pa.NativeFile, local: str | None, asked: AskedRows) ->
         file: the file.
         local: its path on this machine; None if it has none.
         asked: the rows, of which the condition leaves out none. A batch has fewer rows than it says if these
-            take more than `BATCH_BYTES`.
+            take too many bytes: all that are in memory take `BATCH_BYTES`.
 
     Raises:
         InvalidError: the package is not installed.
@@ -67,7 +69,10 @@ def _windows(reader: Any, window_rows: int, batch_rows: int) -> Iterator[pa.Reco
             start += batch.num_rows
             window_bytes += batch.nbytes
             yield batch
-        rows = max(1, min(batch_rows, (start - first) * BATCH_BYTES // max(1, window_bytes)))
+        if start == first:
+            raise pa.ArrowInvalid(f"it ends at row {start} of {end}")
+        of_batch = (start - first) * (BATCH_BYTES // _BATCHES_HELD) // max(1, window_bytes)
+        rows = max(1, min(batch_rows, of_batch))
         window = max(rows, window_rows)
 
 

@@ -33,6 +33,8 @@ from drawstring.formats.wanted_rows import AskedRows
 
 _BEYOND_NANOSECONDS: Final = "out of range for nanosecond"
 _BATCH_ROWS_MIN: Final = 256
+_BATCHES_HELD: Final = 4
+"""How many batches are in memory together: Arrow's scanner holds some besides that which it yields."""
 
 
 def read_open_orc(file: pa.NativeFile, asked: AskedRows) -> Iterator[pa.RecordBatch]:
@@ -41,7 +43,7 @@ def read_open_orc(file: pa.NativeFile, asked: AskedRows) -> Iterator[pa.RecordBa
     Args:
         file: the file.
         asked: the rows; stripes that cannot have one are not read. A batch has fewer rows than it says if
-            these take more than `BATCH_BYTES`.
+            these take too many bytes: all that are in memory take `BATCH_BYTES`.
 
     Raises:
         UnsupportedError: a time is out of range for Arrow's ORC reader.
@@ -107,7 +109,7 @@ def _rows_of_a_batch(footer: OrcFooter, present: Sequence[str], names: Sequence[
     places = footer.places(present)
     size_bytes = footer.plain_bytes([number for name in names for number in places.get(name, ())])
     rows = sum(stripe.rows for stripe in footer.stripes)
-    return max(_BATCH_ROWS_MIN, rows * BATCH_BYTES // max(1, size_bytes))
+    return max(_BATCH_ROWS_MIN, rows * (BATCH_BYTES // _BATCHES_HELD) // max(1, size_bytes))
 
 
 def _zones(opened: orc.ORCFile, file: pa.NativeFile, names: Sequence[str]) -> list[str]:
