@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +34,10 @@ from drawstring.schema.fields import columns_with, type_at
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.schema.schema_on_read import in_requested_columns
 from drawstring.storage.protocol import Storage
+from drawstring.storage.streams import RangeFile
+
+FILES_OPEN_MAX: Final = 64
+"""Log files of a slice that stay open; some systems give a process 256, of all its slices and threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +157,11 @@ def open_logs(reading: LogReading, file_slice: FileSlice) -> Iterator[OpenLogs]:
 
 
 class _Files(dict[LogFile, pa.NativeFile]):
-    """Log files, each of which is opened when it is asked for first."""
+    """Log files, each of which is opened when it is asked for first.
+
+    A process may have few files open at once. So of many files those after the first ones are open only while
+    a part of them is read.
+    """
 
     def __init__(self, storage: Storage, stack: ExitStack) -> None:
         super().__init__()
@@ -159,8 +169,17 @@ class _Files(dict[LogFile, pa.NativeFile]):
         self._stack = stack
 
     def __missing__(self, log: LogFile) -> pa.NativeFile:
-        file = self[log] = self._stack.enter_context(open_log(self._storage, log))
+        opened = open_log(self._storage, log)
+        if len(self) >= FILES_OPEN_MAX and self._storage.local_path(log.status.path) is not None:
+            with opened:
+                opened = pa.PythonFile(RangeFile(partial(self._fetch, log), opened.size()), mode="r")
+        file = self[log] = self._stack.enter_context(opened)
         return file
+
+    def _fetch(self, log: LogFile, start: int, end: int) -> bytes:
+        with open_log(self._storage, log) as file:
+            file.seek(start)
+            return bytes(file.read(end - start))
 
 
 def _known_blocks(storage: Storage, log: LogFile) -> list[LogBlock]:
