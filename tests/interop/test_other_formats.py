@@ -75,9 +75,14 @@ class Form:
         table = drawstring.open(path)
         assert shown(table.scan().to_arrow(), self.schema) == expected
         assert shown(self.referee.read(path), self.schema) == expected
-        assert {file_extension(each.base.status.name) for each in table.file_slices() if each.base} == {
-            self.extension
-        }
+        for where, fits in (
+            ("ts > 2", lambda row: row["ts"] > 2),
+            ("id = '9'", lambda row: row["id"] == "9"),
+        ):
+            found = shown(table.scan(where=where).to_arrow(), self.schema)
+            assert found == [row for row in expected if fits(row)]
+        names = [each.base.status.name for each in table.file_slices() if each.base]
+        assert {*map(file_extension, names)} == {self.extension}
         assert table.validate().is_sound
 
     def compact(self, path: str) -> None:
