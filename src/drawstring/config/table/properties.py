@@ -22,6 +22,7 @@ _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.?)", re.DOTALL)
 _SEPARATOR: Final = re.compile(r"(?:[^\\=: \t\f]|\\.)*")
 _BETWEEN: Final = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _BLANKS: Final = " \t\f"
+_UNSAFE: Final = re.compile(r"[^ -~]|[\\=:#!]")
 _DECODED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ENCODED: Final = {
     "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f",
@@ -96,17 +97,16 @@ def _unescape_one(match: re.Match[str]) -> str:
 
 
 def _escape(text: str, *, is_key: bool = False) -> str:
-    escaped = "".join(_escape_one(character) for character in text)
+    escaped = _UNSAFE.sub(_escape_one, text)
     if is_key:
         return escaped.replace(" ", "\\ ")
     return "\\" + escaped if escaped.startswith(" ") else escaped
 
 
-def _escape_one(character: str) -> str:
+def _escape_one(match: re.Match[str]) -> str:
+    character = match[0]
     if character in _ENCODED:
         return _ENCODED[character]
-    if " " <= character <= "~":
-        return character
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4].upper()}" for at in range(0, len(units), 4))
 
