@@ -22,10 +22,11 @@ import drawstring.spark
 from drawstring.model.files import TaskContext
 from drawstring.spark import SparkEngine
 from tests.spark.dying import die_once
-from tests.support.spark import INTERPRETED, JVM, spark_session
+from tests.support.spark import INTERPRETED, JVM, WORKERS, spark_session
 
 EXECUTORS = {
     **INTERPRETED,
+    **WORKERS,
     "spark.driver.extraJavaOptions": JVM,
     "spark.executor.extraJavaOptions": JVM,
     "spark.executor.memory": "512m",

@@ -24,7 +24,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     """Run all jobs on one cluster, with a folder that all its processes see."""
     folder = tmp_path_factory.mktemp("cluster")
     (folder / "site").mkdir()
-    (folder / "site" / "sitecustomize.py").write_text("from tests.spark.dying import install\ninstall()\n")
+    imports = "import tests.support.spark_site.sitecustomize\nfrom tests.spark.dying import install\n"
+    (folder / "site" / "sitecustomize.py").write_text(f"{imports}install()\n")
     variables = environment(PYTHONPATH=str(folder / "site"), DRAWSTRING_TEST_DEATHS=str(folder))
     with cluster(folder, variables) as master:
         command = [sys.executable, "-m", "tests.spark.cluster_job", master, str(folder)]

@@ -37,11 +37,13 @@ compiler alone gets 48 MB by default, and throws code away that it compiles agai
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """On some rows Spark interprets an expression sooner than it compiles it."""
 
+WORKERS = {"spark.python.daemon.module": "tests.support.spark_daemon"}
+"""Workers die of the errors that they tell: new ones need not import everything again."""
+
 QUICK = {
     "spark.driver.extraJavaOptions": JVM,
     **INTERPRETED,
-    # Workers die of the errors that they tell: new ones need not import everything again.
-    "spark.python.daemon.module": "tests.support.spark_daemon",
+    **WORKERS,
 }
 """Spends less on small queries, of which the tests ask thousands."""
 
@@ -68,10 +70,27 @@ def spark_session(master: str = "local[2]", settings: Mapping[str, str] = QUICK)
         warnings.simplefilter("ignore")
         from pyspark.sql import SparkSession
 
+        _look_up_once()
         builder = SparkSession.builder.master(master).appName("drawstring-tests")
         for key, value in {**SMALL, "spark.sql.warehouse.dir": _warehouse(), **settings}.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
+
+
+@cache
+def _look_up_once() -> None:
+    """Ask the JVM once what a name is: it looks for those of PySpark in several packages, jar by jar."""
+    from py4j.java_gateway import JavaClass, JVMView
+
+    look_up = JVMView.__getattr__
+
+    def known(view: JVMView, name: str) -> object:
+        found = look_up(view, name)
+        if isinstance(found, JavaClass) or name == "py4j":
+            view.__dict__[name] = found
+        return found
+
+    JVMView.__getattr__ = known
 
 
 @contextmanager
