@@ -117,6 +117,26 @@ def test_a_write_that_does_not_fit_into_memory_becomes_one_sorted_log_file(
     assert check_sorted(table) == 4
 
 
+def test_runs_that_do_not_follow_each_other_go_to_files_of_further_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = sorted_table(properties=BUCKET, path=tmp_path / "t")
+    keys = [f"{number:03}" for number in range(60)]
+    table.insert(rides(*((key, "rome", 1, 1.0) for key in keys)), options=WITHOUT_SERVICES)
+
+    def backwards(batches: Iterator[pa.RecordBatch], *, is_sorted: bool) -> Iterator[pa.Table]:
+        return reversed([*in_pieces(batches, 512, is_sorted=is_sorted)])
+
+    monkeypatch.setattr(place, "in_pieces", backwards)
+    table.upsert(rides(*((key, "rome", 2, 2.0) for key in keys)), options=WITHOUT_SERVICES)
+    (file_slice,) = table.file_slices()
+    versions = [int(log.status.name.split(".")[0].rpartition("_")[2]) for log in file_slice.logs]
+    assert versions == [*range(1, len(versions) + 1)]
+    assert len(versions) > 2
+    assert check_sorted(table) == 1 + len(versions)
+    assert held(table) == [(key, "rome", 2, 2.0) for key in keys]
+
+
 def test_a_clustering_keeps_records_that_two_file_groups_have() -> None:
     table = sorted_table()
     no_small_files = {**WITHOUT_SERVICES, "hoodie.parquet.small.file.limit": "0"}
