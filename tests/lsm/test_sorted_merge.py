@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import drawstring
 from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.read import keys, slice_reader, sorted_merge
-from drawstring.filegroups.read.sorted_runs import SortedRun, fenced, in_runs
+from drawstring.filegroups.read.sorted_runs import WINDOWS_HELD, SortedRun, fenced, in_runs
 from drawstring.filegroups.write import log_compaction
 from drawstring.table import Table
 from tests.support.rows import held, rides
@@ -281,3 +281,27 @@ def test_log_files_of_other_keys_are_merged_as_one_run(
     assert runs == [1 + 2 + 1], "the base file, two runs of records and one of deletes"
     assert table.compact()
     assert [row[:3] for row in held(table)] == expected
+
+
+def test_the_windows_of_all_log_files_fit_into_the_bytes_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bytes_max = 600_000
+    table = sorted_table(path=tmp_path / "t", properties=BUCKET)
+    for ts in range(1, 5):
+        rows = [(f"{key:05}", "rome", ts, float(ts)) for key in range(3000)]
+        table.upsert(rides(*rows), options=WITHOUT_SERVICES)
+    windowed, held_bytes = sorted_merge.windowed, list[int]()
+
+    def noted(logs: Any, runs: Any) -> Any:
+        opened = windowed(logs, runs)
+        most = [max(each.rows.nbytes for file in run for each in opened.windows(file)) for run in runs]
+        held_bytes.append(WINDOWS_HELD * sum(most))
+        return opened
+
+    monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", bytes_max)
+    monkeypatch.setattr(sorted_merge, "windowed", noted)
+    assert [row[2] for row in held(table)] == [4] * 3000
+    assert table.log_compact(min_blocks=2)
+    assert len(held_bytes) >= 2
+    assert all(bytes_max / 20 < each <= bytes_max for each in held_bytes), held_bytes
