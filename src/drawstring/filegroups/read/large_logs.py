@@ -1,4 +1,4 @@
-"""Log files that are too large for memory: merged by key first, then read block by block.
+"""Log files that are merged by key first, because they are too large for memory, or few of them still count.
 
     blocks in merge order ── keys, ordering, delete columns ──> rows ── winners ──> one row number per key
     blocks in merge order ── the columns needed, batch by batch ──> the rows with these numbers
@@ -15,19 +15,31 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from drawstring.filegroups.read.log_blocks import delete_columns
+from drawstring.filegroups.read.log_blocks import PlacedBlock, delete_columns
 from drawstring.filegroups.read.log_records import LogRecords, merged_records
-from drawstring.filegroups.read.open_logs import LogPiece, open_logs
+from drawstring.filegroups.read.open_logs import LogPiece, OpenLogs, open_logs
 from drawstring.filegroups.read.tasks import LogReading
+from drawstring.formats.bloom.key_summary import FILTER
 from drawstring.formats.log_inline import BlockType
+from drawstring.formats.log_native import NativeBlock
+from drawstring.formats.wanted_rows import WantedRows
 from drawstring.merge.order import Array
 from drawstring.merge.record_mergers import merger_of
-from drawstring.merge.versions import ordering_columns
+from drawstring.merge.versions import flat, ordering_columns
 from drawstring.model.files import FileSlice
 from drawstring.schema.meta import RECORD_KEY
 
 _NUMBER: Final = "_number"
+
+_BLOCKS_MIN: Final = 8
+_OTHERS_MIN: Final = 8
+"""Blocks, and columns that decide nothing, from which on it is asked which blocks have survivors."""
+
+_KEYS_ASKED: Final = 16
+_BLOCKS_ASKED: Final = 32
+"""How many keys of one block are looked for in how many later ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +131,59 @@ def _deciding_columns(reading: LogReading) -> pa.Schema:
     keys = [RECORD_KEY] if config.populate_meta_fields else config.record_key_fields
     names = {*keys, *ordering_columns(config, schema), *delete_columns(config, schema)}
     return pa.schema([field for field in schema if field.name in names])
+
+
+def blocks_with_survivors(logs: OpenLogs, placed: Sequence[PlacedBlock]) -> Sequence[PlacedBlock]:
+    """Return the blocks with a record that survives; all, unless later ones seem to have all of their keys.
+
+    Where the same records are written again and again, most log files have nothing left that counts, and of
+    those no more than the deciding columns are decoded. Deletes bar it: what they do depends on the records
+    between them.
+
+    Args:
+        logs: the open log files.
+        placed: their blocks to merge, in merge order.
+    """
+    reading = logs.reading
+    columns = _deciding_columns(reading)
+    others = len(reading.schema) - len(columns)
+    if others < _OTHERS_MIN or len(placed) < _BLOCKS_MIN or not _are_whole_records(logs, placed):
+        return placed
+    narrow = replace(logs, reading=replace(reading, schema=columns))
+    if not _may_come_again(narrow, placed):
+        return placed
+    pieces = narrow.read_all(placed)
+    if any(piece.is_delete.any() for piece in pieces):
+        return placed
+    merged = merged_records(narrow.reading, [_with_place(piece, at) for at, piece in enumerate(pieces)])
+    survivors = pc.unique(merged.versions.rows.column(_NUMBER)).to_pylist()
+    return [placed[at] for at in sorted(survivors)]
+
+
+def _are_whole_records(logs: OpenLogs, placed: Sequence[PlacedBlock]) -> bool:
+    """Return whether one of the records of a key is chosen, and all of them are to be read."""
+    reading = logs.reading
+    if reading.keys is not None or reading.key_range is not None:
+        return False
+    is_plain = all(each.block.kind.is_data and not each.block.is_partial for each in placed)
+    return is_plain and merger_of(reading.config).chooses_whole_records
+
+
+def _may_come_again(narrow: OpenLogs, placed: Sequence[PlacedBlock]) -> bool:
+    """Return whether the bloom filters of the newest files have a sample of the keys in one before them."""
+    at = len(placed) * 3 // 4
+    blocks = (each.block for each in placed[at + 1 : at + 1 + _BLOCKS_ASKED])
+    later = [block for block in blocks if isinstance(block, NativeBlock) and _has_filter(block)]
+    keys = flat(narrow.read(placed[at]).keys)
+    sample = np.unique(np.linspace(0, len(keys) - 1, _KEYS_ASKED).astype(np.int64)) if len(keys) else ()
+    asked = (WantedRows(keys=keys.slice(int(at), 1)) for at in sample)
+    return all(any(not block.excludes(each) for block in later) for each in asked)
+
+
+def _has_filter(block: NativeBlock) -> bool:
+    return block.footer is not None and FILTER in block.footer.entries
+
+
+def _with_place(piece: LogPiece, at: int) -> LogPiece:
+    numbers = pa.array(np.full(piece.rows.num_rows, at, dtype=np.int64))
+    return replace(piece, rows=piece.rows.append_column(_NUMBER, numbers))

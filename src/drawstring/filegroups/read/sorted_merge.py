@@ -25,6 +25,7 @@ from drawstring.base.bounds import BATCH_ROWS, VALUE_BYTES
 from drawstring.base.errors import CorruptTableError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.key_order import AscendingKeys, sorted_by_key
+from drawstring.filegroups.read.large_logs import blocks_with_survivors
 from drawstring.filegroups.read.log_blocks import PlacedBlock
 from drawstring.filegroups.read.log_records import LogRecords, merged_records
 from drawstring.filegroups.read.open_logs import LogPiece, OpenLogs, open_logs, outlines, record_keys
@@ -144,8 +145,9 @@ def _merged_with_one_run(
 
 def _sorted_records(opened: OpenLogs, placed: Sequence[PlacedBlock]) -> LogRecords:
     """Return the surviving log record of each key, by ascending keys."""
-    pieces = opened.read_all(placed)
-    for each, piece in zip(placed, pieces, strict=True):
+    read = blocks_with_survivors(opened, placed)
+    pieces = opened.read_all(read)
+    for each, piece in zip(read, pieces, strict=True):
         if not AscendingKeys().go_on(flat(piece.keys)):
             raise CorruptTableError(UNSORTED, path=each.file.status.path)
     return merged_records(opened.reading, pieces, outlines(opened.reading, placed), in_order=True)
