@@ -9,10 +9,12 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import drawstring
 from drawstring.filegroups.read import large_logs, sorted_merge
 from drawstring.filegroups.read.merge_memory import MEMORY
 from drawstring.table import Table
@@ -108,6 +110,14 @@ def test_an_older_file_with_the_greatest_ordering_value_counts(tmp_path: Path) -
         found = everything(table)
     assert seen == [(12, 1)]
     assert [row["v0"] for row in found] == [5] * 20 + [0] * 20
+
+
+def test_files_without_records_count_for_nothing(tmp_path: Path) -> None:
+    table_of([(KEYS[:20], ts, False) for ts in range(2, 14)], path=tmp_path / "t")
+    for file in (tmp_path / "t").glob("*.log.parquet"):
+        stored = pq.read_table(file)
+        pq.write_table(stored.slice(0, 0), file)
+    assert [row["v0"] for row in everything(drawstring.open(tmp_path / "t"))] == [0] * len(KEYS)
 
 
 @settings(max_examples=EXAMPLES)

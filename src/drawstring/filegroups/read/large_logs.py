@@ -175,7 +175,9 @@ def _may_come_again(narrow: OpenLogs, placed: Sequence[PlacedBlock]) -> bool:
     blocks = (each.block for each in placed[at + 1 : at + 1 + _BLOCKS_ASKED])
     later = [block for block in blocks if isinstance(block, NativeBlock) and _has_filter(block)]
     keys = flat(narrow.read(placed[at]).keys)
-    sample = np.unique(np.linspace(0, len(keys) - 1, _KEYS_ASKED).astype(np.int64)) if len(keys) else ()
+    if not len(keys):
+        return False
+    sample = np.unique(np.linspace(0, len(keys) - 1, _KEYS_ASKED).astype(np.int64))
     asked = (WantedRows(keys=keys.slice(int(at), 1)) for at in sample)
     return all(any(not block.excludes(each) for block in later) for each in asked)
 
