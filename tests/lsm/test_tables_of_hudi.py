@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +15,6 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.read import sorted_merge
 from drawstring.filegroups.read.sorted_runs import SortedRun, fenced, gathered
 from drawstring.table import Table
 from drawstring.timeline.properties_store import save_properties
@@ -164,6 +162,17 @@ def test_a_key_that_goes_on_after_it_was_merged_is_an_error() -> None:
         list(fenced([run("ab", "bc", "cd"), run("bz")]))
 
 
+def test_rows_of_a_key_in_several_windows_are_merged_at_once() -> None:
+    def run(*windows: str) -> SortedRun[pa.RecordBatch]:
+        return SortedRun([("x", iter(batches(*windows)))], keys_of, splits_keys=True)
+
+    parts = [
+        ["|".join("".join(keys_of(each).to_pylist()) for each in one) for one in part]
+        for part in fenced([run("ab", "bb", "bc"), run("b", "d")])
+    ]
+    assert parts == [["a", ""], ["b|bb|b", "b"], ["c", "d"]]
+
+
 def test_log_files_with_several_records_of_a_key_are_merged(tmp_path: Path) -> None:
     table = listing(create(path=tmp_path / "t", table_type=MOR, version=10, properties=BUCKET))
     table.bulk_insert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
@@ -173,13 +182,13 @@ def test_log_files_with_several_records_of_a_key_are_merged(tmp_path: Path) -> N
     stored, entries = pq.read_table(path), pq.read_metadata(path).metadata
     late = stored.slice(0, 1).set_column(stored.schema.get_field_index("ts"), "ts", pa.array([2]))
     with pq.ParquetWriter(path, stored.schema) as writer:
-        writer.write_table(pa.concat_tables([stored.slice(0, 1), late, stored.slice(1)]))
+        writer.write_table(pa.concat_tables([stored.slice(0, 1), *[late] * 4, stored.slice(1)]))
         writer.add_key_value_metadata(entries)
     stored_with_the_layout(table)
 
     expected = [("a", "rome", 1, 1.0), ("b", "rome", 3, 3.0), ("c", "rome", 1, 1.0)]
     assert held(table) == expected
-    with patch.object(sorted_merge, "WINDOWS_BYTES", 0):
+    with small_windows():
         assert held(table) == expected
         assert table.compact()
     assert held(table) == expected

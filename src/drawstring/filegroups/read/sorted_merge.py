@@ -297,7 +297,8 @@ def _pieces(parts: Sequence[Sequence[_Window]]) -> list[LogPiece]:
 
 
 def _run_of(logs: OpenLogs, run: Sequence[PlacedBlock]) -> _Run:
-    return SortedRun(((each.file.status.path, logs.windows(each)) for each in run), _keys_of_logged)
+    windows = ((each.file.status.path, logs.windows(each)) for each in run)
+    return SortedRun(windows, _keys_of_logged, splits_keys=True)
 
 
 def _keys_of_rows(rows: pa.Table, config: TableConfig) -> pa.Array:

@@ -1,10 +1,11 @@
 """Merge of sorted runs by fences: a few windows at a time, whatever the size of the runs.
 
 Every run is read window by window, one or two of which are in memory. A fence is the smallest of the last
-keys in memory of the runs that go on: no key up to it can come in a later window. What all windows have up
-to the fence is merged at once by Arrow kernels, and after that the next windows are read. Runs whose keys
-are spread alike advance by about a window with every fence, for each has more than a window left. One window
-is enough for the run that has most of the rows, which then is used up as a whole.
+keys in memory of the runs that go on: no key up to it can come in a later window (of a run that may have rows
+of one key in two windows it is the last key but one). What all windows have up to the fence is merged at once
+by Arrow kernels, and after that the next windows are read. Runs whose keys are spread alike advance by about
+a window with every fence, for each has more than a window left. One window is enough for the run that has
+most of the rows, which then is used up as a whole.
 
     run 0   [a   d   f] [g   h]      ...   fence h: the parts up to h
     run 1   [b   e] [f   k]          ...   then the next fence, with [k] of run 1 and what follows it
@@ -16,7 +17,7 @@ files of one large write are.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Generic, Protocol, Self, TypeVar
@@ -61,6 +62,7 @@ class SortedRun(Generic[W]):
         windows_held: how many windows are in memory.
         unsorted: what to say if it is not sorted.
         once: whether no key may come again.
+        splits_keys: whether rows of one key may be in several windows, which follow each other.
     """
 
     def __init__(
@@ -71,19 +73,21 @@ class SortedRun(Generic[W]):
         unsorted: str = UNSORTED,
         *,
         once: bool = False,
+        splits_keys: bool = False,
     ) -> None:
         self._windows = ((path, window) for path, windows in files for window in windows)
         self._keys_of = keys
         self._windows_held = windows_held
         self._unsorted = unsorted
         self._order = AscendingKeys(once=once)
+        self._splits_keys = splits_keys
         self._held: deque[tuple[W, pa.Array]] = deque()
         self._taken: str | None = None
         self._goes_on = True
 
     def fill(self) -> bool:
-        """Read windows until as many are in memory as may be; return whether there are any."""
-        while self._goes_on and len(self._held) < self._windows_held:
+        """Read windows until as many are in memory as may be, with a bound; return whether there are any."""
+        while self._goes_on and (len(self._held) < self._windows_held or self._last_whole() is None):
             read = self._read()
             if read is None:
                 self._goes_on = False
@@ -93,8 +97,16 @@ class SortedRun(Generic[W]):
 
     @property
     def bound(self) -> str | None:
-        """The last key in memory if the run may go on after it."""
-        return str(self._held[-1][1][-1]) if self._goes_on else None
+        """The last key in memory of which no row can follow, if the run may go on after it."""
+        return self._last_whole() if self._goes_on else None
+
+    def _last_whole(self) -> str | None:
+        """Return the last key in memory of which no row can follow; None if there is none."""
+        last = str(self._held[-1][1][-1])
+        if not self._splits_keys:
+            return last
+        counts = ((keys, bisect_left(keys, last, key=str)) for _, keys in reversed(self._held))
+        return next((str(keys[count - 1]) for keys, count in counts if count), None)
 
     def take(self, fence: str | None) -> list[W]:
         """Take the rows with keys up to a fence, which is not beyond `bound`; all without a fence."""
