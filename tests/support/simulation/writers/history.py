@@ -165,6 +165,10 @@ class History:
             with suppress(FilesCleanedError):  # on the way to a savepoint, where the files were cleaned
                 self.check(f"after {instant.requested} was undone")
 
+    def may_undo(self, requested: str) -> bool:
+        """Return whether a write is complete, and one that a restore is to undo."""
+        return requested in self._times and requested in self._planned_to_undo()
+
     def _instant_of(self, path: str) -> Instant | None:
         folder, _, name = path.rpartition("/")
         return parse_instant(name, self._layout) if folder == self._folder else None

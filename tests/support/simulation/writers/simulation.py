@@ -201,7 +201,7 @@ class Simulation:
             raise Crash from error
 
     def _check_rollback(self, process: Process, path: str, data: bytes) -> None:
-        """Make sure that nobody rolls a write back whose process is alive.
+        """Make sure that nobody rolls a write back whose process is alive, but a restore one that is complete.
 
         With services the lease on the plan decides: their heartbeats are for Hudi. The metadata table has
         times of its own, which may be those of writes.
@@ -219,7 +219,7 @@ class Simulation:
         ):  # of those that chose one time, this one has it
             self._beats[time] = (process, self._beats[time][1])
         writer, beat_ms = self._beats.get(time, (process, 0))
-        if not name.endswith(".rolledback") or writer.is_dead:
+        if not name.endswith(".rolledback") or writer.is_dead or self.history.may_undo(time):
             return
         if writer is process:  # it gives its write up; if it stalls then, another process goes on
             self._beats[time] = (process, 0)
