@@ -201,10 +201,11 @@ class Simulation:
             raise Crash from error
 
     def _check_rollback(self, process: Process, path: str, data: bytes) -> None:
-        """Make sure that nobody rolls a write back whose process is alive, but a restore one that is complete.
+        """Make sure that nobody rolls a write back whose process is alive.
 
-        With services the lease on the plan decides: their heartbeats are for Hudi. The metadata table has
-        times of its own, which may be those of writes.
+        A restore undoes writes that are complete, whose heartbeats may be there for another moment. With
+        services the lease on the plan decides: their heartbeats are for Hudi. The metadata table has times of
+        its own, which may be those of writes.
         """
         if path.startswith(f"{METADATA_FOLDER}/"):
             return
