@@ -175,7 +175,7 @@ def _part(task: ReadTask, rows: Sequence[pa.RecordBatch], log: LogRecords) -> Me
 
 
 def _merged_in_order(task: ReadTask, rows: Sequence[pa.RecordBatch], log: LogRecords) -> MergedPart:
-    """Merge as `SliceMerge` does, but in the order of keys and with one copy of the rows that come out.
+    """Merge as `SliceMerge` does, but in the order of keys, into which all columns are copied at once.
 
     Args:
         task: what to read.
