@@ -67,7 +67,7 @@ class TablePeer(Peer):
             "size": lambda _: str(sum(task.size_bytes for task in self.scan.tasks())),
             "insert": lambda given: insert(self, json.loads(given[0]), given[1]),
             "change": lambda given: change(self, json.loads(given[0]), given[1]),
-            "check_alter": lambda given: prepare_alter(self, json.loads(given)),
+            "prepare_alter": lambda given: prepare_alter(self, json.loads(given)),
             "alter": lambda given: alter(self, json.loads(given)),
             "partitions": lambda given: json.dumps(partitions_of(self.open(), json.loads(given))),
             "add_partition": lambda given: add_partition(self.open(), json.loads(given)),

@@ -112,7 +112,7 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
             isOfColumns = isOfColumns || changes[n] instanceof TableChange.ColumnChange;
             told.add(told(changes[n]));
         }
-        Calls.ask(table.peer, "check_alter", Calls.json(told));
+        Calls.ask(table.peer, "prepare_alter", Calls.json(told));
         if (!isOfColumns) {
             return super.alterTable(name, changes);
         }
