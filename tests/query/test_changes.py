@@ -14,7 +14,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
-from drawstring.filegroups.read import log_history, log_records
+from drawstring.filegroups.read import log_history, open_logs
 from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.model.instant import time_of
 from tests.support.golden import golden_table
@@ -175,8 +175,8 @@ def test_the_logs_of_a_slice_are_read_once_for_all_changes(
     for number in range(25):
         write(table, (number % 7, number + 2, f"b{number}"))
     read: list[int] = []
-    once = log_records.block_rows
-    monkeypatch.setattr(log_records, "block_rows", lambda *of: read.append(1) or once(*of))
+    once = open_logs.block_rows
+    monkeypatch.setattr(open_logs, "block_rows", lambda *of: read.append(1) or once(*of))
     changes = table.changes(start)
     assert {op for op, *_ in told_of(changes)} == {"u"}
     assert len(read) == 25
