@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from _pytest.unraisableexception import gc_collect_iterations_key
 from hypothesis import settings
 
 from drawstring.base.clock import SystemClock
@@ -114,11 +113,6 @@ NICENESS = 5
 """How far others step back behind the process with Spark, which gets three times as much as one of them."""
 
 _stepped_back = pytest.StashKey[bool]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Collect garbage once at the end of a process, not five times: all of it holds what tests share."""
-    config.stash[gc_collect_iterations_key] = 1
 
 
 @pytest.hookimpl(wrapper=True)
