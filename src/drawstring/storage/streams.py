@@ -45,8 +45,8 @@ class WholeFile(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
-            super().close()
             self._done(self._parts.getvalue())
+        super().close()
 
     def __del__(self) -> None:
         """Drop a file that nobody closed: the one of `io` closes it, whenever garbage is collected."""
