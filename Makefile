@@ -13,6 +13,7 @@ REFEREES ?= 2
 SEEDS ?= 3
 STEPS ?= 12
 STORE ?= memory
+ENGINE ?= drawstring
 # Tests start hundreds of processes: what Python compiled for one is kept for the others, whatever the caller set.
 export PYTHONDONTWRITEBYTECODE =
 
@@ -108,6 +109,16 @@ interop: setup-interop ## real Apache Hudi and drawstring read each other's tabl
 .PHONY: interop-short
 interop-short: setup-interop ## the part of interop that takes some minutes, Hudi's metadata table off where it is not tested
 	@$(PY) -m pytest -n $(REFEREES) --dist worksteal tests/interop -m "not long" $(ARGS)
+
+.PHONY: conformance
+conformance: setup-interop ## Apache Hudi's own SQL tests (SOURCES=FOLDER has its .scala files; ENGINE=hudi: on Apache Hudi)
+	@mkdir -p build
+	@if [ "$(ENGINE)" = hudi ]; then home="$$($(PY) scripts/jdk.py --newest 21)"; \
+	    HUDI_BUNDLE_JAR="$$(JAVA_HOME="$$home" .venv-referee/bin/python scripts/hudi_bundle.py | tail -1)" \
+	    JAVA_HOME="$$home" ENGINE=hudi .venv-referee/bin/python -m tests.conformance build/conformance-hudi.json $$(find "$(SOURCES)" -name 'Test*.scala' | sort); \
+	else \
+	    $(PY) -m tests.conformance build/conformance-drawstring.json $$(find "$(SOURCES)" -name 'Test*.scala' | sort); \
+	fi
 
 .PHONY: test-spark-oldest
 test-spark-oldest: ## the tests on the lowest versions that pyproject.toml allows, PySpark 4.0 among them
