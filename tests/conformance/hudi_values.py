@@ -16,11 +16,24 @@ import fastavro
 from pyspark.sql.types import StructType
 
 from tests.conformance.scala_parser import Untranslated
-from tests.conformance.scala_values import Folder, Unknown, text_of
+from tests.conformance.scala_values import Folder, Unknown, plain, text_of
 
 _INSTANT: Final = re.compile(
     r"(\d{14,17})(?:_(\d+))?\.(\w+)(?:\.(requested|inflight))?$|(\d{14,17})\.(inflight)$"
 )
+_KEY_GENERATORS: Final = {
+    kind: f"org.apache.hudi.keygen.{name}KeyGenerator"
+    for kind, name in (
+        ("SIMPLE", "Simple"),
+        ("COMPLEX", "Complex"),
+        ("NON_PARTITION", "Nonpartitioned"),
+        ("TIMESTAMP", "TimestampBased"),
+        ("CUSTOM", "Custom"),
+        ("GLOBAL_DELETE", "GlobalDelete"),
+    )
+}
+"""Classes by the type that a table stores."""
+
 _WRITES: Final = ("commit", "deltacommit", "replacecommit")
 
 
@@ -204,7 +217,8 @@ class TableProperties:
             case "getTableVersion":
                 return int(get("hoodie.table.version", "0"))
             case "getKeyGeneratorClassName":
-                return get("hoodie.table.keygenerator.class")
+                kind = get("hoodie.table.keygenerator.type")
+                return _KEY_GENERATORS.get(kind or "", get("hoodie.table.keygenerator.class"))
             case "getRecordKeyFields":
                 keys = get("hoodie.table.recordkey.fields")
                 return keys.split(",") if keys else None
@@ -404,7 +418,8 @@ class TableMetadata:
         match name:
             case "properties":
                 shown = self.session.sql(f"show tblproperties {self.name}").collect()
-                return {row[0]: row[1] for row in shown if row[0] not in ("provider",)}
+                properties = {row[0]: row[1] for row in shown if row[0] not in ("provider",)}
+                return properties[text_of(given[0])] if given else properties
             case "location":
                 return Folder(described["Location"])
             case "schema":
@@ -468,6 +483,15 @@ class Settings:
         raise Untranslated(f"conf.{name}")
 
 
+class SparkContext:
+    """`spark.sparkContext`."""
+
+    def member(self, name: str, given: list[Any]) -> Any:
+        if name == "parallelize":
+            return list(given[0])
+        return Unknown(name)
+
+
 class Session:
     """The Spark session of the run.
 
@@ -494,9 +518,14 @@ class Session:
                 return self.session.createDataFrame([], "a int")
             case "range":
                 return self.session.range(*map(int, given))
-            case "createDataFrame" if len(given) == 2 and not isinstance(given[1], Unknown):
-                return self.session.createDataFrame([tuple(row) for row in given[0]], given[1])
-            case "sparkContext" | "implicits" | "newSession":
+            case "createDataFrame" if len(given) == 2 and isinstance(given[1], list):
+                schema = ", ".join(f"`{name}` {kind}" for name, kind in given[1])
+                return self.session.createDataFrame([tuple(plain(row)) for row in given[0]], schema)
+            case "newSession":
+                return Session(self.session.newSession(), self.session.newSession().sql)
+            case "sparkContext":
+                return SparkContext()
+            case "implicits":
                 return Unknown(name)
             case "version":
                 return self.session.version

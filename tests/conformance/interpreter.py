@@ -34,6 +34,7 @@ from tests.conformance.scala_values import (
     forced,
     items_of,
     member,
+    takes_nothing,
     text_of,
 )
 
@@ -462,6 +463,7 @@ class Interpreter:
             except Returned as returned:
                 return returned.value
 
+        function.takes_names = True  # type: ignore[attr-defined]
         names[name] = function if parameters else Later(function)
 
     def _fill(self, parameters: list[tuple[str, Node | None]], given: tuple[Any, ...], names: Names) -> None:
@@ -483,6 +485,7 @@ class Interpreter:
             self._fill(parameters, given, fields)
             return {each: fields[each] for each, _ in parameters if each in fields}
 
+        make.takes_names = True  # type: ignore[attr-defined]
         names[name] = make
 
     def _return_node(self, node: Node, names: Names) -> Any:
@@ -613,8 +616,9 @@ class Interpreter:
             else:
                 values.append(self._evaluate(each, names))
         if called[0] == "select":
-            return self._member(self._evaluate(called[1], names), called[2], values)
-        return self._apply(self._evaluate(called, names), values)
+            return self._member(self._evaluate(called[1], names), called[2], _placed(values))
+        function = self._evaluate(called, names)
+        return self._apply(function, values if hasattr(function, "takes_names") else _placed(values))
 
     def _apply(self, function: Any, values: list[Any]) -> Any:
         if isinstance(function, Later):
@@ -649,12 +653,9 @@ class Interpreter:
             return value[name]
         if callable(value) and not isinstance(value, type):
             return self._member(value(), name, given) if name not in ("apply", "run") else value(*given)
-        try:
-            return member(value, name, given)
-        except TypeError as error:
-            if not given:
-                raise Untranslated(f"{name}: {error}") from error
+        if given and takes_nothing(value, name):
             return self._apply(member(value, name, []), given)
+        return member(value, name, given)
 
     def _static(self, owner: Unknown, name: str, given: list[Any]) -> Any:
         last = owner.name.split(".")[-1]
@@ -720,6 +721,11 @@ class Interpreter:
 
 def _is_named(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 3 and value[0] == "named"
+
+
+def _placed(values: list[Any]) -> list[Any]:
+    """Return arguments without their names, which only functions of the tests know."""
+    return [each[2] if _is_named(each) else each for each in values]
 
 
 def _collected(query: Any) -> Any:

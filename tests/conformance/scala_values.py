@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import inspect
 import math
 import os
 import re
@@ -132,6 +133,10 @@ def comparable(value: Any) -> Any:
         return value.constant
     if isinstance(value, Missing | Unknown):
         raise Untranslated(f"answer {value!r}")
+    if isinstance(value, StructField):
+        return [value.name, value.dataType.simpleString()]
+    if isinstance(value, StructType):
+        return [comparable(each) for each in value.fields]
     if isinstance(value, datetime.datetime | datetime.date | str):
         return re.sub(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\.0+$", r"\1", str(value))
     return str(value)
@@ -155,12 +160,20 @@ def _type_of(values: list[Any]) -> str:
     return next((name for kind, name in kinds if isinstance(known, kind)), "string")
 
 
+def plain(value: Any) -> Any:
+    """Return a value of a type that PySpark knows."""
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return int(value) if isinstance(value, Long) else value
+
+
 def data_frame(session: Any, rows: list[Any], names: list[str]) -> DataFrame:
     """Make a data frame of tuples, as `toDF` does."""
     columns = [each if isinstance(each, tuple) else (each,) for each in rows]
     count = len(columns[0]) if columns else len(names)
     names = names or ([f"_{n + 1}" for n in range(count)] if count > 1 else ["value"])
     types = [_type_of([row[n] for row in columns]) for n in range(count)]
+    columns = [tuple(plain(value) for value in row) for row in columns]
     schema = ", ".join(f"`{name}` {kind}" for name, kind in zip(names, types, strict=True))
     frame: DataFrame = session.createDataFrame(columns, schema)
     return frame
@@ -661,6 +674,22 @@ def member(value: Any, name: str, given: list[Any]) -> Any:
                 return TEXTS[name](value.path, *given)
             break
     raise Untranslated(f"{type(value).__name__}.{name}")
+
+
+def takes_nothing(value: Any, name: str) -> bool:
+    """Tell whether a member is a value, to which arguments are applied."""
+    for kind, members in _KINDS:
+        if isinstance(value, kind):
+            if name not in members:
+                return False
+            try:
+                inspect.signature(members[name]).bind(value, None)
+            except TypeError:
+                return True
+            except ValueError:
+                return False
+            return False
+    return False
 
 
 FUNCTIONS: Final[dict[str, Any]] = {
