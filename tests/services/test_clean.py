@@ -146,6 +146,17 @@ def test_versions_are_counted_by_file_group(table_type: str, version: int) -> No
 
 
 @pytest.mark.parametrize("version", [6, 9])
+def test_a_clean_that_keeps_fewer_versions_deletes_what_the_last_one_kept(version: int) -> None:
+    table = create(version=version)
+    states = written(table, 4, **NEVER)
+    more = {**VERSIONS, "hoodie.clean.fileversions.retained": "3"}
+    assert table.clean(options=more).files == 1
+    assert not table.clean(options=more)
+    assert table.clean(options=VERSIONS).files == 2
+    assert held(table) == states[-1]
+
+
+@pytest.mark.parametrize("version", [6, 9])
 def test_hours_are_counted_from_now(version: int) -> None:
     table = create(version=version)
     storage = table._context.storage

@@ -35,6 +35,7 @@ class CleanPlan:
         files: paths to delete, relative to the table, by partition.
         partitions_to_delete: partitions that are deleted entirely.
         savepoints: requested times of the savepoints when the clean was planned.
+        versions_retained: slices of a file group that stay under `KEEP_LATEST_FILE_VERSIONS`.
     """
 
     policy: str
@@ -43,6 +44,7 @@ class CleanPlan:
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     partitions_to_delete: tuple[str, ...] = ()
     savepoints: tuple[str, ...] = ()
+    versions_retained: int | None = None
 
     @property
     def file_count(self) -> int:
@@ -71,6 +73,8 @@ class CleanMetadata:
         last_completed: requested time of the newest write when the clean was planned.
         partitions: results by partition.
         savepoints: requested times of the savepoints when the clean was planned.
+        versions_retained: slices of a file group that stayed under `KEEP_LATEST_FILE_VERSIONS`; None if
+            unknown, as in the cleans of other engines.
     """
 
     started: str
@@ -80,6 +84,7 @@ class CleanMetadata:
     last_completed: str
     partitions: Mapping[str, CleanedPartition] = field(default_factory=dict)
     savepoints: tuple[str, ...] = ()
+    versions_retained: int | None = None
 
     @property
     def took_something(self) -> bool:

@@ -16,6 +16,7 @@ from drawstring.model.files import join_path
 
 _VERSION: Final = 2
 _SAVED: Final = "savepointed_timestamps"
+_VERSIONS: Final = "hoodie.clean.fileversions.retained"
 
 
 def encode_clean_plan(plan: CleanPlan, root: str) -> bytes:
@@ -38,7 +39,7 @@ def encode_clean_plan(plan: CleanPlan, root: str) -> bytes:
             for partition, paths in plan.files.items()
         },
         "partitionsToBeDeleted": list(plan.partitions_to_delete),
-        "extraMetadata": _extra(plan.savepoints),
+        "extraMetadata": _extra(plan.savepoints, plan.versions_retained),
     }
     return encode_container(schemas.compact("clean_plan"), record)
 
@@ -72,6 +73,7 @@ def _plan_of(record: dict[str, Any]) -> CleanPlan:
         },
         partitions_to_delete=tuple(map(inside, record.get("partitionsToBeDeleted") or ())),
         savepoints=_saved(record),
+        versions_retained=_versions(record),
     )
 
 
@@ -89,7 +91,7 @@ def encode_clean(meta: CleanMetadata) -> bytes:
         },
         "version": _VERSION,
         "bootstrapPartitionMetadata": {},
-        "extraMetadata": _extra(meta.savepoints),
+        "extraMetadata": _extra(meta.savepoints, meta.versions_retained),
     }
     return encode_container(schemas.compact("clean"), record)
 
@@ -123,6 +125,7 @@ def _clean_of(record: dict[str, Any]) -> CleanMetadata:
             for partition, each in partitions.items()
         },
         savepoints=_saved(record),
+        versions_retained=_versions(record),
     )
 
 
@@ -145,10 +148,16 @@ def _relative(partition: str, path: str) -> str:
     return inside(join_path(partition, path.rpartition("/")[2]))
 
 
-def _extra(savepoints: tuple[str, ...]) -> dict[str, str]:
-    return {_SAVED: ",".join(savepoints)} if savepoints else {}
+def _extra(savepoints: tuple[str, ...], versions_retained: int | None) -> dict[str, str]:
+    saved = {_SAVED: ",".join(savepoints)} if savepoints else {}
+    return saved if versions_retained is None else {**saved, _VERSIONS: str(versions_retained)}
 
 
 def _saved(record: dict[str, Any]) -> tuple[str, ...]:
     text = (record.get("extraMetadata") or {}).get(_SAVED) or ""
     return tuple(time for time in text.split(",") if time)
+
+
+def _versions(record: dict[str, Any]) -> int | None:
+    text = (record.get("extraMetadata") or {}).get(_VERSIONS)
+    return int(text) if text else None

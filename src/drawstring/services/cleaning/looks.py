@@ -79,5 +79,6 @@ def remember_look(
         earliest=plan.earliest.requested if plan.earliest else "",
         last_completed=plan.last_completed,
         savepoints=plan.savepoints,
+        versions_retained=plan.versions_retained,
     )
     _LOOKS[uri] = _Look(cleaning, newest, last.started if last else "", found)

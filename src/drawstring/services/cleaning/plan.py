@@ -122,6 +122,8 @@ def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant 
     by_versions = earliest is None
     if last is not None and by_versions != (not last.earliest):
         return None
+    if last is not None and by_versions and _kept_more(last, cleaning):
+        return None
     if last is None and not facts.is_whole:
         return None
     if last is not None and not by_versions and facts.timeline.is_archived(last.earliest):
@@ -131,6 +133,11 @@ def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant 
         for write in writes_between(facts, earliest)
         for partition in _outdating(facts.commit_of(write))
     }
+
+
+def _kept_more(last: CleanMetadata, cleaning: Cleaning) -> bool:
+    """Return whether the last clean may have kept file versions that are old now."""
+    return last.versions_retained is None or last.versions_retained > cleaning.versions_retained
 
 
 def writes_between(facts: CleanFacts, earliest: Instant | None) -> list[Instant]:

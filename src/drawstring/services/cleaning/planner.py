@@ -118,6 +118,7 @@ class CleanPlanner:
             files=files,
             partitions_to_delete=tuple(empty),
             savepoints=tuple(sorted(facts.saved)),
+            versions_retained=self.cleaning.versions_retained if self._counts_versions else None,
         )
 
     def _is_worth_noting(

@@ -237,6 +237,7 @@ def _metadata_of(
             for partition in sorted({*plan.files, *plan.partitions_to_delete})
         },
         savepoints=plan.savepoints,
+        versions_retained=plan.versions_retained,
     )
 
 
