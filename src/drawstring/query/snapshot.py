@@ -45,7 +45,12 @@ from drawstring.query.replanning import Draft, Task, retry_on_change
 from drawstring.query.savepoint_view import facts_of_savepoint
 from drawstring.query.scan import Scan, scan_of_plan
 from drawstring.query.skipping import DataSkipping
-from drawstring.query.time_travel import check_not_cleaned, check_versions_kept, with_schema_of
+from drawstring.query.time_travel import (
+    check_has_begun,
+    check_not_cleaned,
+    check_versions_kept,
+    with_schema_of,
+)
 from drawstring.storage import is_lasting
 from drawstring.timeline.instants import as_instant_time
 
@@ -74,8 +79,8 @@ def snapshot_scan(
         A lazy scan.
 
     Raises:
-        InvalidError: an unknown column, an invalid condition, or a time whose files were deleted by a clean
-            under a policy that retains commits or hours.
+        InvalidError: an unknown column, an invalid condition, a time before the first write, or one whose
+            files were deleted by a clean under a policy that retains commits or hours.
         UnsupportedError: a feature of the table that this release cannot read.
     """
     time = None if as_of is None else as_instant_time(as_of, facts.config.timezone)
@@ -99,6 +104,7 @@ class _Request:
             return query_of(facts, self.columns, self.where, InstantRange.of(facts.timeline))
         saved = facts_of_savepoint(facts, self.time)
         if saved is None:
+            check_has_begun(facts, self.time)
             check_not_cleaned(facts, self.time)
         then = with_schema_of(saved or facts, self.time)
         instants = InstantRange.of(then.timeline, self.time)

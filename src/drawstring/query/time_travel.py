@@ -9,6 +9,26 @@ from drawstring.query.facts import TableFacts
 from drawstring.timeline.archive.reader import open_archive
 
 
+def check_has_begun(facts: TableFacts, time: str) -> None:
+    """Check that a table with writes had one at a time.
+
+    Raises:
+        InvalidError: all its writes, archived ones included, are later.
+    """
+    writes = facts.timeline.writes()
+    if any(write.requested <= time for write in writes):
+        return
+    archived = open_archive(facts.storage, facts.config).completed("")
+    first = min((each.requested for each in (*archived, *writes) if each.is_write), default="")
+    if time < first:
+        raise InvalidError(
+            f"The table has no write up to {time}. Its first one is {first}: query the table as of that time"
+            " or later. Times without an offset are in the time zone of the timeline,"
+            f" {facts.config.timezone} (hoodie.table.timeline.timezone).",
+            table=facts.storage.spec.uri,
+        )
+
+
 def check_not_cleaned(facts: TableFacts, time: str) -> None:
     """Check that no clean by commits or hours deletes files that the table had at a time.
 

@@ -44,6 +44,11 @@ EARLIEST = "000"
 
 _DIGITS = re.compile(r"(\d{14}|\d{17})", re.ASCII)
 _ZEROS = re.compile(r"0+")
+_EPOCH = re.compile(r"\d{10}|\d{13}", re.ASCII)
+_EPOCH_SECONDS_DIGITS: Final = 10
+_SECONDS = re.compile(r"\d\d:\d\d:\d\d(?![.,\d])(?=$|Z|[+-])", re.ASCII)
+"""A time of day to the second in a text, with or without an offset behind it."""
+_WHOLE_SECOND: Final = timedelta(milliseconds=999)
 _TIME_DIGITS = 17
 _LEGACY_PAD = "999"
 _FAR_AHEAD_SECONDS: Final = 86_400
@@ -54,9 +59,10 @@ def as_instant_time(value: object, timezone: str = "UTC") -> str:
     """Return the instant time for a user's input.
 
     Args:
-        value: 17 or 14 digits (kept as they are; may be a number), `yyyy-MM-dd[ HH:mm:ss[.SSS]]`,
-            other ISO 8601 forms, `earliest`, zeros, a date (its midnight) or a datetime. Values
-            with an offset are converted to the table's time zone; others are taken to be in it.
+        value: 17 or 14 digits (kept as they are; may be a number), 13 or 10 digits (milliseconds or seconds
+            since 1970, UTC), `yyyy-MM-dd[ HH:mm:ss[.SSS]]`, other ISO 8601 forms, `earliest`, zeros, a date
+            (its midnight) or a datetime. Values with an offset are converted to the table's time zone; others
+            are taken to be in it. A text with seconds but without a fraction is the end of its second.
         timezone: `hoodie.table.timeline.timezone` of the table, `UTC` or `LOCAL`.
 
     Raises:
@@ -75,7 +81,10 @@ def as_instant_time(value: object, timezone: str = "UTC") -> str:
         if text not in (METADATA_BOOTSTRAP, FULL_BOOTSTRAP):
             _check_digits(text)
         return text
-    return _text(_to_zone(_parse_iso(text), timezone))
+    if _EPOCH.fullmatch(text):
+        return instant_time(int(text) * (1000 if len(text) == _EPOCH_SECONDS_DIGITS else 1), timezone)
+    moment = _parse_iso(text)
+    return _text(_to_zone(moment + _WHOLE_SECOND if _SECONDS.search(text) else moment, timezone))
 
 
 def instant_time(epoch_ms: int, timezone: str) -> str:
