@@ -187,6 +187,21 @@ def test_a_stream_of_older_pyspark_goes_on_from_the_batch_before(tmp_path: Path)
 
 
 @pytest.mark.spark
+def test_a_stream_passes_over_the_begin_of_incremental_queries_with_a_warning(
+    spark: SparkSession, table: drawstring.Table, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(table, 1)
+    write(table, 2)
+    begin = {"hoodie.datasource.read.begin.instanttime": table.timeline.writes()[0].completed or ""}
+    kinds: list[dict[str, str]] = [{}, {"hoodie.datasource.query.type": "incremental"}]
+    for number, kind in enumerate(kinds):
+        batches: Batches = []
+        streamed(spark, table, tmp_path / f"c{number}", batches.append, **kind, **begin)
+        assert sorted(row for rows in batches for row in rows) == [(1, 1), (2, 1)]
+    assert "hoodie.datasource.streaming.startOffset" in caplog.text
+
+
+@pytest.mark.spark
 def test_a_stream_of_a_table_of_the_catalog_is_found_by_name(
     session: SparkSession, table: drawstring.Table, tmp_path: Path
 ) -> None:
