@@ -4,15 +4,19 @@
 |---|---|
 | SHOW INDEXES FROM t | the rows come from the table |
 | CALL of an unknown procedure | the nearest names |
-| TIMESTAMP AS OF '20240131120000000' | becomes VERSION AS OF: an instant is no timestamp to Spark |
+| CALL without parentheses, or with unknown parameters | the CALL that Spark knows |
+| RUN, SCHEDULE and SHOW COMPACTION ON t | a CALL |
+| TIMESTAMP AS OF '2024-01-31 12:00:00' | becomes VERSION AS OF, a time of the timeline |
 | ANALYZE TABLE t, MSCK REPAIR TABLE t | nothing: statistics and partitions are always those of the files |
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
-from functools import wraps
+from difflib import get_close_matches
+from functools import partial, wraps
 from typing import Any, Final
 
 from pyspark.errors import AnalysisException
@@ -30,9 +34,23 @@ _BEFORE: Final = r"\s*(?:(?:--[^\n]*\n|/\*(?:(?!\*/)[\s\S])*\*/)\s*)*"
 _SHOW_INDEXES: Final = re.compile(
     rf"{_BEFORE}SHOW\s+INDEX(?:ES)?\s+(?:FROM|IN)\s+(?:TABLE\s+)?(\S+?)\s*;?\s*", re.IGNORECASE
 )
-_CALL: Final = re.compile(rf"{_BEFORE}CALL\s+(?:spark_catalog\.)?(?:system\.)?(\w+)\s*\(", re.IGNORECASE)
-_AS_OF_INSTANT: Final = re.compile(
-    r"\b(?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+'(\d{14}(?:\d{3})?)'", re.IGNORECASE
+_CALL: Final = re.compile(
+    rf"{_BEFORE}CALL\s+(?:spark_catalog\.)?(?:system\.)?(\w+)\s*(\(|;?\s*$)", re.IGNORECASE
+)
+_COMPACTION: Final = re.compile(
+    rf"{_BEFORE}(RUN|SCHEDULE|SHOW)\s+COMPACTION\s+ON\s+(?:(['\"])(?P<path>.+?)\2|(?P<table>[\w.`]+))"
+    r"(?:\s+AT\s+(?P<at>\d+)|\s+LIMIT\s+(?P<limit>\d+))?\s*;?\s*",
+    re.IGNORECASE,
+)
+_UNKNOWN_PARAMETER: Final = "UNRECOGNIZED_PARAMETER_NAME"
+_VALUE: Final = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[-+\w.]+)"
+_NEAR: Final = 0.75
+_LOG: Final = logging.getLogger("drawstring")
+_AS_OF_LITERAL: Final = re.compile(
+    r"(?P<table>(?:`[^`]*`|[\w.])+)\s+(?:FOR\s+)?(?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+"
+    r"(?:(?:TIMESTAMP|DATE)\s*)?(?:'(?P<text>[^'\\]*)'|\"(?P<other>[^\"\\]*)\"|(?P<number>\d+)\b)"
+    r"(?!\s*(?:[+*%|&^:.\[<>=!]|-(?!-)|/(?!\*)))",
+    re.IGNORECASE,
 )
 _NOTHING_TO_DO: Final = re.compile(
     rf"{_BEFORE}(?:ANALYZE\s+TABLE\s+(\S+)\s+.*COMPUTE\s.*|(?:MSCK\s+)?REPAIR\s+TABLE\s+([^\s;]+).*)",
@@ -52,24 +70,82 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
     @wraps(own_sql)
     def sql(spark: SparkSession, sqlQuery: str, *args: Any, **kwargs: Any) -> DataFrame:
         asks = _SHOW_INDEXES.fullmatch(sqlQuery)
-        travels = _AS_OF_INSTANT.search(sqlQuery)
+        travels = _AS_OF_LITERAL.search(sqlQuery)
         if (asks or travels) and is_registered(spark):
             if asks:
                 return show_indexes(spark, asks[1])
-            sqlQuery = _AS_OF_INSTANT.sub(r"VERSION AS OF '\1'", sqlQuery)
+            sqlQuery = _AS_OF_LITERAL.sub(partial(_as_of_text, spark), sqlQuery)
+        if (compacts := _COMPACTION.fullmatch(sqlQuery)) and is_registered(spark):
+            sqlQuery = _compaction_call(compacts)
         upkeep = _NOTHING_TO_DO.fullmatch(sqlQuery)
         if upkeep and is_registered(spark) and location_of(spark, upkeep[1] or upkeep[2]) is not None:
             return spark.createDataFrame([], _NO_ROWS)
-        try:
+        called = _CALL.match(sqlQuery)
+        if called is None or not is_registered(spark):
             return own_sql(spark, sqlQuery, *args, **kwargs)
-        except AnalysisException as error:
-            called = _CALL.match(sqlQuery)
-            if called and "UNRESOLVED_ROUTINE" in str(error) and is_registered(spark):
-                with analysed():
-                    procedure_of(called[1])
-            raise
+        if not called[2].startswith("("):
+            sqlQuery = sqlQuery.rstrip("; \n\t") + "()"
+        return _called(called[1], sqlQuery, lambda text: own_sql(spark, text, *args, **kwargs))
 
     SparkSession.sql = sql  # type: ignore[method-assign, assignment]
+
+
+def _compaction_call(asked: re.Match[str]) -> str:
+    """Return the CALL of a statement on compactions."""
+    verb, table = asked[1].lower(), asked["table"]
+    target = f"table => '{table}'" if table else f"path => '{asked['path']}'"
+    if verb == "show":
+        limit = f", limit => {asked['limit']}" if asked["limit"] else ""
+        return f"CALL show_compaction({target}{limit})"
+    at = f", timestamp => {asked['at']}" if asked["at"] else ""
+    return f"CALL run_compaction(op => '{verb}', {target}{at})"
+
+
+def _called(name: str, text: str, run: Callable[[str], DataFrame]) -> DataFrame:
+    """Run a CALL without the parameters that its procedure does not have, as Hudi does, with a warning.
+
+    Args:
+        name: of the procedure.
+        text: the statement.
+        run: runs a statement.
+
+    Raises:
+        AnalysisException: there is no such procedure, or a parameter looks like a misspelt one.
+    """
+    try:
+        return run(text)
+    except AnalysisException as error:
+        if "UNRESOLVED_ROUTINE" in str(error):
+            with analysed():
+                procedure_of(name)
+        unknown = (error.getMessageParameters() or {}).get("argumentName", "").strip("`")
+        if error.getCondition() != _UNKNOWN_PARAMETER or not unknown:
+            raise
+        known = procedure_of(name).given.names
+        shorter = re.sub(rf"{unknown}\s*=>\s*{_VALUE}\s*(?:,|(?=\)))", "", text, flags=re.IGNORECASE)
+        if shorter == text or get_close_matches(unknown.lower(), known, 1, _NEAR):
+            raise
+        _LOG.warning("CALL %s has no parameter %s: it is passed over, as in Hudi.", name, unknown)
+        return _called(name, re.sub(r",(\s*\)\s*;?\s*)$", r"\1", shorter), run)
+
+
+def _as_of_text(spark: SparkSession, travel: re.Match[str]) -> str:
+    """Return a time travel of a table of Hudi with the time as it is written, any other one as it is.
+
+    Spark makes a moment in the session's time zone of a text. Hudi takes it, like `as.of.instant`, for a time
+    of the table's timeline.
+    """
+    name, when = travel["table"], travel["text"] or travel["other"] or travel["number"] or ""
+    is_hudi = name.lower().startswith("hudi.")
+    return f"{name} VERSION AS OF '{when}'" if is_hudi or _is_in_catalog(spark, name) else travel[0]
+
+
+def _is_in_catalog(spark: SparkSession, name: str) -> bool:
+    """Return whether a name is that of a table of Hudi."""
+    try:
+        return location_of(spark, name.removeprefix("spark_catalog.")) is not None
+    except AnalysisException:
+        return False  # the statement itself says what is wrong with the name
 
 
 @analysed()
