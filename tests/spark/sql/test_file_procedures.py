@@ -95,11 +95,15 @@ def test_cleans_and_rollbacks_tell_what_they_deleted(
 def test_a_rollback_names_its_files(session: SparkSession, rides: drawstring.Table) -> None:
     newest = rides.timeline.writes()[-1].requested
     called(session, "rollback_to_instant", table="rides", instant_time=newest)
-    shown = called(session, "show_rollbacks", table="rides")
-    for each in shown:
-        detail = called(session, "show_rollback_detail", table="rides", instant_time=each.rollback_instant)
-        assert len(detail) == each.total_files_deleted
-        assert all(not rides._context.storage.exists(row.deleted_file) for row in detail)
+    [shown] = called(session, "show_rollbacks", table="rides")
+    assert (shown.rollback_instant, shown.total_partitions) == (newest, 1)
+    assert shown.total_files_deleted == 1
+    [detail] = called(session, "show_rollback_detail", table="rides", instant_time=shown.instant)
+    assert (detail.instant, detail.rollback_instant) == (shown.instant, f"[{newest}]")
+    assert detail.succeeded and detail.deleted_file.startswith(f"{rides.uri}/{detail.partition}/")
+    assert not Path(detail.deleted_file).exists()
+    [newest_of_all, *_] = called(session, "show_timeline", table="rides")
+    assert newest_of_all.rollback_info == f"Rolled back: {newest}"
 
 
 def test_markers_of_a_pending_write_stay(session: SparkSession, rides: drawstring.Table) -> None:

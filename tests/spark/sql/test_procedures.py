@@ -131,11 +131,62 @@ def test_a_table_goes_back_to_a_savepoint(session: SparkSession, sql: Ask) -> No
 
 
 @pytest.mark.usefixtures("rides")
+def test_views_of_files_show_the_folders_and_times_that_are_asked_for(session: SparkSession) -> None:
+    def partitions(procedure: str, **given: Any) -> list[tuple[str, int]]:
+        rows = called(session, procedure, table="rides", **given)
+        return sorted((row.partition, row.num_delta_files) for row in rows)
+
+    both = [("city=lima", 0), ("city=oslo", 1)]
+    update, insert = (row.commit_time for row in called(session, "show_commits", table="rides"))
+    for procedure in ("show_fsview_latest", "show_fsview_all"):
+        assert partitions(procedure, path_regex="city=oslo/") == [("city=oslo", 1)]
+        assert partitions(procedure, path_regex="city={oslo,rome}") == [("city=oslo", 1)]
+        assert partitions(procedure, path_regex="*") == partitions(procedure) == both
+        assert partitions(procedure, path_regex="") == partitions(procedure, path_regex="*/*") == []
+        assert partitions(procedure, max_instant=update) == [("city=lima", 0), ("city=oslo", 0)]
+        assert partitions(procedure, max_instant=update, include_max=True) == both
+        assert partitions(procedure, max_instant=insert) == []
+    with pytest.raises(InvalidError, match="Give one of them"):
+        partitions("show_fsview_latest", path_regex="*", partition_path="city=oslo")
+
+
+@pytest.mark.usefixtures("rides")
+def test_compactions_have_statements_of_their_own(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
+    sql("SET hoodie.compact.inline.max.delta.commits = 1")
+    [(time, size, state)] = sql("SCHEDULE COMPACTION ON rides")
+    assert (size, state) == (1, "REQUESTED")
+    with pytest.raises(InvalidError, match="Nothing is pending at 20200101000000"):
+        sql("RUN COMPACTION ON rides AT 20200101000000")
+    assert sql(f"run compaction on lake.rides at {time};") == [(time, 1, "COMPLETED")]
+    sql("UPDATE rides SET fare = 10.5, ts = 3 WHERE id = 1")
+    assert [row[1:] for row in sql(f"RUN COMPACTION ON '{tmp_path}/lake/rides'")] == [(1, "COMPLETED")]
+    assert len(sql("SHOW COMPACTION ON rides")) == 2
+    assert len(sql(f"SHOW COMPACTION ON '{tmp_path}/lake/rides' LIMIT 1")) == 1
+    assert sql("SELECT id, fare FROM rides") == [(1, 10.5), (2, 2.5)]
+
+
+@pytest.mark.usefixtures("rides")
+def test_a_call_passes_over_parameters_that_the_procedure_lacks_and_suggests_misspelt_ones(
+    session: SparkSession, sql: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert len(sql("CALL show_commits(table => 'rides', path => '/nowhere, at all', limit => 1)")) == 1
+    assert "CALL show_commits has no parameter path" in caplog.text
+    with pytest.raises(AnalysisException, match="`limit`"):
+        sql("CALL show_commits(table => 'rides', limits => 1)")
+    with pytest.raises(InvalidError, match="limit is -1"):
+        sql("CALL show_commits(table => 'rides', limit => -1)")
+
+
+@pytest.mark.usefixtures("rides")
 def test_timeline_files_and_properties_are_shown(session: SparkSession, sql: Ask) -> None:
     timeline = called(session, "show_timeline", table="rides", filter="action = 'deltacommit'")
     assert [(row.state, row.timeline_type) for row in timeline] == [("COMPLETED", "ACTIVE")] * 2
     slices = called(session, "show_fsview_latest", table="rides", partition_path="city=oslo")
-    assert [(row.num_delta_files, row.delta_size_compaction_scheduled) for row in slices] == [(1, 0)]
+    [oslo] = slices
+    assert (oslo.num_delta_files, oslo.delta_size_compaction_unscheduled) == (1, 0)
+    assert oslo.delta_size_compaction_scheduled == oslo.total_delta_file_size > 0
+    assert (oslo.delta_files_compaction_scheduled, oslo.data_file.startswith("file:/")) == ("[]", True)
+    assert f"fileSize={oslo.total_delta_file_size})]" in oslo.delta_files_compaction_unscheduled
     assert len(called(session, "show_fsview_all", table="rides")) == 2
     assert called(session, "stats_file_sizes", table="rides")[-1].num_files == 2
     assert called(session, "stats_wa", table="rides")[-1].total_written == 3

@@ -7,7 +7,7 @@ from typing import Any
 from drawstring.formats import schemas
 from drawstring.formats.avro.container import encode_container
 from drawstring.formats.metadata.records import inside, one_record, read_as
-from drawstring.formats.metadata.rollback import rollback_record
+from drawstring.formats.metadata.rollback import rollback_of, rollback_record
 from drawstring.model.savepoint import RestoreMetadata, RestorePlan, Savepoint
 
 
@@ -90,6 +90,34 @@ def encode_restore(meta: RestoreMetadata, root: str) -> bytes:
         "restoreInstantInfo": _instants(meta.instants),
     }
     return encode_container(schemas.compact("restore"), record)
+
+
+def decode_restore(data: bytes, root: str) -> RestoreMetadata:
+    """Return the metadata of a completed restore, with paths relative to the table.
+
+    Args:
+        data: content of `<instant>.restore`.
+        root: absolute path of the table; of paths elsewhere only partition and file name are used.
+
+    Raises:
+        CorruptTableError: the bytes are damaged.
+    """
+    return read_as(lambda record: _restore_of(record, root), one_record(data), "restore metadata")
+
+
+def _restore_of(record: dict[str, Any], root: str) -> RestoreMetadata:
+    undone = record.get("hoodieRestoreMetadata") or {}
+    return RestoreMetadata(
+        started=record["startRestoreTime"],
+        millis=record["timeTakenInMillis"],
+        instants=tuple(
+            (each["commitTime"], each["action"]) for each in record.get("restoreInstantInfo") or ()
+        ),
+        rollbacks={
+            requested: tuple(rollback_of(each, root) for each in rollbacks if each)
+            for requested, rollbacks in undone.items()
+        },
+    )
 
 
 def _instants(pairs: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:

@@ -7,8 +7,8 @@ r"""Patterns of paths in incremental queries, as Hadoop's `GlobPattern` has them
 | `{a,b}` | one of these |
 | `\` | the next character as it is |
 
-The pattern is that of the end of a path: it is matched as if it began with `*`. It is matched with the whole
-address of a file, as Hudi does, so a folder above the table counts, too.
+The pattern of an incremental query is that of the end of a path: it is matched as if it began with `*`. It is
+matched with the whole address of a file, as Hudi does, so a folder above the table counts, too.
 """
 
 from __future__ import annotations
@@ -54,6 +54,29 @@ class PathGlob:
         """
         file = file_slice.base or file_slice.logs[-1]
         return self._pattern.fullmatch(f"{root.rstrip('/')}/{file.status.path}") is not None
+
+
+def matches_folder(glob: str, folder: str) -> bool:
+    """Return whether a pattern of folders, in which `*` stays within one folder, matches a whole path.
+
+    Args:
+        glob: the pattern, relative to what the path is relative to.
+        folder: the path; empty for the root.
+
+    Raises:
+        InvalidError: it is no pattern.
+    """
+    patterns, names = glob.strip("/").split("/"), folder.split("/")
+    try:
+        pairs = [
+            (re.compile(_expression(one), re.DOTALL), name)
+            for one, name in zip(patterns, names, strict=False)
+        ]
+    except re.error as error:
+        raise InvalidError(
+            f"{glob!r} is no pattern of folders ({error}). Write for example day=*."
+        ) from error
+    return len(patterns) == len(names) and all(pattern.fullmatch(name) for pattern, name in pairs)
 
 
 def _expression(glob: str) -> str:

@@ -8,8 +8,10 @@ from typing import Any, Final
 from drawstring.base.errors import InvalidError
 from drawstring.formats.metadata.clean import decode_clean
 from drawstring.formats.metadata.rollback import decode_rollback
+from drawstring.formats.metadata.savepoint import decode_restore
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant
+from drawstring.model.plans import RollbackMetadata
 from drawstring.query.facts import TableFacts
 from drawstring.spark.sql.named import named_table
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
@@ -38,21 +40,34 @@ def show_cleans_metadata(call: Call) -> Rows:
     return call.limited(rows())
 
 
+def rollbacks_of(facts: TableFacts) -> Iterator[tuple[str, RollbackMetadata]]:
+    """Yield what the rollbacks and restores of the active timeline undid, with their requested times."""
+    root = facts.storage.spec.uri
+    for instant in facts.timeline.completed_of(Action.ROLLBACK, Action.RESTORE):
+        content = facts.store.read(instant)
+        if instant.action is Action.ROLLBACK:
+            yield instant.requested, decode_rollback(content, root)
+            continue
+        for undone in decode_restore(content, root).rollbacks.values():
+            yield from ((instant.requested, each) for each in undone)
+
+
 def show_rollback_detail(call: Call) -> Rows:
-    """Return the files that a rollback deleted, or could not delete.
+    """Return the files that a rollback or restore deleted, or could not delete.
 
     Raises:
-        InvalidError: the active timeline has no such rollback.
+        InvalidError: the active timeline has no such rollback or restore.
     """
     facts, time = call.table._facts(), call.needed("instant_time")
-    instant = next((each for each in _newest_first(facts, Action.ROLLBACK) if each.requested == time), None)
-    if instant is None:
+    undone = [done for requested, done in rollbacks_of(facts) if requested == time]
+    if not undone:
         raise InvalidError(
-            f"There is no rollback {time}. CALL show_rollbacks shows those that there are (rollback_instant)."
+            f"There is no rollback {time}. CALL show_rollbacks shows those that there are (instant)."
         )
-    done = decode_rollback(facts.store.read(instant), facts.storage.spec.uri)
+    root = facts.storage.spec.uri.rstrip("/")
     return call.limited(
-        (done.instant, instant.requested, stat.partition, path, succeeded)
+        (time, f"[{done.instant}]", stat.partition, join_path(root, path), succeeded)
+        for done in undone
         for stat in done.stats
         for paths, succeeded in ((stat.deleted, True), (stat.failed, False))
         for path in paths

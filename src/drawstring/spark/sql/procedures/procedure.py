@@ -98,6 +98,10 @@ class Call:
         """Return a value as text, None if it was not given or is empty."""
         return self._values.get(name) or None
 
+    def given(self, name: str) -> str | None:
+        """Return a value as text, which may be empty; None if it was not given."""
+        return self._values.get(name)
+
     def needed(self, name: str) -> str:
         """Return a value that is required."""
         value = self.text(name)
@@ -141,6 +145,8 @@ class Call:
     def limited(self, rows: Rows, default: int | None = None) -> list[Sequence[Any]]:
         """Return as many rows as the parameter `limit` says."""
         limit = self.number("limit")
+        if limit is not None and limit < 0:
+            raise InvalidError(f"limit is {limit}. Give 0 or more, or leave it out.")
         return list(rows)[: default if limit is None else limit]
 
 

@@ -9,8 +9,8 @@ from drawstring.base.errors import InvalidError
 from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.formats.metadata.commit import decode_compaction_plan
-from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.model.instant import Action, Instant
+from drawstring.spark.sql.procedures.history import rollbacks_of
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 
 _SCHEDULE: Final = "schedule"
@@ -19,6 +19,7 @@ _BOTH: Final = ("run", "scheduleandexecute")
 _COMPACTION: Final = "timestamp STRING, operation_size INT, state STRING"
 _CLUSTERING: Final = "timestamp STRING, input_group_size INT, state STRING, involved_partitions STRING"
 _VERSION: Final = 2
+_NO_BOOTSTRAP: Final = "{}"
 
 
 def _operation(call: Call, default: str) -> str:
@@ -161,7 +162,7 @@ def run_clean(call: Call) -> Rows:
     if not result.changed:
         return []
     millis = int(result.seconds * 1000)
-    return [(result.instant, millis, result.files, result.earliest_retained, None, _VERSION)]
+    return [(result.instant, millis, result.files, result.earliest_retained, _NO_BOOTSTRAP, _VERSION)]
 
 
 def show_cleans(call: Call) -> Rows:
@@ -195,16 +196,17 @@ def show_clean_plans(call: Call) -> Rows:
 
 
 def show_rollbacks(call: Call) -> Rows:
-    """Return the completed rollbacks of the active timeline, newest first."""
-    facts = call.table._facts()
-
-    def rows() -> Iterator[Sequence[Any]]:
-        for instant in _newest_first(facts.timeline.completed_of(Action.ROLLBACK)):
-            done = decode_rollback(facts.store.read(instant), facts.storage.spec.uri)
-            files = sum(len(each.deleted) for each in done.stats)
-            yield done.instant, instant.requested, files, int(done.seconds * 1000), len(done.stats)
-
-    return call.limited(rows())
+    """Return the completed rollbacks of the active timeline, oldest first, and those of restores."""
+    return call.limited(
+        (
+            requested,
+            done.instant,
+            sum(len(each.deleted) for each in done.stats),
+            int(done.seconds * 1000),
+            len(done.stats),
+        )
+        for requested, done in rollbacks_of(call.table._facts())
+    )
 
 
 def archive_commits(call: Call) -> Rows:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from drawstring.model.files import FileSlice, parse_data_file
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.model.files import FileSlice, LogFile, parse_data_file
 from drawstring.model.instant import State
 from drawstring.model.instant_status import InstantStatus
+from drawstring.query.incremental.path_glob import matches_folder
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 from drawstring.timeline.archive.reader import open_archive
 
@@ -59,9 +62,10 @@ def _timeline_row(status: InstantStatus, undone: dict[str, str], kind: str = "AC
     instant = status.instant
     info = None
     if status.undone:
-        info = f"Rolled back {', '.join(status.undone)}"
+        verb = "Rolled back:" if instant.is_completed else "Rolls back"
+        info = f"{verb} {', '.join(status.undone)}"
     elif instant.requested in undone:
-        info = f"Rolled back by {undone[instant.requested]}"
+        info = f"Rolled back by: {undone[instant.requested]}"
     requested = _shown(instant.requested)
     inflight = "-" if instant.state is State.REQUESTED else requested
     completed = _shown(instant.completed) if instant.completed else "-"
@@ -76,57 +80,119 @@ def _shown(time: str) -> str:
 
 def show_fsview_all(call: Call) -> Rows:
     """Return the file slices of all file groups, newest first in each."""
-    return call.limited((*slice_row(each), _names(each)) for each in file_slices(call, newest=False))
+    bound = _latest_shown(call)
+    if bound is None:
+        return []
+    uri = partial(_hadoop_uri, call)
+    slices = (
+        each
+        for partition in _partitions_shown(call, call.given("path_regex"))
+        for group in call.table._facts().view.groups(partition, bound or None)
+        for each in reversed(group.slices)
+    )
+    return call.limited(
+        (*_slice_row(each, uri), f"[{', '.join(_log_names(each.logs, uri))}]") for each in slices
+    )
+
+
+def _latest_shown(call: Call) -> str | None:
+    """Return the requested time of the newest write whose files a view shows.
+
+    Returns:
+        The time; empty for no bound, None if the bound is before all writes.
+
+    Raises:
+        UnsupportedError: files of pending writes are asked for.
+    """
+    timeline, bound = call.table.timeline, call.text("max_instant")
+    if call.flag("include_in_flight") and timeline.pending_writes():
+        raise UnsupportedError(
+            "include_in_flight => true is not supported while a write is pending: its files do not belong to"
+            " the table yet. CALL show_timeline shows what is pending."
+        )
+    if bound is None:
+        return ""
+    times = [each.requested for each in timeline.writes()]
+    is_inclusive = call.flag("include_max")
+    return max((time for time in times if time < bound or (is_inclusive and time == bound)), default=None)
+
+
+def _partitions_shown(call: Call, pattern: str | None) -> list[str]:
+    """Return the partitions that a pattern of folders matches; `ALL_PARTITIONS` and None stand for all."""
+    partitions = call.table._facts().view.partitions()
+    if pattern in (None, _ALL):
+        return partitions
+    return [each for each in partitions if matches_folder(pattern, each)]
+
+
+def _hadoop_uri(call: Call, path: str) -> str:
+    """Return the address of a file as Hadoop writes it."""
+    address = call.table._facts().storage.full_uri(path)
+    return address.replace("file:///", "file:/", 1)
+
+
+def _log_names(logs: Iterable[LogFile], uri: Callable[[str], str]) -> list[str]:
+    """Return log files as the texts that Hudi shows."""
+    return [
+        f"HoodieLogFile(pathStr={uri(log.status.path)}, fileSize={log.status.size_bytes})" for log in logs
+    ]
 
 
 def show_fsview_latest(call: Call) -> Rows:
-    """Return the newest file slice of each file group."""
-    pending = call.table._facts().view.pending_compactions()
+    """Return the newest file slice of each file group.
 
-    def row(each: FileSlice) -> Sequence[Any]:
-        base_bytes = each.base.status.size_bytes if each.base else 0
-        log_bytes = sum(log.status.size_bytes for log in each.logs)
-        is_planned = (each.partition, each.file_id) in pending
-        sizes = (log_bytes, 0) if is_planned else (0, log_bytes)
-        ratios = tuple(size / base_bytes if base_bytes else -1.0 for size in sizes)
-        names = (_names(each), "[]") if is_planned else ("[]", _names(each))
-        return (*slice_row(each), *sizes, *ratios, *names)
+    Sizes and names of log files are divided as in Hudi: every size counts as scheduled once its write is
+    complete, and the names of those that belong to a later write than the slice are the unscheduled ones.
 
-    wanted = call.text("partition_path")
-    slices = (each for each in file_slices(call, newest=True) if wanted in (None, _ALL, each.partition))
-    return call.limited(map(row, slices))
+    Raises:
+        InvalidError: both path_regex and partition_path are given.
+    """
+    pattern, partition = call.given("path_regex"), call.given("partition_path")
+    if pattern is not None and partition is not None:
+        raise InvalidError("path_regex and partition_path both name the partitions. Give one of them.")
+    bound = _latest_shown(call)
+    if bound is None:
+        return []
+    wanted = partition if pattern is None else pattern
+    shown, uri = set(_partitions_shown(call, wanted)), partial(_hadoop_uri, call)
+    view = call.table._facts().view
+    slices = view.latest(sorted(shown), bound) if bound else call.table.file_slices()
+    return call.limited(_latest_row(each, uri) for each in slices if each.partition in shown)
+
+
+def _latest_row(each: FileSlice, uri: Callable[[str], str]) -> Sequence[Any]:
+    row = _slice_row(each, uri)
+    base_bytes, log_bytes = row[4], row[6]
+    ratios = (log_bytes / base_bytes, 0.0) if base_bytes else (-1.0, -1.0)
+    own = [log for log in each.logs if log.instant == each.base_instant]
+    later = [log for log in each.logs if log.instant != each.base_instant]
+    names = (f"[{','.join(_log_names(logs, uri))}]" for logs in (own, later))
+    return (*row, log_bytes, 0, *ratios, *names)
 
 
 _ALL: Final = "ALL_PARTITIONS"
 
 
-def file_slices(call: Call, *, newest: bool) -> Iterator[FileSlice]:
-    """Yield file slices, by partition; newest ones only, or all."""
-    if newest:
-        yield from call.table.file_slices()
-        return
+def _all_slices(call: Call) -> Iterator[FileSlice]:
+    """Yield the file slices of all file groups, by partition."""
     view = call.table._facts().view
     for partition in view.partitions():
         for group in view.groups(partition):
             yield from group.slices
 
 
-def slice_row(each: FileSlice) -> Sequence[Any]:
+def _slice_row(each: FileSlice, uri: Callable[[str], str]) -> tuple[Any, ...]:
     """Return a file slice as a row of Hudi's views of files."""
     base = None if each.base is None else each.base.status
     log_bytes = sum(log.status.size_bytes for log in each.logs)
-    path, size = (base.path, base.size_bytes) if base else (None, 0)
+    path, size = (uri(base.path), base.size_bytes) if base else ("", 0)
     return each.partition, each.file_id, each.base_instant, path, size, len(each.logs), log_bytes
-
-
-def _names(each: FileSlice) -> str:
-    return f"[{', '.join(log.status.path for log in each.logs)}]"
 
 
 def stats_file_sizes(call: Call) -> Rows:
     """Return the sizes of the base files that each commit wrote, and of all."""
     by_commit: dict[str, list[int]] = {}
-    for each in file_slices(call, newest=False):
+    for each in _all_slices(call):
         if each.base is not None:
             by_commit.setdefault(each.base.instant, []).append(each.base.status.size_bytes)
     rows = [(time, *_sizes(sizes)) for time, sizes in sorted(by_commit.items(), reverse=True)]
