@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options.write_options import ReadOptions, WriteOptions, deleting
+from drawstring.config.keys.read import READ_OPTIONS
+from drawstring.config.options.read_options import options_in_session
+from drawstring.config.options.write_options import WriteOptions, deleting
 from drawstring.entry import open as open_table
 from drawstring.model.result import CommitResult
 from drawstring.query.policies import NEWEST
@@ -125,10 +127,17 @@ def changes(
     ).dataframe(spark)
 
 
+def _set_in_session(spark: SparkSession) -> dict[str, str]:
+    """Return the options of reads that were SET in a session."""
+    keys = [key for option in READ_OPTIONS for key in option.keys if key.startswith("hoodie.")]
+    texts = {key: spark.conf.get(key, None) for key in keys}
+    return {key: text for key, text in texts.items() if text is not None}
+
+
 @naming
 def load(spark: SparkSession, path: str, options: Mapping[str, Any]) -> DataFrame:
-    """Return the rows of a read with Hudi's option keys; see `read`."""
-    parsed = ReadOptions.parse(options)
+    """Return the rows of a read with Hudi's option keys, which may also be SET in the session; see `read`."""
+    parsed = options_in_session(_set_in_session(spark), options)
     storage = options_of_storage(spark, path, options)
     return Reread(path, storage, partial(scan_at, path, storage, parsed), parsed.where).dataframe(spark)
 

@@ -9,11 +9,15 @@ from drawstring.config.options.option import Kind, Option, Scope
 METADATA_ENABLE: Final = "hoodie.metadata.enable"
 DATA_SKIPPING: Final = "hoodie.enable.data.skipping"
 USE_POSITIONS: Final = "hoodie.merge.use.record.positions"
+QUERY_TYPE: Final = "hoodie.datasource.query.type"
+QUERY_AS_RO: Final = "hoodie.query.as.ro.table"
+BEGIN: Final = "hoodie.datasource.read.begin.instanttime"
+END: Final = "hoodie.datasource.read.end.instanttime"
 PATH_GLOB: Final = "hoodie.datasource.read.incr.path.glob"
 
 READ_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
-        "hoodie.datasource.query.type",
+        QUERY_TYPE,
         "What to read: the latest records, only the base files, or the changes of a range of commits.",
         Scope.READ,
         default="snapshot",
@@ -23,6 +27,14 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         field="query_type",
     ),
     Option(
+        QUERY_AS_RO,
+        "Whether to read only the base files: the query type read_optimized if true, snapshot if false. It is"
+        " for tables of catalogs; given, it wins over the query type.",
+        Scope.READ,
+        Kind.FLAG,
+        field="as_read_optimized",
+    ),
+    Option(
         "as.of.instant",
         "Time travel: read the table as of an instant, a date, or a date and time.",
         Scope.READ,
@@ -30,7 +42,7 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         field="as_of",
     ),
     Option(
-        "hoodie.datasource.read.begin.instanttime",
+        BEGIN,
         "Start of an incremental query, exclusive: an instant, or earliest. If only the end is given, the"
         " query returns the newest commit up to it.",
         Scope.READ,
@@ -38,7 +50,7 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         field="begin",
     ),
     Option(
-        "hoodie.datasource.read.end.instanttime",
+        END,
         "End of an incremental query, inclusive; the newest commit when not given.",
         Scope.READ,
         alternatives=("hoodie.datasource.read.end.time", "drawstring.end"),

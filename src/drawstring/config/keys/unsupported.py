@@ -47,10 +47,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         only=_MERGERS,
     ),
     _never("hoodie.write.record.merge.custom.implementation.classes", "Classes that merge records."),
-    _never(
-        "hoodie.write.record.merge.strategy.id", "Id of a merge strategy.", "hoodie.record.merge.strategy.id"
-    ),
-    _never(_WRITE + "record.merger.strategy", "Id of a merge strategy."),
     _never("hoodie.static.overwrite.partition.paths", "Partitions that an overwrite replaces."),
     _never(_WRITE + "secondarykey.column", "Columns of a secondary index."),
     _never("hoodie.index.class", "Class of an index."),
@@ -90,7 +86,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         "Whether the timeline is listed.",
         scope=Scope.READ,
     ),
-    _only("FALSE", "hoodie.query.as.ro.table", "Whether only base files are read.", scope=Scope.READ),
     _only(
         "FALSE", _READ + "partition.value.extractor.enabled", "Whether a class reads paths.", scope=Scope.READ
     ),

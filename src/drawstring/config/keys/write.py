@@ -144,6 +144,17 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         stored_as="hoodie.compaction.payload.class",
     ),
     Option(
+        "hoodie.write.record.merge.strategy.id",
+        "Which version of a record wins, as the id of one of Hudi's merge strategies: that of commit time, of"
+        " event time, or of payload classes.",
+        alternatives=(
+            "hoodie.record.merge.strategy.id",
+            "hoodie.datasource.write.record.merger.strategy",
+            "hoodie.compaction.record.merger.strategy",
+        ),
+        stored_as="hoodie.record.merge.strategy.id",
+    ),
+    Option(
         "hoodie.payload.delete.field",
         "Column of a new table whose value marks deletes; with the payload class DefaultHoodieRecordPayload.",
         alternatives=(MERGE_PROPERTY_PREFIX + DELETE_FIELD,),

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from typing import Self
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.read import DATA_SKIPPING, METADATA_ENABLE, READ_OPTIONS, USE_POSITIONS
+from drawstring.config.keys.read import (
+    BEGIN,
+    DATA_SKIPPING,
+    END,
+    METADATA_ENABLE,
+    QUERY_TYPE,
+    READ_OPTIONS,
+    USE_POSITIONS,
+)
 from drawstring.config.options.option import Given, Scope
-from drawstring.config.options.registry import check_names, fields_of, parse_options
+from drawstring.config.options.registry import OPTION_OF_KEY, check_names, fields_of, parse_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +90,34 @@ class ReadOptions:
             InvalidError: a key is unknown, a value is not valid, or options contradict each other.
             UnsupportedError: a value is not supported by this release.
         """
-        options = cls(**fields_of(READ_OPTIONS, parse_options(given, Scope.READ)))
+        fields = fields_of(READ_OPTIONS, parse_options(given, Scope.READ))
+        only_base = fields.pop("as_read_optimized")
+        if only_base is not None:
+            fields["query_type"] = "read_optimized" if only_base else "snapshot"
+        options = cls(**fields)
         _check_read(options)
         return options
+
+
+def options_in_session(session: Given, given: Given) -> ReadOptions:
+    """Parse the options of a read in a session that has settings of its own.
+
+    As in Hudi, a range that the session sets counts only if the query is incremental.
+
+    Args:
+        session: the settings, by Hudi's keys.
+        given: the options of the read, which win over the settings.
+
+    Raises:
+        InvalidError: as of `ReadOptions.parse`.
+        UnsupportedError: as of `ReadOptions.parse`.
+    """
+    options = {**session, **{key.lower(): value for key, value in given.items()}}
+    query_type = parse_options(options, Scope.READ).get(OPTION_OF_KEY[QUERY_TYPE])
+    if query_type is None or query_type[1] != "incremental":
+        idle = {key for name in (BEGIN, END) for key in OPTION_OF_KEY[name].keys if key in session}
+        options = {key: value for key, value in options.items() if key not in idle}
+    return ReadOptions.parse(options)
 
 
 @dataclass(frozen=True, slots=True)

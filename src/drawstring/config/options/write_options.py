@@ -55,8 +55,10 @@ DEFAULT_BUCKET_COUNT: Final = 256
 OPERATION_KEY: Final = "hoodie.datasource.write.operation"
 _TYPE_KEY: Final = "hoodie.datasource.write.keygenerator.type"
 _CLASS_KEY: Final = "hoodie.datasource.write.keygenerator.class"
-_MODE_KEY: Final = "hoodie.record.merge.mode"
 _PAYLOAD_KEY: Final = "hoodie.datasource.write.payload.class"
+_MERGING_KEYS: Final = (
+    "hoodie.record.merge.mode", _PAYLOAD_KEY, "hoodie.write.record.merge.strategy.id",
+)  # fmt: skip
 _EMPTY_PAYLOAD: Final = "EmptyHoodieRecordPayload"
 _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "sizing": (Sizing, SIZING_OPTIONS),
@@ -234,7 +236,7 @@ class WriteOptions:
             "table_type": fields["table_type"] and TableType(fields["table_type"]),
             "key_generator": _key_generator(parsed),
             "key_settings": settings_of_write(parsed),
-            "merge_mode": asked_mode(_given_text(parsed, _MODE_KEY), _given_text(parsed, _PAYLOAD_KEY)),
+            "merge_mode": asked_mode(*(_given_text(parsed, key) for key in _MERGING_KEYS)),
         }
         options = cls(**fields)
         _check_write(options)

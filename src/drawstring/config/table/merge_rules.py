@@ -147,17 +147,19 @@ def special_payload(class_name: str) -> str | None:
     return _simple_name(class_name) if rule not in (MergeRule(_COMMIT_TIME), MergeRule(_EVENT_TIME)) else None
 
 
-def asked_mode(name: str | None, payload_class: str | None) -> MergeMode | None:
-    """Return the merge mode that a writer requests by name or by payload class, None for neither.
+def asked_mode(name: str | None, payload_class: str | None, strategy: str | None = None) -> MergeMode | None:
+    """Return the merge mode that a writer requests by name, payload class or strategy id, None for none.
 
-    The mode CUSTOM leaves it to the payload class.
+    The mode CUSTOM leaves it to the payload class, and so does the strategy id of payload classes.
 
     Raises:
-        InvalidError: the name does not exist, or name and class contradict each other.
-        UnsupportedError: mode or class need Java code, and no merger is registered for the class.
+        InvalidError: the name does not exist, or the three contradict each other.
+        UnsupportedError: mode, class or strategy need Java code, and no merger is registered for the class.
     """
-    by_name = _mode_of_name(name) if name else None
     by_payload = _mode_of_payload(payload_class) if payload_class else None
+    if strategy:
+        name = _with_strategy(name, strategy, by_payload)
+    by_name = _mode_of_name(name) if name else None
     if by_name is MergeMode.CUSTOM:
         if by_payload is None:
             raise UnsupportedError(
@@ -198,6 +200,28 @@ def merge_rule(
             rule, partial_update_mode=partial, properties={**rule.properties, **_merge_properties(properties)}
         )
     return _without_idle_ordering(rule, ordering_fields)
+
+
+def _with_strategy(name: str | None, strategy: str, by_payload: MergeMode | None) -> str | None:
+    """Return the name of the merge mode that a strategy id asks for together with a name.
+
+    Raises:
+        InvalidError: they contradict each other.
+        UnsupportedError: the id is that of a merger in Java.
+    """
+    if strategy == PAYLOAD_STRATEGY and by_payload is not None:
+        return name
+    mode = STRATEGY_MODES.get(strategy)
+    if mode is None:
+        raise UnsupportedError(
+            f"The merge strategy {strategy} is Java code. Use {COMMIT_TIME_STRATEGY}"
+            f" ({_COMMIT_TIME}) or {EVENT_TIME_STRATEGY} ({_EVENT_TIME}), or name a payload class."
+        )
+    if name and _mode_of_name(name) is not mode:
+        raise InvalidError(
+            f"The merge strategy {strategy} means {mode}, but the merge mode is {name}. Drop one of them."
+        )
+    return mode.value
 
 
 def _mode_of_name(text: str) -> MergeMode:

@@ -65,7 +65,7 @@ def new_merging(extra: Mapping[str, str], ordering: tuple[str, ...], rules: Vers
     payload = full_payload_name(given) if given else None
     rule = payload_rule(payload) if payload else None
     _check_delete_marker(extra, payload, rules)
-    asked = asked_mode(extra.get(MODE_KEY), payload)
+    asked = asked_mode(extra.get(MODE_KEY), payload, extra.get(STRATEGY_KEY))
     prescribed = rule.ordering_fields if rule else ()
     if asked is MergeMode.EVENT_TIME_ORDERING and not (ordering or prescribed):
         raise InvalidError("EVENT_TIME_ORDERING needs an ordering field. Set hoodie.table.ordering.fields.")

@@ -25,6 +25,7 @@ from drawstring.spark.sql.options import (
     PARTITION_PATH,
     RECORD_KEY,
     check_names,
+    check_reads,
     session_options,
     table_options,
 )
@@ -67,6 +68,7 @@ def _define(given: Mapping[str, Any], spark: SparkSession) -> str:
     partitioned_by = _identities(given["transforms"])
     check_names(properties)
     options = table_options(properties)
+    check_reads(options)
     location = properties.get("location")
     existing = _existing(location, spark) if location else None
     if existing is not None:

@@ -6,9 +6,13 @@
 | primaryKey | `hoodie.datasource.write.recordkey.field` |
 | orderingFields, preCombineField | `hoodie.table.ordering.fields` |
 | type | `hoodie.datasource.write.table.type` |
+| payloadClass | `hoodie.datasource.write.payload.class` |
+| recordMergeMode | `hoodie.record.merge.mode` |
+| recordMergeStrategyId | `hoodie.write.record.merge.strategy.id` |
 
-Of an option that is given several times the last one counts: property of the table, `SET` in the session,
-option of the write. As in Hudi, those that the table stores are its own once it exists.
+Of an option of writes that is given several times the last one counts: property of the table, `SET` in the
+session, option of the write. As in Hudi, those that the table stores are its own once it exists. Of an option
+of reads the property of the table wins over `SET` in the session.
 """
 
 from __future__ import annotations
@@ -21,6 +25,15 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.keys.read import (
+    DATA_SKIPPING,
+    METADATA_ENABLE,
+    QUERY_AS_RO,
+    QUERY_TYPE,
+    USE_POSITIONS,
+)
+from drawstring.config.options.option import Scope, text_of
+from drawstring.config.options.read_options import ReadOptions, options_in_session
 from drawstring.config.options.registry import OPTION_OF_KEY
 from drawstring.spark.sql.driver import java
 
@@ -37,15 +50,24 @@ _NAMES: Final = {
     "orderingfields": ORDERING,
     "precombinefield": ORDERING,
     "type": TABLE_TYPE,
+    "payloadclass": "hoodie.datasource.write.payload.class",
+    "recordmergemode": "hoodie.record.merge.mode",
+    "recordmergestrategyid": "hoodie.write.record.merge.strategy.id",
 }
 """Hudi's own names of properties in `CREATE TABLE`, in lower case, as options."""
 
-_WRITTEN: Final = {name.lower(): name for name in ("primaryKey", "orderingFields", "preCombineField")}
+_SPELLINGS: Final = (
+    "primaryKey", "orderingFields", "preCombineField", "payloadClass", "recordMergeMode",
+    "recordMergeStrategyId",
+)  # fmt: skip
+_WRITTEN: Final = {name.lower(): name for name in _SPELLINGS}
 _SLIP_RATIO: Final = 0.85
 """Similarity from which the name of a property counts as a misspelling: a letter or two differ."""
 
 _TYPES: Final = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 _OF_STATEMENTS: Final = (INSERT_OPERATION, OVERWRITE_MODE, OPERATION)
+_READS_OF_TABLES: Final = (METADATA_ENABLE, DATA_SKIPPING, USE_POSITIONS, QUERY_AS_RO)
+"""Options of reads that a table's properties may set."""
 
 
 def table_options(properties: Mapping[str, str]) -> dict[str, str]:
@@ -94,6 +116,66 @@ def session_options(spark: SparkSession) -> dict[str, str]:
     """Return Hudi's options that were set in a session with `SET`."""
     found: dict[str, str] = json.loads(java(spark, "Calls").settings(spark._jsparkSession, "hoodie."))
     return found
+
+
+def check_reads(options: Mapping[str, str]) -> None:
+    """Check that the properties of `CREATE TABLE` say nothing of single queries.
+
+    Raises:
+        InvalidError: a property would choose what queries read, which properties of tables do not.
+    """
+    for key, value in options.items():
+        option = OPTION_OF_KEY.get(key)
+        if option is None or option.scope is not Scope.READ or option.key in _READS_OF_TABLES:
+            continue
+        if option.parse(key, value) not in (option.default, None, ""):
+            raise InvalidError(
+                f"{key}={text_of(value)} is an option of queries, which properties of tables do not set."
+                f" SET it in the session, or create the table with {QUERY_AS_RO}=true to read its base files"
+                " only."
+            )
+
+
+def read_options(spark: SparkSession, properties: Mapping[str, str], as_of: str | None = None) -> ReadOptions:
+    """Return the options of a query of a table of the catalog.
+
+    Args:
+        spark: the session.
+        properties: properties of the table in the catalog.
+        as_of: a time to travel to, None for the latest records.
+
+    Raises:
+        InvalidError: an option is not valid, or a changed row has other columns than the table (CDC).
+    """
+    given = {key: text for key, text in table_options(properties).items() if key in _READS_OF_TABLES}
+    if as_of is not None:
+        given["as.of.instant"] = as_of
+    options = options_in_session(session_options(spark), given)
+    if options.query_type == "incremental" and options.is_cdc:
+        raise InvalidError(
+            "hoodie.datasource.query.incremental.format=cdc was SET, but changes have other columns than the"
+            " table. RESET it, and query hudi_table_changes(table, 'cdc', begin)."
+        )
+    return options
+
+
+def check_reads_latest(spark: SparkSession, properties: Mapping[str, str], *, has_logs: bool) -> None:
+    """Check that a statement that changes rows finds the latest ones.
+
+    Args:
+        spark: the session.
+        properties: properties of the table in the catalog.
+        has_logs: whether the table may have log files, so that base files alone can be out of date.
+
+    Raises:
+        InvalidError: the session or the table says that queries read others.
+    """
+    options = read_options(spark, properties)
+    if options.query_type != "snapshot" and (has_logs or options.query_type != "read_optimized"):
+        raise InvalidError(
+            f"UPDATE, DELETE and MERGE change the latest rows, but queries are {options.query_type} here."
+            f" RESET {QUERY_TYPE} and {QUERY_AS_RO}, or use a table of the catalog without these properties."
+        )
 
 
 def write_options(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError, NoTableError
@@ -25,7 +25,7 @@ from drawstring.spark.spark_table import table as open_on_spark
 from drawstring.spark.sql.altering import alter, prepare_alter
 from drawstring.spark.sql.indexes import create_index, drop_index, has_index
 from drawstring.spark.sql.inserts import insert
-from drawstring.spark.sql.options import session_options, table_options
+from drawstring.spark.sql.options import check_reads_latest, read_options, table_options
 from drawstring.spark.sql.partitions import add_partition, partitions_of
 from drawstring.spark.sql.peers import Peer
 from drawstring.spark.sql.row_changes import RECORD_JSON, can_drop, change, drop, drop_partition, records
@@ -34,8 +34,6 @@ from drawstring.table import Table
 from drawstring.timeline.change_detection import digest
 
 _MICROS: Final = "micros "
-_READ: Final = ("hoodie.metadata.enable", "hoodie.enable.data.skipping")
-"""Options of reads that a session or a table's properties may set."""
 
 
 def path_of(location: str) -> str:
@@ -63,7 +61,7 @@ class TablePeer(Peer):
         self.answers = {
             "facts": lambda _: json.dumps(self.facts),
             "rows": lambda _: plan_of(self._reread.shown(self.spark, self._scan_to_read())),
-            "records": lambda _: plan_of(records(self, self._scan_to_read())),
+            "records": lambda _: plan_of(self._records()),
             "size": lambda _: str(sum(task.size_bytes for task in self.scan.tasks())),
             "insert": lambda given: insert(self, json.loads(given[0]), given[1]),
             "change": lambda given: change(self, json.loads(given[0]), given[1]),
@@ -75,7 +73,7 @@ class TablePeer(Peer):
             "create_index": lambda given: create_index(self, json.loads(given)),
             "drop_index": lambda name: drop_index(self, name),
             "has_index": lambda name: has_index(self, name),
-            "can_drop": lambda given: can_drop(self, json.loads(given)),
+            "can_drop": lambda given: self._latest() and can_drop(self, json.loads(given)),
             "drop": lambda given: drop(self, json.loads(given)),
         }
 
@@ -116,13 +114,22 @@ class TablePeer(Peer):
             "meta_columns": list(META_COLUMNS) if has_meta else [],
             "record": RECORD_JSON,
             "properties": {**self.properties, "provider": "hudi", "location": self.path},
-            "snapshot": f"{self.path} {digest(timeline)} {self._given['as_of'] or ''}",
+            "snapshot": f"{self.path} {digest(timeline)} {self._read_options}",
         }
 
     @cached_property
     def scan(self) -> Scan:
         """The snapshot that the statement reads."""
         return self._reread.scan()
+
+    def _latest(self) -> bool:
+        """Check that a statement that changes rows finds the latest ones."""
+        check_reads_latest(self.spark, self.properties, has_logs=self.open().config.is_merge_on_read)
+        return True
+
+    def _records(self) -> DataFrame:
+        self._latest()
+        return records(self, self._scan_to_read())
 
     def _scan_to_read(self) -> Scan:
         """Return the snapshot, or that of the write to this table of which the read is a part."""
@@ -140,13 +147,13 @@ class TablePeer(Peer):
 
     @property
     def _reread(self) -> Reread:
-        given = {**session_options(self.spark), **table_options(self.properties)}
-        options: dict[str, Any] = {key: given[key] for key in _READ if key in given}
-        as_of = self._given["as_of"]
-        if as_of is not None:
-            options["as.of.instant"] = _moment(as_of)
-        read = partial(scan_at, self.path, self.storage_options, ReadOptions.parse(options))
+        read = partial(scan_at, self.path, self.storage_options, self._read_options)
         return Reread(self.path, self.storage_options, read)
+
+    @cached_property
+    def _read_options(self) -> ReadOptions:
+        as_of = self._given["as_of"]
+        return read_options(self.spark, self.properties, None if as_of is None else _moment(as_of))
 
 
 def _moment(as_of: str) -> str:
