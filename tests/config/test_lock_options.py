@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import pytest
 
 from drawstring.base.clock import SystemClock, SystemIds
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.locks import without_provider
 from drawstring.config.options.read_options import ReadOptions
 from drawstring.config.options.write_options import WriteOptions
@@ -29,11 +28,12 @@ def test_what_promises_protection_has_to_be_an_option(key: str) -> None:
             parse({key: "9"})
 
 
-def test_options_of_hudi_s_conflict_detection_are_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+def test_only_hudi_s_own_classes_may_be_named_for_early_conflict_detection() -> None:
     key = "hoodie.write.concurrency.early.conflict.detection.strategy"
-    with caplog.at_level(logging.INFO):
-        WriteOptions.parse({key: "x.SimpleTransactionDirectMarkerBasedDetectionStrategy"})
-    assert f"Ignored options: {key}" in caplog.text
+    own = "org.apache.hudi.client.transaction.SimpleTransactionDirectMarkerBasedDetectionStrategy"
+    assert WriteOptions.parse({key: own}) == WriteOptions.parse({})
+    with pytest.raises(UnsupportedError, match=key):
+        WriteOptions.parse({key: "com.acme.Detection"})
 
 
 def test_a_lock_provider_of_a_user_s_own_has_options_of_its_own() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.keys.ignored import IGNORED_KEYS, reason_to_ignore
+from drawstring.config.keys.hudi_options import hudi_options
+from drawstring.config.keys.idle import idle_options
+from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS
+from drawstring.config.keys.unsupported import CHECKED_OPTIONS
 from drawstring.config.options.option import text_of
 from drawstring.config.options.read_options import table_options
 from drawstring.config.options.reference import reference_page
@@ -136,8 +138,8 @@ def test_write_options_parse(given: dict[str, Any], field: str, value: object) -
         ("drawstring.wher", "drawstring.where"),
         ("as.of.instnat", "as.of.instant"),
         ("hoodie.datasource.write.recordkey.column", "hoodie.datasource.write.recordkey.field"),
-        ("hoodie.datasource.write.partition.columns", "hoodie.datasource.write.partitionpath.field"),
-        ("hoodie.datasource.write.drop.columns", "hoodie.datasource.write.drop.partition.columns"),
+        ("hoodie.datasource.write.partition.columns", "hoodie.table.partition.fields"),
+        ("hoodie.write.datasource.operation", "hoodie.datasource.write.operation"),
     ],
 )
 def test_a_typo_is_told_the_right_key(key: str, meant: str) -> None:
@@ -146,9 +148,65 @@ def test_a_typo_is_told_the_right_key(key: str, meant: str) -> None:
             parse({key: "x"})
 
 
-def test_a_key_like_no_other_is_pointed_to_the_reference() -> None:
-    with pytest.raises(InvalidError, match=r"python -m drawstring\.config\.options\.reference"):
-        WriteOptions.parse({"hoodie.zzz": "1"})
+@pytest.mark.parametrize(
+    "key",
+    [
+        "hoodie.zzz",
+        "hoodie.index.bucket.num",
+        "hoodie.datasource.write.schema.evolution.enable",
+        "hoodie.datasource.write.hive_sync.enable",
+        "hoodie.hive_sync.mode",
+        "hoodie.payload.combined.schema.validate",
+    ],
+)
+def test_a_key_like_no_other_is_passed_over_with_one_warning(
+    key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for parse in (WriteOptions.parse, ReadOptions.parse, table_scope, WriteOptions.parse):
+        parse({key: "1"})
+    assert [record.levelname for record in caplog.records if key in record.getMessage()] == ["WARNING"]
+    for parse in (WriteOptions.parse, ReadOptions.parse, table_scope):
+        with pytest.raises(InvalidError, match=r"python -m drawstring\.config\.options\.reference"):
+            parse({key: "1", "drawstring.options.unknown": "error"})
+
+
+def test_a_key_that_reads_like_a_lock_is_never_passed_over() -> None:
+    for key in ("hoodie.write.lock.own.timeout", "hoodie.write.concurrency.anything"):
+        with pytest.raises(InvalidError, match=f"There is no option '{key}'"):
+            WriteOptions.parse({key: "1"})
+
+
+def test_each_option_of_hudi_has_one_state() -> None:
+    acting = {key for option in ALL_OPTIONS if option not in CHECKED_OPTIONS for key in option.keys}
+    refused = {key for option in CHECKED_OPTIONS for key in option.keys}
+    only_ingesting = {key for option in INGEST_OPTIONS for key in option.keys} - refused
+    states = (acting | only_ingesting, refused, set(idle_options()))
+    keys = {key for option in hudi_options() for key in option.keys}
+    assert len(keys) > 1000
+    assert {key: sum(key in state for state in states) for key in keys} == dict.fromkeys(keys, 1)
+    assert not any(key.endswith((".", "*")) for key in idle_options())
+
+
+def test_hudis_default_of_a_refused_option_is_taken() -> None:
+    refused = [each for each in hudi_options() if OPTION_OF_KEY.get(each.key) in CHECKED_OPTIONS]
+    assert len(refused) > 50
+    for each in refused:
+        if each.default:
+            OPTION_OF_KEY[each.key].parse(each.key, each.default)
+
+
+@pytest.mark.parametrize("word", ["clean", "archiv", "retain", "merge.mode", "lock.provider", "expir"])
+def test_no_option_that_deletes_or_keeps_is_without_effect(word: str) -> None:
+    harmless = {
+        "hoodie.clean.parallelism", "hoodie.cleaner.parallelism", "hoodie.archive.delete.parallelism",
+        "hoodie.archive.async", "hoodie.archivelog.folder", "hoodie.clean.async",
+        "hoodie.clean.async.enabled", "hoodie.clean.multiple.enabled", "hoodie.clean.allow.multiple",
+        "hoodie.fail.on.timeline.archiving", "hoodie.clean.optimize.using.local.engine.context",
+        "hoodie.metadata.derive.from.datatable.clean.policy", "hoodie.clustering.expiration.threshold.mins",
+        "hoodie.datasource.meta.sync.glue.skip_table_archive",
+        "hoodie.datasource.read.table.valued.function.timeline.relation.archived",
+    }  # fmt: skip
+    assert {key for key in idle_options() if word in key} <= harmless
 
 
 @pytest.mark.parametrize(
@@ -235,9 +293,10 @@ def test_a_slip_in_a_key_is_no_tuning_option(slip: str, meant: str) -> None:
 
 
 def test_keys_of_hudi_that_are_left_aside_are_no_slips_of_each_other() -> None:
-    keys = resources.files("drawstring.config.keys").joinpath("known_keys.txt").read_text().split()
-    assert len(keys) > 700
-    WriteOptions.parse(dict.fromkeys({*keys} - {*OPTION_OF_KEY}, "1") | {"hoodie.write.lock.provider": "own"})
+    WriteOptions.parse(
+        dict.fromkeys(idle_options(), "1")
+        | {"hoodie.write.lock.provider": "own", "drawstring.options.unknown": "error"}
+    )
 
 
 def test_a_sync_of_catalogs_is_asked_for_by_either_key() -> None:
@@ -254,7 +313,7 @@ def test_the_order_of_clustered_rows_is_spelled_as_in_hudi(text: str, layout: st
     assert WriteOptions.parse({"hoodie.layout.optimize.strategy": text}).clustering.layout == layout
 
 
-def test_a_plugins_own_keys_are_left_aside() -> None:
+def test_a_plugins_own_keys_are_passed_over() -> None:
     WriteOptions.parse({"hoodie.metrics.graphics.colour": "red", "hoodie.streamer.source.mine.topic": "t"})
 
 
@@ -339,7 +398,7 @@ def test_properties_of_a_table_are_no_place_for_options_of_a_write(key: str, tex
 def test_every_key_means_one_thing() -> None:
     keys = [key for option in ALL_OPTIONS for key in option.keys]
     assert len(keys) == len(set(keys)) == len(OPTION_OF_KEY)
-    assert not set(keys) & set(IGNORED_KEYS)
+    assert not set(keys) & set(idle_options())
     assert all(key == key.lower() for key in keys)
 
 
@@ -348,12 +407,6 @@ def test_every_default_is_a_value_that_parses() -> None:
         if option.default not in (None, ()):
             text = text_of(option.default)
             assert text is not None and option.parse(option.key, text) == option.default
-
-
-def test_a_family_stands_for_all_keys_below_it() -> None:
-    assert reason_to_ignore("hoodie.metrics.reporter.type")
-    assert reason_to_ignore("hoodie.metrics") is None
-    assert reason_to_ignore("hoodie.bucket.index.query.pruning")
 
 
 def test_the_reference_page_is_the_one_in_the_docs() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.ignored import meant_key
 from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS, IngestOptions
 from drawstring.config.options.option import Option, Value, text_of
-from drawstring.config.options.registry import OPTION_OF_KEY, add_option, fields_of, unknown_key
+from drawstring.config.options.registry import OPTION_OF_KEY, add_option, fields_of
+from drawstring.config.options.unknown_keys import close_key, known_keys, pass_over_unknown, unknown_key
 
 _OPTION_OF_KEY: Final[Mapping[str, Option]] = {
     key: option for option in INGEST_OPTIONS for key in option.keys
@@ -25,12 +25,8 @@ _OF_OTHERS: Final = (
     "hoodie.errortable.writeconfig.",
 )
 _NAMED_BY_USERS: Final = ("hoodie.streamer.transformer.sql.", "hoodie.errortable.writeconfig.")
-_NEAR_BUT_REAL: Final = (
-    ".schemaprovider.registry.baseurl",
-    ".schemaprovider.registry.urlsuffix",
-    ".schemaprovider.registry.targeturl",
-)
-"""Options of HoodieStreamer that look like another one misspelled."""
+_WITH_NAMES: Final = ("hoodie.streamer.ingestion.", "hoodie.deltastreamer.ingestion.")
+"""Beginnings of keys that go on with the name of a table."""
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -49,7 +45,7 @@ def parse_ingest_options(given: Mapping[str, Any]) -> IngestOptions:
         key, text = name.lower(), text_of(value)
         option = _OPTION_OF_KEY.get(key)
         if option is None:
-            _check_spelling(name)
+            _check_key(name, given)
         elif text is not None:
             add_option(parsed, option, key, text)
     return IngestOptions(**fields_of(INGEST_OPTIONS, parsed))
@@ -114,10 +110,13 @@ def _is_of_ingestion(key: str) -> bool:
     return key in _OPTION_OF_KEY or (key.startswith(_PREFIXES) and key not in OPTION_OF_KEY)
 
 
-def _check_spelling(name: str) -> None:
+def _check_key(name: str, given: Mapping[str, Any]) -> None:
+    """Refuse a key of ingestions that is a slip, or drawstring's own and unknown; warn of others."""
     key = name.lower()
-    if not _is_of_ingestion(key) or key.startswith(_NAMED_BY_USERS) or key.endswith(_NEAR_BUT_REAL):
+    if not _is_of_ingestion(key) or key.startswith(_NAMED_BY_USERS) or key in known_keys():
         return
-    near = meant_key(key, _OPTION_OF_KEY)
+    near = close_key(key)
     if near is not None or key.startswith(_OWN):
         raise unknown_key(name, near)
+    if not key.startswith(_WITH_NAMES):
+        pass_over_unknown(name, given)

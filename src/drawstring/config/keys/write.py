@@ -30,6 +30,7 @@ from drawstring.config.table.virtual_keys import LEANER_OPTIONS
 from drawstring.model.table_version import WRITABLE_VERSIONS
 
 COMMIT_METADATA_PREFIX: Final = "hoodie.datasource.write.commitmeta.key.prefix"
+UNKNOWN_KEYS: Final = "drawstring.options.unknown"
 _OPERATIONS: Final = (
     "upsert", "insert", "bulk_insert", "append", "delete", "insert_overwrite", "insert_overwrite_table",
     "delete_partition", "bootstrap", "compact", "cluster", "insert_prepped", "upsert_prepped",
@@ -325,6 +326,18 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         kind=Kind.FLAG,
         default=True,
         field="combine_before_upsert",
+    ),
+    Option(
+        "hoodie.spark.sql.insert.into.operation",
+        "What `INSERT INTO` does in Spark's SQL; insert when not given.",
+        choices=("insert", "upsert", "bulk_insert"),
+    ),
+    Option(
+        UNKNOWN_KEYS,
+        "What becomes of options that neither Hudi nor drawstring has, of writes and reads: one warning in a"
+        " process, or an error. One that is close to a known option is an error in any case.",
+        default="warn",
+        choices=("warn", "error"),
     ),
     *COMPACTION_OPTIONS,
     *CLEAN_OPTIONS,

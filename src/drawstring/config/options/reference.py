@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from drawstring.config.keys.ignored import CLOSED_FAMILIES, IGNORED_FAMILIES, IGNORED_KEYS
+from drawstring.config.keys.idle import idle_options
 from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS
 from drawstring.config.keys.read import READ_OPTIONS
 from drawstring.config.keys.storage import STORAGE_OPTIONS
@@ -15,10 +15,17 @@ from drawstring.config.options.option import NOTHING, Kind, Option, text_of
 
 _HEAD = """# Options
 
-Keys are Hudi's own, so that scripts written for the Hudi bundle need not change them. An unknown `hoodie.`
-key is an error that suggests the nearest known one. A script can pass one set of options to reads and
-writes: as in Hudi, writes ignore the options of reads and the other way round, with a log message (level
-DEBUG). This page is generated: `python -m drawstring.config.options.reference`.
+Keys are Hudi's own, so that scripts written for the Hudi bundle need not change them. Each of the options of
+Apache Hudi 1.2 has one state: it acts as in Hudi; it is refused unless its value describes what drawstring
+does; or it has nothing to act on here, for a reason that this page names.
+
+A key that Hudi does not have either is an error if it is close to a known one, with that as a suggestion;
+else it has no effect, and one warning in a process names it. `drawstring.options.unknown=error` refuses all
+of them.
+
+A script can pass one set of options to reads and writes: as in Hudi, writes ignore the options of reads and
+the other way round, with a log message (level DEBUG). This page is generated:
+`python -m drawstring.config.options.reference`.
 """
 
 
@@ -42,17 +49,16 @@ def reference_page() -> str:
             "\n## Ingestion\n",
             "These apply to `drawstring.ingest` and `drawstring ingest` ([guide](guides/ingest.md)).\n",
             *_table(INGEST_OPTIONS),
-            "\n## Accepted with one value only\n",
+            "\n## Refused with other values\n",
             "Any other value would change the result in a way that this release does not support.\n",
             "| key | accepted value | meaning |",
             "|---|---|---|",
             *(_checked_row(option) for option in CHECKED_OPTIONS),
-            "\n## Accepted and ignored\n",
-            "These options do not change results; a log message lists those that were given.\n",
-            "| keys | reason |",
+            "\n## Nothing to act on\n",
+            "These options are accepted; a log message (level INFO) lists those that were given.\n",
+            "| key | reason |",
             "|---|---|",
-            *(_family_row(prefix, why) for prefix, why in IGNORED_FAMILIES.items()),
-            *(f"| `{key}` | {why} |" for key, why in IGNORED_KEYS.items()),
+            *(f"| `{key}` | {why} |" for key, why in sorted(idle_options().items())),
             "",
         ]
     )
@@ -86,11 +92,6 @@ def _checked_row(option: Option) -> str:
     accepted = "nothing" if option.only == (NOTHING,) else _listed(option)
     also = "".join(f", `{key}`" for key in option.alternatives)
     return f"| `{option.key}`{also} | {accepted} | {option.doc} |"
-
-
-def _family_row(prefix: str, why: str) -> str:
-    closed = ", keys of Hudi only" if prefix in CLOSED_FAMILIES else ""
-    return f"| `{prefix}*`{closed} | {why} |"
 
 
 if __name__ == "__main__":

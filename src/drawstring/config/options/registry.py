@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import difflib
 import logging
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.ignored import IGNORED_KEYS, meant_key, reason_to_ignore
+from drawstring.config.keys.idle import idle_options
 from drawstring.config.keys.locks import is_of_users_provider
+from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS
 from drawstring.config.keys.read import READ_OPTIONS
 from drawstring.config.keys.storage import STORAGE_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
 from drawstring.config.keys.write import COMMIT_METADATA_PREFIX, WRITE_OPTIONS
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of
+from drawstring.config.options.unknown_keys import close_key, pass_over_unknown, unknown_key
 from drawstring.config.table.schema_versions import LATEST_SCHEMA
 from drawstring.model.commit import STREAM_POSITIONS, STREAM_QUERY
 
@@ -34,10 +35,7 @@ _OF_COMMITS: Final = (
 )
 """Entries of the metadata of commits that have a meaning of their own."""
 
-_SUGGESTED: Final = (*OPTION_OF_KEY, *IGNORED_KEYS)
-_COLUMNS: Final = re.compile(r"columns?")
-"""What many call the fields of Hudi's options."""
-
+_OF_INGESTION: Final = frozenset(key for option in INGEST_OPTIONS for key in option.keys)
 _BARE: Final = tuple(key for key in OPTION_OF_KEY if not key.startswith(_OURS))
 
 
@@ -86,7 +84,7 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
         if text is None or (option is None and name.startswith(prefix)):
             continue
         if option is None:
-            reason = _reason(key, given)
+            reason = _idle_reason(name, given)
             if reason:
                 ignored[key] = reason
         elif option.applies_to(scope):
@@ -155,40 +153,6 @@ def _commit_metadata_prefix(given: Given) -> str:
     return prefix
 
 
-def unknown_key(key: str, near: str | None = None) -> InvalidError:
-    """Return the error for an unknown key, with the nearest known key as a suggestion.
-
-    Args:
-        key: the key as given.
-        near: the nearest known key, if the caller knows it.
-    """
-    near = near or _nearest(key.lower())
-    hint = (
-        f"Did you mean {near!r}?"
-        if near
-        else "`python -m drawstring.config.options.reference` prints all options."
-    )
-    return InvalidError(f"There is no option {key!r}. {hint}")
-
-
-def _nearest(key: str) -> str | None:
-    dotted = key.replace("_", ".")
-    for spelled in (dotted, f"hoodie.{dotted}"):
-        if spelled in OPTION_OF_KEY:
-            return spelled
-    # Advice must not lead to fewer columns or rows: what drops them is meant only by who says so.
-    candidates = [each for each in _SUGGESTED if "drop" not in each or "drop" in key]
-    for spellings in ((key, _COLUMNS.sub("field", key)), (f"hoodie.{dotted}",)):
-        found = {
-            match: difflib.SequenceMatcher(None, spelled, match).ratio()
-            for spelled in spellings
-            for match in difflib.get_close_matches(spelled, candidates, n=1, cutoff=0.75)
-        }
-        if found:
-            return max(found, key=lambda match: found[match])
-    return None
-
-
 def add_option(parsed: dict[Option, tuple[str, Value]], option: Option, key: str, text: str) -> None:
     """Parse a value and add it to those of other options.
 
@@ -216,14 +180,21 @@ def _warn(message: str) -> None:
     _LOG.warning("%s", message)
 
 
-def _reason(key: str, given: Given) -> str | None:
-    """Return why a key that is not a supported option may be ignored; None for keys of other programs."""
+def _idle_reason(name: str, given: Given) -> str | None:
+    """Return why a key without an option of its own may be passed over; None for keys that nobody knows.
+
+    Raises:
+        InvalidError: the key is a slip of a known one, or unknown keys are refused.
+    """
+    key = name.lower()
     if not key.startswith(_OURS):
         if difflib.get_close_matches(key, _BARE, n=1, cutoff=0.85):
             raise unknown_key(key)
         return None
-    reason = _OF_USERS_LOCK if is_of_users_provider(key, given) else reason_to_ignore(key)
-    near = meant_key(key, OPTION_OF_KEY)
-    if reason is None or near is not None:
-        raise unknown_key(key, near)
-    return reason
+    if key in idle_options():
+        return idle_options()[key]
+    if is_of_users_provider(key, given) and close_key(key) is None:
+        return _OF_USERS_LOCK
+    if key not in _OF_INGESTION:
+        pass_over_unknown(name, given)
+    return None

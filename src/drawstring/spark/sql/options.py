@@ -113,8 +113,10 @@ def _type_of(text: str) -> str:
 
 
 def session_options(spark: SparkSession) -> dict[str, str]:
-    """Return Hudi's options that were set in a session with `SET`."""
-    found: dict[str, str] = json.loads(java(spark, "Calls").settings(spark._jsparkSession, "hoodie."))
+    """Return the options that were set in a session with `SET`."""
+    found: dict[str, str] = {}
+    for prefix in ("hoodie.", "drawstring."):
+        found |= json.loads(java(spark, "Calls").settings(spark._jsparkSession, prefix))
     return found
 
 
