@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.readwriter import DataFrameWriter
 
 import drawstring
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError
 from tests.support.sql import Ask
 
 pytestmark = pytest.mark.spark
@@ -96,8 +96,45 @@ def test_an_overwrite_may_name_the_first_of_several_partition_columns(sql: Ask) 
     sql("INSERT OVERWRITE days PARTITION (y = 2024, d = DATE'2024-01-03') VALUES (5)")
     sql("INSERT OVERWRITE days PARTITION (y = 2025, d = NULL) VALUES (6)")
     assert sql("SELECT id, y FROM days") == [(5, 2024), (6, 2025)]
-    with pytest.raises(UnsupportedError, match="Name all of them, or the first ones"):
-        sql("INSERT OVERWRITE days PARTITION (y, d = DATE'2024-01-03') VALUES (5, 2024)")
+
+
+def test_an_overwrite_may_name_any_of_several_partition_columns(sql: Ask) -> None:
+    sql("CREATE TABLE hours (id INT, d STRING, h STRING) USING hudi PARTITIONED BY (d, h)")
+    sql("INSERT INTO hours VALUES (0, 'd5', '00'), (1, 'd6', '00'), (2, 'd6', '01')")
+    sql("INSERT OVERWRITE hours PARTITION (d, h = '00') VALUES (3, 'd5')")
+    assert sql("SELECT * FROM hours") == [(2, "d6", "01"), (3, "d5", "00")]
+    sql("INSERT OVERWRITE hours PARTITION (h = '01', d) VALUES (4, 'd7')")
+    assert sql("SELECT * FROM hours") == [(3, "d5", "00"), (4, "d7", "01")]
+    sql("SET hoodie.datasource.overwrite.mode = dynamic")
+    sql("INSERT INTO hours VALUES (5, 'd7', '02')")
+    sql("INSERT OVERWRITE hours PARTITION (d = 'd7', h) VALUES (6, '02')")
+    assert sql("SELECT * FROM hours") == [(3, "d5", "00"), (4, "d7", "01"), (6, "d7", "02")]
+    sql("INSERT OVERWRITE hours PARTITION (d = 'd7', h = '01') SELECT 7 WHERE 1 = 0")
+    assert len(sql("SELECT * FROM hours")) == 3
+    sql("SET hoodie.datasource.overwrite.mode = static")
+    sql("SET spark.sql.sources.partitionOverwriteMode = dynamic")
+    with pytest.raises(InvalidError, match="Set both to the same"):
+        sql("INSERT OVERWRITE hours PARTITION (d = 'd7') VALUES (7, '02')")
+    sql("RESET spark.sql.sources.partitionOverwriteMode")
+    sql("SET hoodie.datasource.overwrite.mode = sometimes")
+    with pytest.raises(InvalidError, match="Use static or dynamic"):
+        sql("INSERT OVERWRITE hours VALUES (8, 'd8', '00')")
+
+
+def test_an_operation_that_overwrites_wins_over_the_modes(session: SparkSession, sql: Ask) -> None:
+    sql(RIDES)
+    sql(TWO)
+    sql("SET hoodie.datasource.write.operation = insert_overwrite")
+    sql("INSERT OVERWRITE rides VALUES (3, 3.5, 1, 'lima')")
+    assert sql("SELECT id, city FROM rides") == [(1, "oslo"), (3, "lima")]
+    sql("INSERT INTO rides VALUES (4, 4.5, 1, 'oslo')")
+    assert sql("SELECT id, city FROM rides") == [(3, "lima"), (4, "oslo")]
+    row = session.createDataFrame([(5, 5.5, 1, "lima")], "id int, fare double, ts long, city string")
+    row.write.insertInto("rides", overwrite=True)
+    assert sql("SELECT id, city FROM rides") == [(4, "oslo"), (5, "lima")]
+    sql("SET hoodie.datasource.write.operation = insert_overwrite_table")
+    sql("INSERT OVERWRITE rides PARTITION (city = 'lima') SELECT 6, 6.5D, 1L")
+    assert sql("SELECT id, city FROM rides") == [(6, "lima")]
 
 
 def test_a_table_is_created_from_a_query(sql: Ask, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from drawstring.spark.sql.options import (
     session_options,
     table_options,
 )
+from drawstring.spark.sql.partitions import partitions_last
 from drawstring.spark.sql.peers import Peer, session_of
 from drawstring.spark.sql.procedures.calls import PROCEDURES, call, facts_of
 from drawstring.spark.sql.table import TablePeer, path_of
@@ -79,6 +80,7 @@ def _define(given: Mapping[str, Any], spark: SparkSession) -> str:
             f" the location of a table{f' ({location} has none)' if location else ''}."
         )
     else:
+        partitioned_by = _spelled(columns, partitioned_by)
         WriteOptions.parse({**options, PARTITION_PATH: ",".join(partitioned_by)})
     return json.dumps(
         {
@@ -100,6 +102,20 @@ def _identities(transforms: Sequence[tuple[str, str | None]]) -> list[str]:
                 " columns only."
             )
     return [column for _, column in transforms if column is not None]
+
+
+def _spelled(columns: StructType, by: Sequence[str]) -> list[str]:
+    """Return the partition columns of a new table as its columns spell them.
+
+    Raises:
+        InvalidError: one is none of the columns.
+    """
+    _, named = partitions_last(columns, by)
+    if len(named) < len(by):
+        names = {each.lower() for each in named}
+        missing = next(each for each in by if each.lower() not in names)
+        raise InvalidError(f"Column {missing} of PARTITIONED BY is no column of the table. Add it.")
+    return named
 
 
 def _existing(location: str, spark: SparkSession) -> Table | None:
@@ -131,7 +147,7 @@ def _of_existing(
             f" {', '.join(partitioned_by)}. Leave PARTITIONED BY out.",
             table=table.uri,
         )
-    return own, [name for name in fields if name in own.names]
+    return own, partitions_last(own, fields)[1]
 
 
 def _create(given: Mapping[str, Any], spark: SparkSession) -> None:

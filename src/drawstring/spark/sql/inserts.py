@@ -29,7 +29,7 @@ from drawstring.spark.sql.options import (
     statement_option,
     write_options,
 )
-from drawstring.spark.sql.partitions import path_of_values, static_values
+from drawstring.spark.sql.partitions import paths_of_values, static_values
 from drawstring.spark.sql.statement_rows import StatementRows, attempting
 from drawstring.table import Table
 from drawstring.write.run import write_source
@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from drawstring.spark.sql.table import TablePeer
 
 _INSERTING: Final = ("insert", "upsert", "bulk_insert")
+_OVERWRITING: Final = ("insert_overwrite", "insert_overwrite_table")
 _DYNAMIC: Final = "dynamic"
+_STATIC: Final = "static"
 
 
 def insert(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
@@ -82,23 +84,39 @@ def _plan(df: DataFrame) -> Any:
 def _verb(table: TablePeer, target: Table, how: Mapping[str, Any]) -> Verb:
     """Return the rules of the operation of an insert."""
 
-    def said(*keys: str) -> str | None:
-        return statement_option(table.spark, table.properties, how["options"], keys)
+    def said(*keys: str) -> str:
+        return (statement_option(table.spark, table.properties, how["options"], keys) or "").lower()
 
-    mode = how["mode"]
-    if mode == "append":
-        operation = (said(INSERT_OPERATION, OPERATION) or "insert").lower()
-        if operation not in _INSERTING:
-            raise InvalidError(
-                f"{INSERT_OPERATION} is {operation}, which INSERT INTO does not do. Use one of"
-                f" {', '.join(_INSERTING)}."
-            )
+    operation = said(OPERATION)
+    if how["mode"] != "append":
+        return _overwriting(table, target, how, operation)
+    operation = operation or said(INSERT_OPERATION) or "insert"
+    if operation not in (*_INSERTING, *_OVERWRITING):
+        raise InvalidError(
+            f"The operation is {operation}, which INSERT INTO does not do. Use one of"
+            f" {', '.join((*_INSERTING, *_OVERWRITING))} ({OPERATION}, {INSERT_OPERATION})."
+        )
+    return verb_of(operation)
+
+
+def _overwriting(table: TablePeer, target: Table, how: Mapping[str, Any], operation: str) -> Verb:
+    """Return the rules of an overwrite: an operation that overwrites wins over the modes."""
+    if operation in _OVERWRITING:
         return verb_of(operation)
-    is_dynamic = (said(OVERWRITE_MODE) or "").lower() == _DYNAMIC or mode == _DYNAMIC
-    if mode == "partitions":
-        values = static_values(how["where"], target.schema)
-        path = path_of_values(target.config, values, target.schema)
-        return replace(verb_of("insert_overwrite"), named=(path,))
-    if is_dynamic and target.config.partition_fields:
+    mode = statement_option(table.spark, table.properties, how["options"], (OVERWRITE_MODE,))
+    mode = (mode or "").lower()
+    if mode not in ("", _STATIC, _DYNAMIC):
+        raise InvalidError(f"{OVERWRITE_MODE} is {mode}, which there is not. Use {_STATIC} or {_DYNAMIC}.")
+    if not target.config.partition_fields:
+        return verb_of("insert_overwrite_table")
+    if mode == _STATIC and how["mode"] == _DYNAMIC:
+        raise InvalidError(
+            f"{OVERWRITE_MODE} is static, but spark.sql.sources.partitionOverwriteMode is dynamic, with which"
+            " Spark does not pass on the partitions that a statement names. Set both to the same."
+        )
+    if _DYNAMIC in (mode, how["mode"]):
         return verb_of("insert_overwrite")
+    if how["mode"] == "partitions":
+        named = paths_of_values(target._facts(), static_values(how["where"], target.schema))
+        return replace(verb_of("insert_overwrite"), named=named)
     return verb_of("insert_overwrite_table")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import TableConfig
@@ -27,6 +28,21 @@ _STORED: Final[dict[pa.DataType, pa.DataType]] = {
     pa.timestamp("us"): pa.int64(),
 }
 """Types whose values Spark stores as numbers."""
+
+
+def partitions_last(columns: StructType, by: Sequence[str]) -> tuple[StructType, list[str]]:
+    """Return columns in the order of SQL: those of PARTITIONED BY come last, in its order.
+
+    Args:
+        columns: columns of a table.
+        by: its partition columns, in any case; those that are no columns are left out.
+
+    Returns:
+        The columns, and the names of the partition columns as the columns spell them.
+    """
+    of_name = {each.name.lower(): each for each in columns}
+    last = [of_name[name.lower()] for name in by if name.lower() in of_name]
+    return StructType([each for each in columns if each not in last] + last), [each.name for each in last]
 
 
 def value_of(text: str | None, kind: pa.DataType) -> pa.Scalar:
@@ -76,19 +92,11 @@ def path_of_values(config: TableConfig, values: Mapping[str, pa.Scalar], schema:
 
     Args:
         config: the table.
-        values: values by column.
+        values: values by column, of all partition columns or of the first ones.
         schema: columns of the table.
-
-    Raises:
-        UnsupportedError: a column before one with a value has none, or the column is no partition column.
     """
     fields = config.partition_fields
     named = fields[: len(values)]
-    if set(named) != set(values):
-        raise UnsupportedError(
-            f"The partition columns are {', '.join(fields) or 'none'}, in this order, but the statement names"
-            f" {', '.join(values)}. Name all of them, or the first ones."
-        )
     row = pa.RecordBatch.from_arrays(
         [
             pa.array([values[name]], schema.field(name).type)
@@ -100,6 +108,37 @@ def path_of_values(config: TableConfig, values: Mapping[str, pa.Scalar], schema:
     )
     whole = KeyGenerator(config).partition_paths(row)[0].as_py()
     return "/".join(str(whole).split("/")[: len(named)]) if len(named) < len(fields) else str(whole)
+
+
+def paths_of_values(facts: TableFacts, values: Mapping[str, pa.Scalar]) -> tuple[str, ...]:
+    """Return the partition paths of values of any partition columns, for what is at them and below them.
+
+    Raises:
+        UnsupportedError: a column is no partition column.
+    """
+    config, schema = facts.config, facts.schema
+    fields = config.partition_fields
+    if not set(values) <= set(fields):
+        raise UnsupportedError(
+            f"The partition columns are {', '.join(fields) or 'none'}, but the statement names"
+            f" {', '.join(values)}. Name partition columns only."
+        )
+    if set(fields[: len(values)]) == set(values):
+        return (path_of_values(config, values, schema),)
+    wanted = {name: text_of(value) for name, value in values.items()}
+    return tuple(path for path, texts in _texts_of(facts) if _agree(texts, wanted))
+
+
+def _texts_of(facts: TableFacts) -> Iterator[tuple[str, dict[str, str | None]]]:
+    """Yield the stored partitions, with the texts of their values by column."""
+    for path in listing_of(facts.storage).partitions():
+        values = typed(path_values(path, facts.config, facts.schema), facts.schema)
+        fields = facts.config.partition_fields
+        yield path, {name: text_of(values[name]) if name in values else None for name in fields}
+
+
+def _agree(texts: Mapping[str, str | None], wanted: Mapping[str, str | None]) -> bool:
+    return all(texts[name] == text for name, text in wanted.items())
 
 
 def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[str | None]]:
@@ -115,16 +154,11 @@ def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[s
         The texts of the values of the partition columns, which Spark reads.
     """
     facts = table._facts()
-    fields = facts.config.partition_fields
-    stored = listing_of(facts.storage).partitions()
-    paths = [path for path in stored if _has_rows_or_nothing(facts, path)]
-    found = []
-    for path in paths:
-        values = typed(path_values(path, facts.config, facts.schema), facts.schema)
-        texts = {name: text_of(values[name]) if name in values else None for name in fields}
-        if all(texts[name] == text for name, text in wanted.items()):
-            found.append([texts[name] for name in fields])
-    return found
+    return [
+        list(texts.values())
+        for path, texts in _texts_of(facts)
+        if _agree(texts, wanted) and _has_rows_or_nothing(facts, path)
+    ]
 
 
 def _has_rows_or_nothing(facts: TableFacts, path: str) -> bool:

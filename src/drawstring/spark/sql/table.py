@@ -26,7 +26,7 @@ from drawstring.spark.sql.altering import alter, prepare_alter
 from drawstring.spark.sql.indexes import create_index, drop_index, has_index
 from drawstring.spark.sql.inserts import insert
 from drawstring.spark.sql.options import check_reads_latest, read_options, table_options
-from drawstring.spark.sql.partitions import add_partition, partitions_of
+from drawstring.spark.sql.partitions import add_partition, partitions_last, partitions_of
 from drawstring.spark.sql.peers import Peer
 from drawstring.spark.sql.row_changes import RECORD_JSON, can_drop, change, drop, drop_partition, records
 from drawstring.spark.sql.statement_rows import current_attempt
@@ -104,13 +104,13 @@ class TablePeer(Peer):
         """What Spark has to know about the table to resolve a statement."""
         table = self.open()
         timeline, has_meta = table.timeline, table.config.populate_meta_fields
-        schema = with_comments(spark_schema(without_meta(self.scan.schema)), table.comments)
-        by = table.config.partition_fields
+        stored = with_comments(spark_schema(without_meta(self.scan.schema)), table.comments)
+        schema, partitioned_by = partitions_last(stored, table.config.partition_fields)
         return {
             "name": f"spark_catalog.{self.full_name}",
             "path": self.path,
             "schema": schema.json(),
-            "partitioned_by": [name for name in by if name in schema.names],
+            "partitioned_by": partitioned_by,
             "meta_columns": list(META_COLUMNS) if has_meta else [],
             "record": RECORD_JSON,
             "properties": {**self.properties, "provider": "hudi", "location": self.path},
