@@ -10,16 +10,18 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[2] / "docs/adr"
 INDEX = FOLDER / "index.md"
 _TITLE = re.compile(r"# (\d+)\. (.+)$")
-_HEADER = re.compile(r"- (Status|Date|Amends|Supersedes): (.+)$")
+_HEADER = re.compile(r"- (Status|Date): (.+)$")
 
 HEAD = """\
 # Decisions
 
-Each record says what was decided and why, and what the runner-up was. When something changes later, a new
-record amends or supersedes the old one, and the status of the old one says so.
+Decisions of architecture that somebody may reopen: their context, the decision, the runner-up and the consequences.
+A record describes the decision as it holds today: a change of the decision changes the record. A record whose
+decision no longer holds is deleted. Numbers are never reused, so the list has gaps. Explanations of algorithms are
+in the docstrings of their modules, measurements in the [benchmarks](../benchmarks.md).
 
-| Nr. | Decision | Status | Date |
-|---:|---|---|---|
+| Nr. | Decision | Date |
+|---:|---|---|
 """
 FOOT = """
 ```{toctree}
@@ -38,7 +40,7 @@ class Decision:
     Attributes:
         path: of its file.
         number: which it is.
-        title: what was decided.
+        title: the decision.
         header: the lines below the title, by their names.
     """
 
@@ -74,7 +76,7 @@ def index() -> str:
 
 def _row(each: Decision) -> str:
     title = f"[{each.title}]({each.path.name})"
-    return f"| {each.number} | {title} | {each.header['Status']} | {each.header['Date']} |\n"
+    return f"| {each.number} | {title} | {each.header['Date']} |\n"
 
 
 if __name__ == "__main__":
