@@ -15,10 +15,11 @@ _HEADER = re.compile(r"- (Status|Date): (.+)$")
 HEAD = """\
 # Decisions
 
-Decisions of architecture that somebody may reopen: their context, the decision, the runner-up and the consequences.
-A record describes the decision as it holds today: a change of the decision changes the record. A record whose
-decision no longer holds is deleted. Numbers are never reused, so the list has gaps. Explanations of algorithms are
-in the docstrings of their modules, measurements in the [benchmarks](../benchmarks.md).
+Decisions of architecture that somebody may reopen: their context, the decision, the runner-up and the
+consequences. A record describes the decision as it holds today: a change of the decision changes the
+record. A record whose decision no longer holds is deleted. Numbers are never reused, so the list has
+gaps. Explanations of algorithms are in the docstrings of their modules, measurements in the
+[benchmarks](../benchmarks.md).
 
 | Nr. | Decision | Date |
 |---:|---|---|
