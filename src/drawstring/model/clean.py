@@ -36,6 +36,8 @@ class CleanPlan:
         partitions_to_delete: partitions that are deleted entirely.
         savepoints: requested times of the savepoints when the clean was planned.
         versions_retained: slices of a file group that stay under `KEEP_LATEST_FILE_VERSIONS`.
+        uncleaned_from: requested time of the first write that replaced file groups of partitions which the
+            clean leaves out; None for none.
     """
 
     policy: str
@@ -45,6 +47,7 @@ class CleanPlan:
     partitions_to_delete: tuple[str, ...] = ()
     savepoints: tuple[str, ...] = ()
     versions_retained: int | None = None
+    uncleaned_from: str | None = None
 
     @property
     def file_count(self) -> int:
@@ -75,6 +78,7 @@ class CleanMetadata:
         savepoints: requested times of the savepoints when the clean was planned.
         versions_retained: slices of a file group that stayed under `KEEP_LATEST_FILE_VERSIONS`; None if
             unknown, as in the cleans of other engines.
+        uncleaned_from: as in `CleanPlan`.
     """
 
     started: str
@@ -85,6 +89,7 @@ class CleanMetadata:
     partitions: Mapping[str, CleanedPartition] = field(default_factory=dict)
     savepoints: tuple[str, ...] = ()
     versions_retained: int | None = None
+    uncleaned_from: str | None = None
 
     @property
     def took_something(self) -> bool:

@@ -200,7 +200,8 @@ def after_commit(written: WriteOutcome) -> CommitResult:
         The commit result of the write.
     """
     if written.result.instant:
-        _run_due(written, TASKS)
+        enabled = written.options.services_enabled
+        _run_due(written, TASKS if enabled else [each for each in TASKS if each.is_due is sync_is_due])
     return written.result
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
+from drawstring.base.errors import InvalidError
 from drawstring.config.options.option import Kind, Option
 from drawstring.model.clean import CleanPolicy
 
+PARTITION_PATTERN: Final = "hoodie.clean.partition.filter.regex"
 _POLICIES: Final = tuple(each.value for each in CleanPolicy)
 
 
@@ -22,6 +25,9 @@ class Cleaning:
         versions_retained: newest file slices of a file group that are retained.
         hours_retained: hours for which files are retained.
         incremental: whether a clean scans only the partitions that changed since the last clean.
+        partition_pattern: regular expression of the partitions that a clean looks at, None for all.
+        partitions: paths of the partitions that it looks at, which win over the pattern; empty for all.
+        commits_max: most commits that a clean covers after the one before; None for no bound.
         due_after_commits: commits after the last clean before the next one.
         window_minutes: duration of queries whose files are retained regardless of the policy; 0 for none.
     """
@@ -32,8 +38,32 @@ class Cleaning:
     versions_retained: int
     hours_retained: int
     incremental: bool
+    partition_pattern: str | None
+    partitions: tuple[str, ...]
+    commits_max: int | None
     due_after_commits: int
     window_minutes: int
+
+    def __post_init__(self) -> None:
+        if self.partition_pattern:
+            try:
+                re.compile(self.partition_pattern)
+            except re.error as error:
+                raise InvalidError(
+                    f"{PARTITION_PATTERN} is {self.partition_pattern!r}, which is no regular expression"
+                    f" ({error}). Correct it, or drop it."
+                ) from None
+
+    @property
+    def has_filter(self) -> bool:
+        """Whether a clean leaves out partitions."""
+        return bool(self.partitions or self.partition_pattern)
+
+    def covers(self, partition: str) -> bool:
+        """Return whether a clean looks at a partition."""
+        if self.partitions:
+            return partition in self.partitions
+        return not self.partition_pattern or re.fullmatch(self.partition_pattern, partition) is not None
 
 
 CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
@@ -84,6 +114,28 @@ CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
         default=True,
         alternatives=("hoodie.cleaner.incremental.mode",),
         field="incremental",
+    ),
+    Option(
+        PARTITION_PATTERN,
+        "Regular expression of the paths of the partitions that a clean looks at, all of it; the others keep"
+        " their files. Such a clean scans all of these partitions.",
+        alternatives=("hoodie.cleaner.partition.filter.regex",),
+        field="partition_pattern",
+    ),
+    Option(
+        "hoodie.clean.partition.filter.selected",
+        "Paths of the partitions that a clean looks at; they win over the regular expression.",
+        kind=Kind.LIST,
+        default=(),
+        alternatives=("hoodie.cleaner.partition.filter.selected",),
+        field="partitions",
+    ),
+    Option(
+        "hoodie.clean.max.commits.to.clean",
+        "Most commits whose files a clean deletes, counted from the first one that the clean before retained;"
+        " later cleans go on from there. No bound when not given.",
+        kind=Kind.NUMBER,
+        field="commits_max",
     ),
     Option(
         "hoodie.clean.trigger.max.commits",

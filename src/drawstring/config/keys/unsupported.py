@@ -55,17 +55,6 @@ _OF_SERVICES: Final[tuple[Option, ...]] = (
         "Whether archiving keeps what the last clean retained.",
     ),
     _only("10", "hoodie.commits.archival.batch", "Instants in a file of the archive."),
-    _only("9223372036854775807", "hoodie.clean.max.commits.to.clean", "Most commits that a clean covers."),
-    _never(
-        "hoodie.clean.partition.filter.regex",
-        "Partitions that a clean looks at.",
-        "hoodie.cleaner.partition.filter.regex",
-    ),
-    _never(
-        "hoodie.clean.partition.filter.selected",
-        "Partitions that a clean looks at.",
-        "hoodie.cleaner.partition.filter.selected",
-    ),
     _only("FALSE", "hoodie.clustering.enable.expirations", "Whether old clusterings are rolled back."),
     Option(
         "hoodie.clustering.execution.strategy.class",
@@ -91,7 +80,6 @@ _OF_SERVICES: Final[tuple[Option, ...]] = (
         "Whether pending writes stop a clustering.",
     ),
     _only("FALSE", "hoodie.rollback.instant.backup.enabled", "Whether a rollback keeps copies of instants."),
-    _only("TRUE", "hoodie.table.services.enabled", "Whether services follow writes."),
     _only("FALSE", "hoodie.table.service.manager.enabled", "Whether a server runs the services."),
     _never("hoodie.client.init.callback.classes", "Classes that a writer calls when it begins."),
     Option(

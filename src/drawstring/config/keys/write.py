@@ -328,6 +328,14 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         field="combine_before_upsert",
     ),
     Option(
+        "hoodie.table.services.enabled",
+        "Whether table services follow writes: cleaning, archiving, compaction, clustering, and expiry of"
+        " partitions. Those that are called run in any case.",
+        kind=Kind.FLAG,
+        default=True,
+        field="services_enabled",
+    ),
+    Option(
         "hoodie.spark.sql.insert.into.operation",
         "What `INSERT INTO` does in Spark's SQL; insert when not given.",
         choices=("insert", "upsert", "bulk_insert"),

@@ -120,6 +120,7 @@ class WriteOptions:
         combine_before_insert, combine_before_upsert: whether incoming records of one key are merged first.
         insert_duplicates: `none`, `drop` or `fail`: what insert does with keys that are in the table.
         drop_duplicates: whether insert drops these, and merges incoming records of one key.
+        services_enabled: whether table services follow writes.
         compaction: settings of compaction.
         metadata: the partitions that the metadata table gets.
         locking, commit_metadata: settings of the table lock; extra metadata of the commit.
@@ -183,6 +184,7 @@ class WriteOptions:
     insert_duplicates: str
     drop_duplicates: bool
     combine_before_upsert: bool
+    services_enabled: bool
     compaction: CompactionSettings
     metadata: MetadataPartitions
     locking: LockSettings

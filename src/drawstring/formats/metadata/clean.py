@@ -17,6 +17,7 @@ from drawstring.model.files import join_path
 _VERSION: Final = 2
 _SAVED: Final = "savepointed_timestamps"
 _VERSIONS: Final = "hoodie.clean.fileversions.retained"
+_UNCLEANED: Final = "drawstring.uncleaned_from"
 
 
 def encode_clean_plan(plan: CleanPlan, root: str) -> bytes:
@@ -39,7 +40,7 @@ def encode_clean_plan(plan: CleanPlan, root: str) -> bytes:
             for partition, paths in plan.files.items()
         },
         "partitionsToBeDeleted": list(plan.partitions_to_delete),
-        "extraMetadata": _extra(plan.savepoints, plan.versions_retained),
+        "extraMetadata": _extra(plan),
     }
     return encode_container(schemas.compact("clean_plan"), record)
 
@@ -74,6 +75,7 @@ def _plan_of(record: dict[str, Any]) -> CleanPlan:
         partitions_to_delete=tuple(map(inside, record.get("partitionsToBeDeleted") or ())),
         savepoints=_saved(record),
         versions_retained=_versions(record),
+        uncleaned_from=(record.get("extraMetadata") or {}).get(_UNCLEANED) or None,
     )
 
 
@@ -91,7 +93,7 @@ def encode_clean(meta: CleanMetadata) -> bytes:
         },
         "version": _VERSION,
         "bootstrapPartitionMetadata": {},
-        "extraMetadata": _extra(meta.savepoints, meta.versions_retained),
+        "extraMetadata": _extra(meta),
     }
     return encode_container(schemas.compact("clean"), record)
 
@@ -126,6 +128,7 @@ def _clean_of(record: dict[str, Any]) -> CleanMetadata:
         },
         savepoints=_saved(record),
         versions_retained=_versions(record),
+        uncleaned_from=(record.get("extraMetadata") or {}).get(_UNCLEANED) or None,
     )
 
 
@@ -148,9 +151,13 @@ def _relative(partition: str, path: str) -> str:
     return inside(join_path(partition, path.rpartition("/")[2]))
 
 
-def _extra(savepoints: tuple[str, ...], versions_retained: int | None) -> dict[str, str]:
-    saved = {_SAVED: ",".join(savepoints)} if savepoints else {}
-    return saved if versions_retained is None else {**saved, _VERSIONS: str(versions_retained)}
+def _extra(clean: CleanPlan | CleanMetadata) -> dict[str, str]:
+    extra = {_SAVED: ",".join(clean.savepoints)} if clean.savepoints else {}
+    if clean.versions_retained is not None:
+        extra[_VERSIONS] = str(clean.versions_retained)
+    if clean.uncleaned_from is not None:
+        extra[_UNCLEANED] = clean.uncleaned_from
+    return extra
 
 
 def _saved(record: dict[str, Any]) -> tuple[str, ...]:

@@ -120,6 +120,8 @@ def _uncleaned(facts: ArchiveFacts) -> Iterator[str]:
     savepointed = {*facts.saved, *(facts.last.savepoints if facts.last else ())}
     if savepointed:
         uncleaned_from = min(uncleaned_from, _first_unsaved(facts, savepointed))
+    if facts.last is not None and facts.last.uncleaned_from is not None:
+        uncleaned_from = min(uncleaned_from, facts.last.uncleaned_from)
     yield from [time for time in replacing if time >= uncleaned_from][:1]
 
 

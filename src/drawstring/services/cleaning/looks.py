@@ -80,5 +80,6 @@ def remember_look(
         last_completed=plan.last_completed,
         savepoints=plan.savepoints,
         versions_retained=plan.versions_retained,
+        uncleaned_from=plan.uncleaned_from,
     )
     _LOOKS[uri] = _Look(cleaning, newest, last.started if last else "", found)

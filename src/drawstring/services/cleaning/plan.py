@@ -6,6 +6,10 @@
                        replaced file groups are deleted as a whole once the replacing commit lies before E
     versions         the newest n slices of a file group stay; replaced file groups are deleted as a whole
 
+At most a number of commits are covered at a time, if the settings say so: E is as many writes after the E of
+the clean before. Partitions that the settings leave out keep all files; the plan notes the first write that
+replaced file groups there, since its metadata is needed until they are deleted (`uncleaned_from`).
+
 What readers hold stays: E is not after the first write that they need, and with `versions` the file versions
 that they need are not deleted. Files of savepoints stay. Inputs of a pending compaction or clustering stay: E
 is not after it, and with `versions` its file groups are skipped.
@@ -113,11 +117,42 @@ def earliest_retained(
     return min(bounds, key=lambda each: each.requested)
 
 
+def capped(facts: CleanFacts, cleaning: Cleaning, earliest: Instant | None) -> Instant | None:
+    """Return the earliest instant retained by a clean that covers no more commits than it may.
+
+    Args:
+        facts: the table.
+        cleaning: the policy.
+        earliest: the earliest instant that the policy retains.
+    """
+    since = facts.since
+    if earliest is None or cleaning.commits_max is None or since is None or not since.earliest:
+        return earliest
+    covered = writes_between(facts, earliest)
+    return covered[cleaning.commits_max] if len(covered) > cleaning.commits_max else earliest
+
+
+def uncleaned_from(
+    replaced: Mapping[tuple[str, str], str], cleaning: Cleaning, earliest: Instant | None
+) -> str | None:
+    """Return the first write that replaced file groups of partitions which a clean leaves out, None for none.
+
+    Args:
+        replaced: replacement times by partition and file id.
+        cleaning: the partitions that the clean looks at.
+        earliest: the earliest instant retained; None under the policy by versions.
+    """
+    times = (time for (partition, _), time in replaced.items() if not cleaning.covers(partition))
+    return min((time for time in times if earliest is None or time < earliest.requested), default=None)
+
+
 def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant | None) -> set[str] | None:
     """Return the partitions where files may have become old since the last clean; None for all."""
     last = facts.since
     saved_then = set(last.savepoints if last else ())
-    if not cleaning.incremental or saved_then - set(facts.saved):
+    if not cleaning.incremental or cleaning.has_filter or saved_then - set(facts.saved):
+        return None
+    if facts.last is not None and facts.last.uncleaned_from is not None:
         return None
     by_versions = earliest is None
     if last is not None and by_versions != (not last.earliest):

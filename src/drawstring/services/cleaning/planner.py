@@ -19,11 +19,13 @@ from drawstring.services.cleaning.looks import last_look, remember_look
 from drawstring.services.cleaning.plan import (
     CleanFacts,
     Retention,
+    capped,
     changed_partitions,
     earliest_retained,
     files_to_delete,
     holds_archiving_up,
     is_empty_after,
+    uncleaned_from,
     writes_between,
 )
 from drawstring.services.cleaning.reader_needs import ReaderNeeds, reader_needs
@@ -58,14 +60,15 @@ class CleanPlanner:
 
     def plan(self, facts: CleanFacts, needed: ReaderNeeds) -> CleanPlan | None:
         """Return the plan of a clean; None if it would delete nothing and is not worth noting."""
-        earliest = self._earliest(needed.first)
+        earliest = capped(facts, self.cleaning, self._earliest(needed.first))
         if self._counts_versions and needed.is_asked:
             # Files that readers kept from an earlier clean may be in partitions without writes since.
             plan = self._plan(facts, earliest, None, needed.first)
             return plan if plan.files else None
         partitions = changed_partitions(facts, self.cleaning, earliest)
         plan = self._plan(facts, earliest, partitions)
-        if plan.files or self._is_worth_noting(facts, earliest, partitions):
+        noted = facts.last.uncleaned_from if facts.last else None
+        if plan.files or noted != plan.uncleaned_from or self._is_worth_noting(facts, earliest, partitions):
             return plan
         remember_look(self.context.storage.spec.uri, self.timeline, self.cleaning, facts.last, plan)
         return None
@@ -99,6 +102,7 @@ class CleanPlanner:
     ) -> CleanPlan:
         view = self.context.view(self.config, self.timeline, self.store)
         places = view.listing.partitions() if partitions is None else sorted(partitions)
+        places = [place for place in places if self.cleaning.covers(place)]
         earliest_time = earliest.requested if earliest else None
         base = Retention(earliest_time, needed, self.cleaning.versions_retained)
         retentions = _retention_by_partition(base, view, facts) if places else {}
@@ -119,7 +123,13 @@ class CleanPlanner:
             partitions_to_delete=tuple(empty),
             savepoints=tuple(sorted(facts.saved)),
             versions_retained=self.cleaning.versions_retained if self._counts_versions else None,
+            uncleaned_from=self._uncleaned_from(view, earliest),
         )
+
+    def _uncleaned_from(self, view: FileGroupView, earliest: Instant | None) -> str | None:
+        if not self.cleaning.has_filter:
+            return None
+        return uncleaned_from(view.replaced_groups(), self.cleaning, earliest)
 
     def _is_worth_noting(
         self, facts: CleanFacts, earliest: Instant | None, partitions: set[str] | None
@@ -131,7 +141,7 @@ class CleanPlanner:
         """
         if holds_archiving_up(facts, earliest):
             return True
-        if not self.cleaning.incremental or facts.look is not None:
+        if not self.cleaning.incremental or self.cleaning.has_filter or facts.look is not None:
             return False
         return partitions is None or len(writes_between(facts, earliest)) >= _WRITES_REREAD_MAX
 

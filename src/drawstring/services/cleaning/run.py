@@ -238,6 +238,7 @@ def _metadata_of(
         },
         savepoints=plan.savepoints,
         versions_retained=plan.versions_retained,
+        uncleaned_from=plan.uncleaned_from,
     )
 
 
