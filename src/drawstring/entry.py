@@ -17,11 +17,13 @@ from drawstring.txn.table_context import TableContext
 
 if TYPE_CHECKING:
     from drawstring.config.options.read_options import table_options
+    from drawstring.config.options.write_options import default_options
     from drawstring.query.table_place import table_above
 else:
     import_later(
         globals(),
         table_options="drawstring.config.options.read_options:table_options",
+        default_options="drawstring.config.options.write_options:default_options",
         table_above="drawstring.query.table_place:table_above",
     )
 
@@ -42,11 +44,12 @@ def open(
             then read these partitions only, and the table cannot be changed.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; names of other
             clients are accepted too, for example `aws_region` or `fs.s3a.endpoint`.
-        options: by Hudi's keys. With `{"hoodie.metadata.enable": False}` queries, writes and services list
-            the storage, and writes keep a metadata table only if there is one. By default they take the names
-            of files from the metadata table, and the next write builds one if there is none (not in version
-            6); queries also leave out files that its statistics and indexes rule out, unless
-            `hoodie.enable.data.skipping` is False.
+        options: by Hudi's keys: the defaults of all later calls on the table, writes and services, as in
+            `{"hoodie.clean.automatic": False}`; an option of a call wins. With `{"hoodie.metadata.enable":
+            False}` queries, writes and services list the storage, and writes keep a metadata table only if
+            there is one. By default they take the names of files from the metadata table, and the next write
+            builds one if there is none (not in version 6); queries also leave out files that its statistics
+            and indexes rule out, unless `hoodie.enable.data.skipping` is False.
         engine: runs the table's tasks; the embedded one by default.
 
     Returns:
@@ -63,16 +66,10 @@ def open(
         >>> table.scan(columns=["id"], where="fare > 15").to_arrow().num_rows
         2
     """
-    chosen = table_options(options) if options else None
     context = TableContext(open_storage(uri, storage_options), engine_of(engine))
-    if chosen is not None:
-        context = replace(
-            context,
-            uses_metadata=chosen.uses_metadata,
-            skips_data=chosen.skips_data,
-            merges_by_position=chosen.merges_by_position,
-        )
     with errors_at(os.fspath(uri)):
+        if options:
+            context = opened_with(context, options)
         try:
             return Table(context)
         except NoTableError:
@@ -80,3 +77,24 @@ def open(
             if place is None:
                 raise
             return Table(replace(context, storage=place.storage, scope=place.scope))
+
+
+def opened_with(context: TableContext, options: Mapping[str, Any]) -> TableContext:
+    """Return the context of a table that is opened with options.
+
+    Args:
+        context: the table.
+        options: as of `open`.
+
+    Raises:
+        InvalidError: an option is invalid, or belongs to single calls.
+        UnsupportedError: a value is not supported by this release.
+    """
+    chosen = table_options(options)
+    return replace(
+        context,
+        uses_metadata=chosen.uses_metadata,
+        skips_data=chosen.skips_data,
+        merges_by_position=chosen.merges_by_position,
+        defaults=default_options(options),
+    )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from drawstring.base.clock import Clock
-    from drawstring.config.keywords import with_keywords
+    from drawstring.config.keywords import with_defaults, with_keywords
     from drawstring.config.options.write_options import WriteOptions, check_call, options_of
     from drawstring.config.table.config import TableConfig
     from drawstring.engine.protocol import Rows
@@ -118,6 +118,7 @@ if TYPE_CHECKING:
 else:
     import_later(
         globals(),
+        with_defaults="drawstring.config.keywords:with_defaults",
         with_keywords="drawstring.config.keywords:with_keywords",
         WriteOptions="drawstring.config.options.write_options:WriteOptions",
         check_call="drawstring.config.options.write_options:check_call",
@@ -223,7 +224,9 @@ class Table:
 
     def __init__(self, context: TableContext) -> None:
         self._context = context
-        load_config(context.storage)
+        config = load_config(context.storage)
+        if context.defaults:
+            service_options(config, dict(context.defaults))
 
     def __repr__(self) -> str:
         config = self.config
@@ -681,7 +684,7 @@ class Table:
             table_writes.check_delete(data, where)
             if where is not None:
                 return after_commit(
-                    table_writes.delete_where(self._context, where, with_keywords("delete", options))
+                    table_writes.delete_where(self._context, where, self._given("delete", options))
                 )
         return self._write("delete", data, options)
 
@@ -716,7 +719,7 @@ class Table:
         """
         with self._errors():
             return after_commit(
-                table_writes.update_where(self._context, where, set, with_keywords("update", options))
+                table_writes.update_where(self._context, where, set, self._given("update", options))
             )
 
     def merge(
@@ -758,7 +761,7 @@ class Table:
             (1, 1)
         """
         with self._errors():
-            given = with_keywords("merge", options)
+            given = self._given("merge", options)
             table_writes.check_merge(given)
             context, rows = self._rows_of(source)
             merging = MergeSource(rows, on, (source_alias, target_alias))
@@ -785,7 +788,7 @@ class Table:
             1
         """
         with self._errors():
-            given = with_keywords("delete_partition", options)
+            given = self._given("delete_partition", options)
             return after_commit(table_writes.drop_partitions(self._context, partitions, given))
 
     # -------------------- columns
@@ -1249,7 +1252,7 @@ class Table:
             'offset 1'
         """
         with self._errors():
-            parsed = stream_options(with_keywords("stream", options, {"operation": operation}), name)
+            parsed = stream_options(self._given("stream", options, operation=operation), name)
         return StreamWriter(self._context, self._rows_of, parsed, self._errors)
 
     def report(self, *, options: Options = None) -> Report:
@@ -2156,7 +2159,7 @@ class Table:
             ()
         """
         with self._errors():
-            given = with_keywords("repair", options)
+            given = self._given("repair", options)
             check_call(given)
             names = (only,) if isinstance(only, str) else tuple(only or ())
             parsed, remedies = WriteOptions.parse(given), repair.remedies_of(names)
@@ -2413,7 +2416,9 @@ class Table:
         """Run an operation on rows of the caller."""
         with self._errors():
             has_options = options is not None or any(value is not None for value in keywords.values())
-            given = with_keywords(operation, options, keywords) if has_options else {}
+            given = (
+                self._given(operation, options, **keywords) if has_options or self._context.defaults else {}
+            )
             check_call(given, operation)
             context, rows = self._rows_of(data)
             return after_commit(write(context, operation, rows, options_of(operation, given)))
@@ -2427,12 +2432,13 @@ class Table:
     ) -> CommitResult:
         """Run an operation on rows of the engine of the table."""
         with self._errors():
-            return after_commit(write(self._context, operation, rows, options_of(operation, options), extra))
+            given = with_defaults(self._context.defaults, options)
+            return after_commit(write(self._context, operation, rows, options_of(operation, given), extra))
 
     def _alter(self, changes: list[column_changes.ColumnChange], options: Options) -> CommitResult:
         """Change columns."""
         with self._errors():
-            given = options_of("insert", with_keywords("insert", options))
+            given = options_of("insert", self._given("insert", options))
             return after_commit(alter_columns(self._context, changes, given))
 
     def _merge(
@@ -2452,7 +2458,11 @@ class Table:
 
     def _options(self, verb: str, options: Options, **keywords: Any) -> WriteOptions:
         """Return the options of a service."""
-        return service_options(self.config, with_keywords(verb, options, keywords))
+        return service_options(self.config, self._given(verb, options, **keywords))
+
+    def _given(self, verb: str, options: Options, **keywords: Any) -> dict[str, Any]:
+        """Return the options of a call: its own, and those that the table was opened with."""
+        return with_defaults(self._context.defaults, with_keywords(verb, options, keywords))
 
     def _run(
         self,

@@ -127,6 +127,17 @@ def with_keywords(
     return given
 
 
+def with_defaults(defaults: Sequence[tuple[str, str]], given: Mapping[str, object]) -> dict[str, object]:
+    """Return the options of a call, with those of the open table for what the call does not say.
+
+    Args:
+        defaults: keys and values that the table was opened with.
+        given: options of the call, under whatever keys.
+    """
+    said = {OPTION_OF_KEY.get(key.lower(), key.lower()) for key in given}
+    return {key: value for key, value in defaults if OPTION_OF_KEY.get(key, key) not in said} | dict(given)
+
+
 def _add(given: dict[str, object], sources: dict[str, str], name: str, key: str, value: object) -> None:
     """Add what a keyword says to options, unless they say something else already."""
     for spelled in OPTION_OF_KEY[key].keys:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import DrawstringError
 from drawstring.engine.protocol import Rows
+from drawstring.entry import opened_with
 from drawstring.spark.engine.failures import naming
 from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
 from drawstring.spark.errors import analysed
@@ -33,7 +34,13 @@ class SparkTable(Table):
 
 
 @naming
-def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] | None = None) -> SparkTable:
+def table(
+    spark: SparkSession,
+    path: str,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> SparkTable:
     """Open a table for operations that DataFrames lack, such as `update`, `delete(where=)` and `merge`.
 
     Args:
@@ -41,6 +48,7 @@ def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] 
         path: the table's root.
         storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
             session's settings for Hadoop, such as `spark.hadoop.fs.s3a.*`.
+        options: defaults of all later calls on the table, as those of `drawstring.open`.
 
     Returns:
         The table. Its methods accept DataFrames and everything that `drawstring.Table` accepts.
@@ -58,6 +66,7 @@ def table(spark: SparkSession, path: str, *, storage_options: Mapping[str, str] 
     engine = SparkEngine(spark)
     given = options_of_storage(engine.spark, path, {}, storage_options)
     try:
-        return SparkTable(TableContext(open_storage(path, given), engine))
+        context = TableContext(open_storage(path, given), engine)
+        return SparkTable(context if options is None else opened_with(context, options))
     except DrawstringError as error:
         raise error.at(table=path) from error.__cause__

@@ -44,6 +44,7 @@ class TableContext:
             and writes build one.
         skips_data: whether the metadata table, if queries use it, rules out files for them.
         merges_by_position: whether queries merge log records by their positions in base files.
+        defaults: keys and values of the options that the table was opened with, which hold for all calls.
         metadata_compaction: when writes and services compact the metadata table.
         scope: the partitions that queries read, None for all; a table that was opened so cannot be changed.
     """
@@ -55,6 +56,7 @@ class TableContext:
     uses_metadata: bool = True
     skips_data: bool = True
     merges_by_position: bool = True
+    defaults: tuple[tuple[str, str], ...] = ()
     metadata_compaction: MetadataCompaction = DEFAULT_COMPACTION
     scope: PartitionScope | None = None
 

@@ -122,7 +122,7 @@ def options_in_session(session: Given, given: Given) -> ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """The options with which a table is opened.
+    """The options of queries with which a table is opened.
 
     Attributes:
         uses_metadata: whether the metadata table is read instead of listing the storage.
@@ -136,7 +136,7 @@ class TableOptions:
 
 
 def table_options(given: Given) -> TableOptions:
-    """Parse the options with which a table is opened.
+    """Parse the options of queries among those with which a table is opened.
 
     Args:
         given: texts or Python values by key.

@@ -59,6 +59,10 @@ _PAYLOAD_KEY: Final = "hoodie.datasource.write.payload.class"
 _MERGING_KEYS: Final = (
     "hoodie.record.merge.mode", _PAYLOAD_KEY, "hoodie.write.record.merge.strategy.id",
 )  # fmt: skip
+_OF_CALLS: Final = (
+    OPERATION_KEY, "hoodie.datasource.write.partitions.to.delete",
+    "hoodie.datasource.write.commitmeta.key.prefix",
+)  # fmt: skip
 _EMPTY_PAYLOAD: Final = "EmptyHoodieRecordPayload"
 _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "sizing": (Sizing, SIZING_OPTIONS),
@@ -294,6 +298,33 @@ def check_call(given: Given, operation: str | None = None) -> None:
             f"{OPERATION_KEY} is {requested}, but the call is {operation}."
             f" Drop the option, or call {requested}."
         )
+
+
+def default_options(given: Given) -> tuple[tuple[str, str], ...]:
+    """Return the options of writes and services with which a table is opened, as keys and texts.
+
+    Args:
+        given: options as the user gave them; those of queries are left out.
+
+    Raises:
+        InvalidError: an option is not valid, or belongs to single calls or to the storage.
+        UnsupportedError: a value is not supported by this release.
+    """
+    WriteOptions.parse(given)
+    texts = {key.lower(): text_of(value) for key, value in given.items()}
+    for key in texts:
+        option = OPTION_OF_KEY.get(key)
+        if option is not None and option.key in _OF_CALLS:
+            raise InvalidError(
+                f"{key} belongs to single calls, so it cannot be given when a table is opened."
+            )
+        if option is not None and option.scope is Scope.STORAGE:
+            raise InvalidError(f"{key} is an option of the storage. Give it in storage_options.")
+    return tuple(
+        (key, text)
+        for key, text in texts.items()
+        if text is not None and getattr(OPTION_OF_KEY.get(key), "scope", Scope.WRITE) is Scope.WRITE
+    )
 
 
 def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
