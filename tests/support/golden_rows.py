@@ -44,7 +44,7 @@ def value_of(scalar: pa.Scalar) -> Any:
     if pa.types.is_map(kind):
         pairs = [[value_of(pair["key"]), value_of(pair["value"])] for pair in scalar.values]
         return sorted(pairs, key=lambda pair: json.dumps(pair[0]))
-    if pa.types.is_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return [value_of(item) for item in scalar.values]
     return _plain(scalar.as_py())
 

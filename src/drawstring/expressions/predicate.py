@@ -27,6 +27,7 @@ from drawstring.expressions.numbers import is_number
 from drawstring.expressions.plain_conditions import is_plain, plain_condition
 from drawstring.expressions.terms import stored
 from drawstring.formats.conditions import Wording, where_columns
+from drawstring.schema.logical_types import is_vector
 
 Where: TypeAlias = "str | pc.Expression | None"
 
@@ -105,6 +106,8 @@ def _fits(kind: pa.DataType, column: pa.DataType) -> bool:
         return True
     if is_number(kind) and is_number(column):
         return True
+    if is_vector(column) and pa.types.is_list(kind):
+        return is_number(kind.value_type)
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column):
         return bool((kind.tz is None) == (column.tz is None))
     return bool(pa.types.is_nested(kind) and pa.types.is_nested(column) and kind.id == column.id)

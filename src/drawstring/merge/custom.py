@@ -15,6 +15,7 @@ from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.table.mergers import RecordMerger
 from drawstring.merge.order import Array
 from drawstring.merge.versions import Versions
+from drawstring.schema.evolve import conform_table
 from drawstring.schema.meta import IS_DELETED_COLUMN
 
 
@@ -91,8 +92,8 @@ class CustomMerger:
                 f"The merger {self.name!r} returned no column {', '.join(missing)}. Return all columns."
             )
         try:
-            return merged.select(schema.names).cast(schema)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            return conform_table(merged.select(schema.names), schema)
+        except (InvalidError, pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
             raise InvalidError(
                 f"The merger {self.name!r} returned columns of other types ({error}). Cast them back."
             ) from error

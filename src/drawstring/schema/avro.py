@@ -8,6 +8,7 @@
 | long local-timestamp-millis, -micros, -nanos | timestamp[ms, us, ns] without a zone |
 | bytes or fixed decimal | decimal128 |
 | fixed; enum, uuid | fixed_size_binary; string |
+| Hudi's vector, blob, variant | as of `logical_types` |
 | array, map, record | list, map<string, ...>, struct |
 | union of null and one type | the type, nullable |
 | union of several types | an error, or a struct of `member0`, `member1`, ... (as in Parquet and Spark) |
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -26,6 +28,7 @@ from pyarrow import types as pt
 
 from drawstring.base.bounds import AVRO_TYPES_MAX
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.schema.logical_types import avro_of, defined_once, vector_of_avro
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.schema.normal import normalise
 
@@ -170,12 +173,12 @@ class _AvroTypes:
         elif avro["type"] == "enum":
             defined = pa.string()
         else:
-            defined = _logical(avro) or pa.binary(avro["size"])
+            defined = vector_of_avro(avro) or _logical(avro) or pa.binary(avro["size"])
         self.named[full_name(avro, namespace)] = defined
         return defined
 
     def known(self, name: str, column: str, namespace: str) -> pa.DataType:
-        full = name if "." in name else f"{namespace}.{name}".lstrip(".")
+        full = known_name(name, namespace, self.named)
         if full not in self.named:
             raise ValueError(f"type {name!r} of column {column!r} is not defined")
         known = self.named[full]
@@ -193,6 +196,18 @@ def full_name(named: dict[str, Any], namespace: str) -> str:
     name: str = named["name"]
     space: str = named.get("namespace", namespace)
     return name if "." in name else f"{space}.{name}".lstrip(".")
+
+
+def known_name(name: str, namespace: str, named: Container[str]) -> str:
+    """Return the full name of the type that a name means: of the namespace, or else of none.
+
+    Args:
+        name: the name, with or without a namespace.
+        namespace: the namespace around it.
+        named: full names of the types so far.
+    """
+    full = full_name({"name": name}, namespace)
+    return full if full in named else name
 
 
 def union_branches(avro: Any) -> list[Any]:
@@ -236,7 +251,7 @@ def arrow_to_avro(schema: pa.Schema, name: str, namespace: str) -> str:
         InvalidError: a table cannot store a column's type, or Avro does not accept its name.
     """
     fields = _fields(list(normalise(schema)), f"{namespace}.{name}".lstrip("."), "")
-    record = {"type": "record", "name": name, "namespace": namespace, "fields": fields}
+    record = {"type": "record", "name": name, "namespace": namespace, "fields": defined_once(fields)}
     return json.dumps(record, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -267,6 +282,8 @@ def _avro_type(kind: pa.DataType, name: str, space: str, column: str) -> Any:
     """Return the Avro type; named types take the name of their field, in the namespace of their record."""
     if pt.is_null(kind):
         raise InvalidError(f"Column {column!r} has no type, since all its values are null. Cast it first.")
+    if (logical := avro_of(kind, name, space)) is not None:
+        return logical
     if pt.is_decimal(kind):
         return _decimal(kind, f"{space}.{name}")
     if pt.is_fixed_size_binary(kind):

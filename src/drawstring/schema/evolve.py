@@ -19,7 +19,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.schema.logical_types import (
+    TYPED_VALUE,
+    check_blobs,
+    check_values,
+    descriptor,
+    is_blob,
+    is_variant,
+    is_vector,
+    vector_bytes,
+    vectors_of_bytes,
+    vectors_of_lists,
+)
 from drawstring.schema.meta import IS_DELETED_COLUMN
 from drawstring.schema.normal import (
     normalise,
@@ -168,8 +180,13 @@ def _added(field: pa.Field, column: str) -> pa.Field:
 def _merge_type(table: pa.DataType, incoming: pa.DataType, place: _Place) -> pa.DataType:
     if table == incoming or pt.is_null(incoming):
         return table
+    if is_vector(table) and pt.is_list(incoming) and is_number(incoming.value_type):
+        return table  # each batch is cast, and lists of another length are refused
     if pt.is_struct(table) and pt.is_struct(incoming):
-        return pa.struct(_merge_fields(table.fields, incoming.fields, place))
+        merged = pa.struct(_merge_fields(table.fields, incoming.fields, place))
+        if merged != table and (is_blob(table) or is_variant(table)):
+            raise _not_of(table, incoming, place)
+        return merged
     if pt.is_list(table) and pt.is_list(incoming):
         return pa.list_(_merge_inner(table.value_field, incoming.value_field, place.below("item")))
     if pt.is_map(table) and pt.is_map(incoming):
@@ -192,8 +209,13 @@ def _merge_plain(table: pa.DataType, incoming: pa.DataType, place: _Place) -> pa
         )
     if fits(table, incoming) and not _is_text(incoming):
         return incoming
-    raise InvalidError(
-        f"Column {place.column!r} is {table} in the table and {incoming} in the records. Cast it to {table}."
+    raise _not_of(table, incoming, place)
+
+
+def _not_of(table: pa.DataType, incoming: pa.DataType, place: _Place) -> InvalidError:
+    kind, given = descriptor(table) or table, descriptor(incoming) or incoming
+    return InvalidError(
+        f"Column {place.column!r} is {kind} in the table and {given} in the records. Cast it to {table}."
     )
 
 
@@ -208,6 +230,11 @@ def _merge_inner(table: pa.Field, incoming: pa.Field, place: _Place) -> pa.Field
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pt.is_string(kind) or pt.is_binary(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether a type is that of integers, floats or decimals."""
+    return bool(pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind))
 
 
 def fits(narrow: pa.DataType, wide: pa.DataType) -> bool:
@@ -239,6 +266,8 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         InvalidError: a required column is missing or null, or values do not fit the column's type.
     """
     if batch.schema.equals(schema):
+        for field, column in zip(schema, batch.columns, strict=True):
+            check_values(column, field.name)
         return replace_hidden_nulls_in_batch(batch)
     places = {name: at for at, name in enumerate(batch.schema.names)}
     columns = [
@@ -246,6 +275,14 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def conform_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with exactly the columns of a schema; see `conform`.
+
+    Arrow's own cast refuses vectors, since the numbers of a null among them are null, too.
+    """
+    return pa.Table.from_batches([conform(batch, schema) for batch in table.to_batches()], schema)
 
 
 def _conform_column(array: pa.Array | None, field: pa.Field, rows: int) -> pa.Array:
@@ -262,11 +299,16 @@ def _conform_column(array: pa.Array | None, field: pa.Field, rows: int) -> pa.Ar
 
 def _fit(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
     if array.type.equals(kind):
+        check_values(array, column)
         return array
     if pt.is_dictionary(array.type):
         array = _decoded(array)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if is_vector(kind) and not pt.is_null(array.type):
+        return _fit_vector(array, kind, column)
+    if is_vector(array.type) and (pt.is_binary(kind) or pt.is_fixed_size_binary(kind)):
+        array = vector_bytes(array)
     if pt.is_struct(kind) and pt.is_struct(array.type):
         return _fit_struct(array, kind, column)
     if pt.is_map(kind) and pt.is_map(array.type):
@@ -287,6 +329,10 @@ def _decoded(array: pa.DictionaryArray) -> pa.Array:
 
 def _fit_struct(array: pa.StructArray, kind: pa.StructType, column: str) -> pa.Array:
     places = {field.name: at for at, field in enumerate(array.type.fields)}
+    if is_variant(kind) and TYPED_VALUE in places:
+        raise UnsupportedError(
+            f"VARIANT column {column!r} is shredded in a file. Read it on Spark, or select the other columns."
+        )
     parts = [
         _fit(array.field(places[field.name]), field.type, _dotted(column, field.name))
         if field.name in places
@@ -295,7 +341,19 @@ def _fit_struct(array: pa.StructArray, kind: pa.StructType, column: str) -> pa.A
     ]
     for field, part in zip(kind.fields, parts, strict=True):
         _check_nested(field, part, array, _dotted(column, field.name))
-    return pa.StructArray.from_arrays(parts, fields=kind.fields, mask=array.is_null())
+    fitted = pa.StructArray.from_arrays(parts, fields=kind.fields, mask=array.is_null())
+    if is_blob(kind):
+        check_blobs(fitted, column)
+    return fitted
+
+
+def _fit_vector(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
+    if not (pt.is_binary(array.type) or pt.is_fixed_size_binary(array.type)):
+        return vectors_of_lists(array, kind, column)
+    try:
+        return vectors_of_bytes(array, kind)
+    except pa.ArrowInvalid as error:
+        raise InvalidError(f"Column {column!r} does not fit its type {descriptor(kind)}: {error}.") from error
 
 
 def _check_nested(field: pa.Field, part: pa.Array, parent: pa.StructArray, column: str) -> None:

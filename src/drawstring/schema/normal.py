@@ -11,7 +11,7 @@
 | date64 | date32 |
 | timestamp s, ns | timestamp us; with a zone: UTC |
 | time32 s, time64 ns | time32 ms, time64 us |
-| lists of any kind | list |
+| lists of any kind | list, except for vectors (`logical_types`) |
 
 Nested arrays: their parts, and required fields below null structs.
 
@@ -34,6 +34,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
+from drawstring.schema.logical_types import TYPED_VALUE, VARIANT, VARIANT_EXTENSIONS, declared, is_vector
 
 _SCHEMAS_KEPT: Final = 64
 """The writes of a process mostly bring the same columns."""
@@ -43,12 +44,13 @@ def normalise(schema: pa.Schema) -> pa.Schema:
     """Return a schema with each type normalised.
 
     Args:
-        schema: any Arrow schema; its metadata is dropped.
+        schema: any Arrow schema; its metadata is dropped. The entry `hudi_type` of a column's metadata says
+            which of Hudi's types it has.
 
     Raises:
         InvalidError: a Hudi table cannot store the type of a column, or two columns have the same name.
     """
-    return _normal(schema.remove_metadata())
+    return _normal(declared(schema).remove_metadata())
 
 
 @lru_cache(maxsize=_SCHEMAS_KEPT)
@@ -56,7 +58,9 @@ def _normal(schema: pa.Schema) -> pa.Schema:
     repeated = sorted(name for name, times in Counter(schema.names).items() if times > 1)
     if repeated:
         raise InvalidError(f"Several columns have the name {repeated[0]!r}. Give each column its own name.")
-    return pa.schema([_field(field, field.name) for field in schema])
+    return pa.schema(
+        [field.remove_metadata() if is_vector(field.type) else _field(field, field.name) for field in schema]
+    )
 
 
 def _field(field: pa.Field, column: str) -> pa.Field:
@@ -121,7 +125,10 @@ def _struct(kind: pa.DataType, column: str) -> pa.DataType:
             f"Column {column!r} is a struct without fields, which Parquet files cannot store."
             " Give it a field, or drop the column."
         )
-    return pa.struct([_field(field, f"{column}.{field.name}") for field in kind.fields])
+    fields = [_field(field, f"{column}.{field.name}") for field in kind.fields]
+    if len(fields) == VARIANT.num_fields and all(each in fields for each in VARIANT):
+        return VARIANT  # Spark has the fields in another order
+    return pa.struct(fields)
 
 
 def _is_list(kind: pa.DataType) -> bool:
@@ -141,12 +148,22 @@ def _is_extension(kind: pa.DataType) -> bool:
     return isinstance(kind, pa.BaseExtensionType)
 
 
+def _extension(kind: pa.BaseExtensionType, column: str) -> pa.DataType:
+    if kind.extension_name not in VARIANT_EXTENSIONS:
+        return normal_type(kind.storage_type, column)
+    if kind.storage_type.get_field_index(TYPED_VALUE) >= 0:
+        raise InvalidError(
+            f"Column {column!r} is a shredded VARIANT. Write it unshredded, as metadata and value."
+        )
+    return VARIANT
+
+
 def _any_of(*kinds: pa.DataType) -> Callable[[pa.DataType], bool]:
     return lambda kind: kind in kinds
 
 
 _RULES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, str], pa.DataType]], ...] = (
-    (_is_extension, lambda kind, column: normal_type(kind.storage_type, column)),
+    (_is_extension, _extension),
     (_any_of(pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64()), _same),
     (_any_of(pa.string(), pa.binary(), pa.date32(), pa.null()), _same),
     (_any_of(pa.int8(), pa.int16(), pa.uint8(), pa.uint16()), _to(pa.int32())),

@@ -15,9 +15,11 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types as pt
 
+from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.schema_versions import SchemaHistory
 from drawstring.schema.avro import decimal_size_bytes
 from drawstring.schema.comments import NO_COMMENTS, Comments
+from drawstring.schema.logical_types import descriptor
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.schema.normal import normalise
 from drawstring.schema.schema_on_read import with_version
@@ -124,6 +126,11 @@ def _fields(
 
 
 def _field(field: pa.Field, number: int, known: Mapping[str, Any], ids: _Ids) -> dict[str, Any]:
+    if (told := descriptor(field.type)) is not None:
+        raise UnsupportedError(
+            f"Column {field.name!r} is {told}, which versions of a schema (schema on read) cannot have, as in"
+            " Hudi. Add columns without them; for other names or another order, copy the rows to a new table."
+        )
     kind = _type(field.type, known.get("type"), ids)
     entry = {"id": number, "name": field.name, "optional": field.nullable, "type": kind}
     doc = known.get("doc", "" if field.name in META_COLUMNS else None)

@@ -30,6 +30,7 @@ from drawstring.model.result import CommitResult
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
 from drawstring.schema.column_changes import ChangeKind, ColumnChange, changed, comments_after
 from drawstring.schema.comments import Comments, comments_of, with_comments
+from drawstring.schema.logical_types import descriptor
 from drawstring.schema.meta import (
     IS_DELETED_COLUMN,
     META_COLUMNS,
@@ -80,14 +81,21 @@ def alter_columns(
         changes: the changes, in order.
         options: of writes: lock, policy for failed writes, services that follow.
         by_versions: whether columns are found by ids from then on. Comments never need that, nor do columns
-            that are added at the end or get a wider type.
+            that are added at the end or get a wider type; for a new VECTOR, BLOB or VARIANT at the end it is
+            not done, since versions have no such types.
 
     Raises:
         ConflictError: another writer holds the lock.
         InvalidError: there is no such column, or it cannot be changed so; nothing was written.
     """
-    by_versions = by_versions and any(each.kind is not ChangeKind.COMMENT for each in changes)
+    by_versions = by_versions and not all(map(_is_without_version, changes))
     return attempted(context, options, lambda _: _altered(context, changes, options, by_versions=by_versions))
+
+
+def _is_without_version(change: ColumnChange) -> bool:
+    if change.kind is ChangeKind.ADD and change.place is None and len(change.path) == 1:
+        return change.type is not None and descriptor(change.type) is not None
+    return change.kind is ChangeKind.COMMENT
 
 
 def _altered(

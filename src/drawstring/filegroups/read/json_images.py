@@ -21,6 +21,7 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.keygen.texts import java_text
+from drawstring.schema.logical_types import is_vector, vector_bytes
 
 _SPECIAL: Final = r'["\\\x00-\x1f]'
 
@@ -172,5 +173,6 @@ _TEXTS: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa
     (lambda kind: pt.is_date32(kind) or pt.is_time(kind) or pt.is_timestamp(kind), _stored_number),
     (pt.is_decimal, _decimal),
     (lambda kind: pt.is_binary(kind) or pt.is_fixed_size_binary(kind), _binary),
+    (is_vector, lambda values: _binary(vector_bytes(values))),
     (pt.is_null, _nothing),
 )

@@ -18,6 +18,7 @@ from drawstring.filegroups.read.tasks import nullable
 from drawstring.filegroups.write.changes import Changes
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.merge.versions import Merger, Versions, flat, ordering_of, stored_ordering_fields
+from drawstring.schema.evolve import conform_table
 from drawstring.schema.fields import columns_with
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
@@ -73,7 +74,7 @@ class FieldMergeHandle:
     def _merge(self, base: pa.RecordBatch, numbers: Numbers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Merge base rows with their changes; return which base rows stay unchanged."""
         count = base.num_rows
-        rows = pa.Table.from_batches([base]).select(self._schema.names).cast(self._schema)
+        rows = conform_table(pa.Table.from_batches([base]), self._schema)
         nothing = np.zeros(count, dtype=bool)
         newer = self._changes.take(numbers)
         older = Versions(rows, newer.keys, ordering_of(rows, self._config), nothing, nothing)
@@ -93,7 +94,7 @@ class FieldMergeHandle:
         """Return records and deletes as versions."""
         records = self._schema.empty_table()
         if changes.records.num_rows:
-            records = changes.records.select(self._schema.names).cast(self._schema)
+            records = conform_table(changes.records, self._schema)
         count, deletes = records.num_rows, len(changes.delete_keys)
         given = {RECORD_KEY: changes.delete_keys}
         fields = stored_ordering_fields(self._config, self._schema)

@@ -30,6 +30,7 @@ from drawstring.formats.record_positions import encode_bitmap
 from drawstring.merge.order import Array
 from drawstring.model.commit import Held, WriteStat
 from drawstring.model.files import join_path
+from drawstring.schema.evolve import conform_table
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.instants import noted_in
 
@@ -185,7 +186,7 @@ def _data_block(target: LogTarget, part: LogPart) -> bytes:
     settings, header = part.settings, _positioned(target, target.data_header(part), part.positions)
     if settings.log_format != "avro":
         return _parquet_block(settings, header, part.batches)
-    table = pa.Table.from_batches(part.batches).cast(settings.log_schema).combine_chunks()
+    table = conform_table(pa.Table.from_batches(part.batches), settings.log_schema).combine_chunks()
     content = encode_datums(table.to_batches()[0], settings.log_avro_schema)
     return encode_block(BlockType.AVRO_DATA, header, content)
 

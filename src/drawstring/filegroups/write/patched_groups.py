@@ -17,6 +17,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.parquet.encoding import physical
 from drawstring.formats.parquet.patched import PatchedFile, PatchedSink
 from drawstring.formats.parquet.write import table_of
+from drawstring.schema.logical_types import is_vector, vector_bytes
 from drawstring.schema.meta import FILE_NAME, PARTITION_PATH, RECORD_KEY
 
 _SMALL_GROUP_ROWS: Final = 4_096
@@ -168,6 +169,8 @@ def patched(stored: pa.ChunkedArray, rows: Numbers, values: pa.Array) -> pa.Chun
         values: a value for each of them; repeating texts may be a dictionary.
     """
     new = plain(values)
+    if is_vector(new.type):
+        new = vector_bytes(new)
     if _are_same(plain(_one(stored.take(pa.array(rows)))), new):
         return None
     if pt.is_dictionary(stored.type) or pt.is_nested(stored.type):

@@ -40,7 +40,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.filegroups.write.virtual_keys import as_stored, keyed
 from drawstring.formats.base_files import Selection, read_base
 from drawstring.formats.base_footer import BaseFooter, base_footer
-from drawstring.formats.parquet import REPEATING, physical, read_parquet_rows
+from drawstring.formats.parquet import REPEATING, read_parquet_rows, repeating
 from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import ordering_columns, ordering_fields
 from drawstring.model.commit import WriteStat
@@ -254,7 +254,7 @@ def _base_rows(
     With a schema, the rows have only its columns.
     """
     assert target.base is not None
-    schema = schema or physical(settings.full_schema)
+    schema = schema or repeating(settings.full_schema)
     columns = [name for name in schema.names if name != FILE_NAME]
     renames = settings.config.renames(target.base.instant)
     if renames is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from drawstring.base.bounds import AVRO_TYPES_MAX
-from drawstring.schema.avro import full_name
+from drawstring.schema.avro import full_name, known_name
 
 _EMPTY_MAX = 1_000
 _LEAST_BYTES = {"null": 0, "float": 4, "double": 8}
@@ -68,7 +68,7 @@ class _Bounds:
     def of_name(self, name: str, space: str) -> _Bound:
         if name in PRIMITIVES:
             return _Bound(_LEAST_BYTES.get(name, 1), 1)
-        full = full_name({"name": name}, space)
+        full = known_name(name, space, self.named)
         if full not in self.named:
             raise ValueError(f"type {name!r} is not defined before its use")
         return self.named[full]

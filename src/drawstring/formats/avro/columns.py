@@ -20,6 +20,7 @@ from pyarrow import types as pt
 from drawstring.formats.avro.datums import Array, Datums, Numbers
 from drawstring.formats.avro.decimals import decimals_of_bytes, decimals_of_rows
 from drawstring.formats.avro.single import arrow_of
+from drawstring.schema.logical_types import is_vector, vectors_of_bytes
 
 _ITEMS_MAX = 10_000
 """Largest number of items of an array that fastavro cannot read record by record."""
@@ -114,7 +115,7 @@ class TextColumn:
 
 @dataclass(frozen=True, slots=True)
 class FixedColumn:
-    """Fixed bytes, also decimals."""
+    """Fixed bytes, also decimals and vectors."""
 
     kind: pa.DataType
     size: int
@@ -125,7 +126,10 @@ class FixedColumn:
         rows = datums.rows(at, self.size)
         if pt.is_decimal(self.kind):
             return decimals_of_rows(rows, self.kind)
-        return pa.Array.from_buffers(self.kind, len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))])
+        values = [None, pa.py_buffer(np.ascontiguousarray(rows))]
+        if is_vector(self.kind):
+            return vectors_of_bytes(pa.Array.from_buffers(pa.binary(self.size), len(rows), values), self.kind)
+        return pa.Array.from_buffers(self.kind, len(rows), values)
 
     def skip(self, datums: Datums, at: Numbers) -> None:
         datums.advance(at, self.size)

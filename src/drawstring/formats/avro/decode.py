@@ -33,7 +33,7 @@ from drawstring.formats.avro.columns import (
 from drawstring.formats.avro.container import DAMAGE
 from drawstring.formats.avro.datums import Array, Datums
 from drawstring.formats.avro.single import PlainSchemas, arrow_of
-from drawstring.schema.avro import full_name, union_branches
+from drawstring.schema.avro import full_name, known_name, union_branches
 
 __all__ = ["DAMAGE", "RowDecoder", "Spans", "decode_rows"]
 
@@ -175,7 +175,7 @@ class _Columns:
             return self.union(avro, kind, space)
         if isinstance(avro, str):
             return _primitive(avro, kind) or self.of(
-                self.named[full_name({"name": avro}, space)], kind, space
+                self.named[known_name(avro, space, self.named)], kind, space
             )
         name = avro["type"]
         if name in ("record", "enum", "fixed"):

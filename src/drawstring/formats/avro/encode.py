@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.formats.avro.container import encode_long
-from drawstring.schema.avro import full_name
+from drawstring.schema.avro import full_name, known_name
+from drawstring.schema.logical_types import is_vector, vector_bytes
 
 _DECIMAL_BYTES = 16
 _NOTHING = b""
@@ -117,7 +118,7 @@ class _Encoder:
         if isinstance(avro, str) and avro in _PRIMITIVES:
             return _masked(_PRIMITIVES[avro](array), array)
         if isinstance(avro, str):
-            avro = self.named[full_name({"name": avro}, space)]
+            avro = self.named[known_name(avro, space, self.named)]
         return _masked(self.complex(array, avro, space), array)
 
     def complex(self, array: pa.Array, avro: dict[str, Any], space: str) -> list[Part]:
@@ -133,7 +134,7 @@ class _Encoder:
         if avro.get("logicalType") == "decimal":
             return encode_decimals(array, avro.get("size"))
         if kind == "fixed":
-            return [array.cast(pa.binary())]
+            return [(vector_bytes(array) if is_vector(array.type) else array).cast(pa.binary())]
         if kind == "enum":
             return encode_numbers(pc.index_in(array, pa.array(avro["symbols"])))
         return self.encode(array, kind, space)

@@ -14,7 +14,8 @@ from pyarrow import types as pt
 
 from drawstring.formats.avro.checks import PRIMITIVES
 from drawstring.formats.avro.decimals import decimals_of_bytes
-from drawstring.schema.avro import full_name, union_branches
+from drawstring.schema.avro import full_name, known_name, union_branches
+from drawstring.schema.logical_types import is_vector, vector_width, vectors_of_bytes
 
 
 class PlainSchemas:
@@ -44,7 +45,7 @@ class PlainSchemas:
         if isinstance(avro, str):
             if avro in PRIMITIVES:
                 return avro
-            full = full_name({"name": avro}, space)
+            full = known_name(avro, space, named)
             return self.of(named[full], named, full.rpartition(".")[0])
         kind = avro["type"]
         if kind in ("record", "enum", "fixed"):
@@ -87,6 +88,8 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.list_(pa.struct([pa.field("key", pa.string(), False), value]))
     if pt.is_list(kind):
         return pa.list_(kind.value_field.with_type(_plain_type(kind.value_type)))
+    if is_vector(kind):
+        return pa.binary(vector_width(kind))
     if pt.is_decimal(kind):
         return pa.binary()
     if pt.is_temporal(kind):
@@ -98,6 +101,8 @@ def _finish(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return the array in its final type, with logical types at every depth."""
     if array.type == kind:
         return array
+    if is_vector(kind):
+        return vectors_of_bytes(array, kind)
     if pt.is_decimal(kind):
         return decimals_of_bytes(array, kind)
     if pt.is_struct(kind):

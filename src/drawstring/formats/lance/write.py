@@ -22,6 +22,7 @@ from drawstring.base.temporary_folders import TemporaryFolder
 from drawstring.formats.lance.footer import PLAIN_BYTES
 from drawstring.formats.lance.panics import panics_translated
 from drawstring.schema.evolve import conform
+from drawstring.schema.logical_types import VECTOR_COLUMNS, is_vector, vector_columns
 
 PLAIN_VERSION, STRUCT_VERSION, MAP_VERSION = "2.0", "2.1", "2.2"
 """Versions of the format: that of Hudi 1.2.0, and the first ones with null structs, and with maps."""
@@ -47,6 +48,7 @@ class LanceEncoder:
     def __init__(self, target: pa.NativeFile, schema: pa.Schema) -> None:
         self._target = target
         self._types = lance_types(schema)
+        self._vectors = vector_columns(schema)
         self._plain_bytes = 0
         self._folder = TemporaryFolder("lance")
         self._copy = os.path.join(self._folder.path, "rows.lance")
@@ -80,7 +82,8 @@ class LanceEncoder:
             InvalidError: Lance cannot store the rows.
         """
         with temporary_disk_errors(), _numbered(), _unfit(), panics_translated():
-            for name, value in {**entries, PLAIN_BYTES: str(self._plain_bytes)}.items():
+            vectors = {VECTOR_COLUMNS: self._vectors} if self._vectors else {}
+            for name, value in {**entries, **vectors, PLAIN_BYTES: str(self._plain_bytes)}.items():
                 self._writer.add_schema_metadata(name, value)
             self._writer.close()
         with open(self._copy, "rb") as file:
@@ -143,6 +146,8 @@ def _stored(kind: pa.DataType) -> pa.DataType:
         return _stored(kind.value_type)
     if pt.is_struct(kind):
         return pa.struct([(each.name, _stored(each.type)) for each in kind.fields])
+    if is_vector(kind):
+        return pa.list_(kind.value_type, kind.list_size)
     if pt.is_list(kind):
         return pa.list_(pa.field(kind.value_field.name, _stored(kind.value_type)))
     if pt.is_map(kind):

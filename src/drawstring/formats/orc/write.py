@@ -18,6 +18,7 @@ from pyarrow import types as pt
 from drawstring.base.errors import InvalidError
 from drawstring.formats.orc.tail import with_entries
 from drawstring.schema.evolve import conform
+from drawstring.schema.logical_types import is_vector
 from drawstring.schema.normal import null_mask, own_items
 
 STRIPE_BYTES: Final = 32 << 20
@@ -182,7 +183,7 @@ def _stored_type(kind: pa.DataType) -> pa.DataType:
         return pa.int64() if kind.tz is None else pa.timestamp("ns")
     if pt.is_time(kind):
         return pa.int32() if kind.bit_width == _TIME_MILLIS_BITS else pa.int64()
-    if pt.is_fixed_size_binary(kind):
+    if pt.is_fixed_size_binary(kind) or is_vector(kind):
         return pa.binary()
     if pt.is_struct(kind):
         return pa.struct([_stored(each) for each in kind.fields])

@@ -6,7 +6,7 @@ rooms import them from here.
 
 from __future__ import annotations
 
-from drawstring.formats.parquet.encoding import REPEATING, SharedEncodings, physical
+from drawstring.formats.parquet.encoding import REPEATING, SharedEncodings, physical, repeating
 from drawstring.formats.parquet.footers import parquet_footer, parquet_schema, stored_summary
 from drawstring.formats.parquet.read import (
     ParquetQuery,
@@ -31,5 +31,6 @@ __all__ = [
     "read_parquet",
     "read_parquet_bytes",
     "read_parquet_rows",
+    "repeating",
     "stored_summary",
 ]

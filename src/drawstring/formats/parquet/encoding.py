@@ -38,6 +38,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.schema.logical_types import is_vector, vector_width
 from drawstring.schema.meta import COMMIT_SEQNO, COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY
 
 STRETCHES: Final = 16
@@ -70,11 +71,21 @@ _SCHEMAS_KEPT: Final = 64
 
 @lru_cache(maxsize=_SCHEMAS_KEPT)
 def physical(schema: pa.Schema) -> pa.Schema:
-    """Return a schema in which repeating meta columns have a dictionary type, so that writes copy indices."""
-    return pa.schema([_physical_field(field) for field in schema])
+    """Return the columns that are handed to Arrow's writer: as `repeating` has them, and vectors as bytes."""
+    return pa.schema([_physical_field(field) for field in repeating(schema)])
 
 
 def _physical_field(field: pa.Field) -> pa.Field:
+    return field.with_type(pa.binary(vector_width(field.type))) if is_vector(field.type) else field
+
+
+@lru_cache(maxsize=_SCHEMAS_KEPT)
+def repeating(schema: pa.Schema) -> pa.Schema:
+    """Return a schema in which repeating meta columns have a dictionary type, so that writes copy indices."""
+    return pa.schema([_repeating_field(field) for field in schema])
+
+
+def _repeating_field(field: pa.Field) -> pa.Field:
     if field.name not in REPEATING:
         return field
     return pa.field(field.name, pa.dictionary(pa.int32(), pa.string()), field.nullable)

@@ -5,6 +5,7 @@ Footer keys):
 
     parquet.avro.schema             the record schema, meta columns included
     writer.model.name               avro
+    hoodie.vector.columns           the VECTOR columns, such as `a:VECTOR(3)`; only if there are some
     org.apache.hudi.bloomfilter     which record keys may be in the file, base64
     hoodie_bloom_filter_type_code   DYNAMIC_V0
     hoodie_min_record_key           smallest key, in the order of Java strings
@@ -39,6 +40,8 @@ from drawstring.formats.parquet.encoding import (
 )
 from drawstring.formats.parquet.summaries import WrittenSummaries
 from drawstring.model.column_summary import ColumnSummary
+from drawstring.schema.avro import avro_to_arrow
+from drawstring.schema.logical_types import VECTOR_COLUMNS, is_vector, vector_bytes, vector_columns
 from drawstring.schema.meta import with_meta_fields
 from drawstring.schema.normal import replace_hidden_nulls
 from drawstring.storage.protocol import Storage
@@ -217,7 +220,9 @@ def encode_parquet_block(
 
 def entries_of(avro_schema_json: str) -> dict[str, str]:
     """Return the entries of a footer that Hudi's readers of records need."""
-    return {"parquet.avro.schema": with_meta_fields(avro_schema_json), "writer.model.name": "avro"}
+    entries = {"parquet.avro.schema": with_meta_fields(avro_schema_json), "writer.model.name": "avro"}
+    vectors = vector_columns(avro_to_arrow(avro_schema_json)) if '"vector"' in avro_schema_json else ""
+    return {**entries, VECTOR_COLUMNS: vectors} if vectors else entries
 
 
 def arrow_codec(compression: str) -> str:
@@ -300,6 +305,8 @@ def _named(batch: pa.RecordBatch, name: str) -> pa.Array:
 def _as_field(values: pa.Array, field: pa.Field) -> pa.Array:
     if values.type == field.type:
         return replace_hidden_nulls(values)
+    if is_vector(values.type):
+        values = vector_bytes(values)
     if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(values.type):
         values = pc.dictionary_encode(values)
     return replace_hidden_nulls(values.cast(field.type))

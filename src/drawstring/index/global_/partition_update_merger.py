@@ -18,6 +18,7 @@ from drawstring.filegroups.write.settings import FileSettings
 from drawstring.merge.order import Array, wins_over
 from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import Merger, Versions, ordering_columns, ordering_of
+from drawstring.schema.evolve import conform_table
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 
 _OLD: Final = "_drawstring_old_"
@@ -90,7 +91,7 @@ class PartitionUpdateMerger:
         old = pa.table(
             [places[name] if name in places else older.column(name) for name in schema.names], schema=schema
         )
-        new = pa.Table.from_batches([newer]).select(schema.names).cast(schema)
+        new = conform_table(pa.Table.from_batches([newer]), schema)
         versions = [Versions(rows, keys, ordering_of(rows, config), nothing, nothing) for rows in (old, new)]
         codes = np.tile(np.arange(count, dtype=np.int64), 2)
         return merger.merge(versions[0].followed_by(versions[1]), codes, count)
@@ -116,5 +117,5 @@ def _replaced(rows: pa.RecordBatch, merged: pa.Table, record: Array, numbers: Ar
     of_record[numbers] = np.arange(len(numbers)) + rows.num_rows
     chosen = of_record[record]
     taken = np.where(chosen >= 0, chosen, np.arange(rows.num_rows))
-    new = merged.select(rows.schema.names).cast(rows.schema).combine_chunks().to_batches()[0]
+    new = conform_table(merged, rows.schema).combine_chunks().to_batches()[0]
     return pa.concat_batches([rows, new]).take(pa.array(taken))

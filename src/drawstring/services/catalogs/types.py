@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from drawstring.base.errors import UnsupportedError
+from drawstring.schema.logical_types import is_vector
 
 _HIVE: Final[tuple[tuple[Callable[[pa.DataType], bool], str], ...]] = (
     (kinds.is_boolean, "boolean"),
@@ -20,6 +21,7 @@ _HIVE: Final[tuple[tuple[Callable[[pa.DataType], bool], str], ...]] = (
     (lambda kind: kinds.is_string(kind) or kinds.is_large_string(kind), "string"),
     (lambda kind: kinds.is_binary(kind) or kinds.is_large_binary(kind), "binary"),
     (kinds.is_fixed_size_binary, "binary"),
+    (is_vector, "binary"),
     (kinds.is_date, "date"),
 )
 _SPARK: Final[dict[str, str]] = {"int": "integer", "bigint": "long"}

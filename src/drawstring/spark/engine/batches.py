@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InternalError
+from drawstring.schema.logical_types import is_variant, is_vector, lists_of_vectors
+from drawstring.schema.normal import null_mask
 
 _MULTIPLIER = 0x9E3779B97F4A7C15
 
@@ -31,6 +33,11 @@ def with_types(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
     if column.type.equals(field.type):
         return column
+    if is_vector(column.type):
+        return lists_of_vectors(column, field.type)
+    if is_variant(column.type):
+        parts = [column.field(each.name) for each in field.type]
+        return pa.StructArray.from_arrays(parts, fields=list(field.type), mask=null_mask(column))
     if pa.types.is_time(column.type) and pa.types.is_int64(field.type):
         return column.cast(pa.time64("us")).cast(pa.int64())
     try:

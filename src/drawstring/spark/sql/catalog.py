@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.entry import open as open_table
+from drawstring.schema.logical_types import declared
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.spark.engine.spark_engine import SparkEngine
 from drawstring.spark.engine.types import commented_schema, spark_schema
@@ -134,7 +135,8 @@ def _of_existing(
     fields = list(table.config.partition_fields)
     if len(columns):
         names = {each.name.lower(): each.dataType for each in own}
-        wrong = [each.name for each in columns if names.get(each.name.lower()) != each.dataType]
+        asked = spark_schema(declared(commented_schema(columns)))
+        wrong = [each.name for each in asked if names.get(each.name.lower()) != each.dataType]
         if wrong:
             raise InvalidError(
                 f"Column {wrong[0]} of CREATE TABLE is not in the table at its location, or has another type"

@@ -7,6 +7,7 @@
 | CALL without parentheses, or with unknown parameters | the CALL that Spark knows |
 | RUN, SCHEDULE and SHOW COMPACTION ON t | a CALL |
 | TIMESTAMP AS OF '2024-01-31 12:00:00' | becomes VERSION AS OF, a time of the timeline |
+| CREATE TABLE t (v VECTOR(3), b BLOB) USING hudi; ALTER TABLE t ADD COLUMNS | a struct stands for a type |
 | ANALYZE TABLE t, MSCK REPAIR TABLE t | nothing: statistics and partitions are always those of the files |
 """
 
@@ -24,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from drawstring.spark.errors import analysed
+from drawstring.spark.sql.column_types import DEFINES, with_stand_ins
 from drawstring.spark.sql.indexes import SHOWN, shown
 from drawstring.spark.sql.named import location_of, named_table
 from drawstring.spark.sql.procedures.calls import procedure_of
@@ -77,6 +79,9 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
             sqlQuery = _AS_OF_LITERAL.sub(partial(_as_of_text, spark), sqlQuery)
         if (compacts := _COMPACTION.fullmatch(sqlQuery)) and is_registered(spark):
             sqlQuery = _compaction_call(compacts)
+        defines = DEFINES.fullmatch(sqlQuery)
+        if defines and is_registered(spark) and _is_of_table(spark, defines[1]):
+            sqlQuery = with_stand_ins(sqlQuery)
         upkeep = _NOTHING_TO_DO.fullmatch(sqlQuery)
         if upkeep and is_registered(spark) and location_of(spark, upkeep[1] or upkeep[2]) is not None:
             return spark.createDataFrame([], _NO_ROWS)
@@ -146,6 +151,10 @@ def _is_in_catalog(spark: SparkSession, name: str) -> bool:
         return location_of(spark, name.removeprefix("spark_catalog.")) is not None
     except AnalysisException:
         return False  # the statement itself says what is wrong with the name
+
+
+def _is_of_table(spark: SparkSession, name: str | None) -> bool:
+    return name is None or _is_in_catalog(spark, name)
 
 
 @analysed()

@@ -1,0 +1,47 @@
+"""The types VECTOR(n) and BLOB in statements that define columns, which Spark's grammar lacks."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from drawstring.spark.engine.types import stand_in
+
+DEFINES: Final = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/)[\s\S])*\*/)*(?:(?:CREATE|REPLACE)\s(?=.*\bUSING\s+`?(?:hudi|drawstring)\b)"
+    r"|ALTER\s+TABLE\s+(\S+)\s+(?:ADD|REPLACE)\s+COLUMNS?\b).*\b(?:VECTOR|BLOB)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_TOKEN: Final = re.compile(
+    r"--[^\n]*|/\*[\s\S]*?\*/|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|VECTOR\s*\([^()]*\)|\w+|\s+|.",
+    re.IGNORECASE,
+)
+_TYPE: Final = re.compile(r"VECTOR\s*(?:\([^()]*\))?|BLOB", re.IGNORECASE)
+_NO_NAMES: Final = frozenset({"TABLE", "EXISTS", "COLUMN", "AFTER", "AS"})
+"""Words before a name."""
+
+_NAME: Final = re.compile(r"\w+|`[^`]*`")
+
+
+def with_stand_ins(statement: str) -> str:
+    """Return a statement with a struct in the place of each type VECTOR(n) and BLOB (`stand_in`).
+
+    A word is a type after the name of a column, and in `<>` unless a colon or another word makes it a name.
+    """
+    tokens = _TOKEN.findall(statement)
+    told = [place for place, token in enumerate(tokens) if not _is_space(token)]
+    depth = 0
+    for at, place in enumerate(told):
+        token, before = tokens[place], tokens[told[at - 1]] if at else ""
+        after = tokens[told[at + 1]] if at + 1 < len(told) else ""
+        depth += (token == "<") - (token == ">")
+        if not _TYPE.fullmatch(token):
+            continue
+        is_inner = depth > 0 and after in (",", ">") and before in ("<", ":", ",")
+        if is_inner or (_NAME.fullmatch(before) and before.upper() not in _NO_NAMES):
+            tokens[place] = stand_in(" ".join(token.upper().split()))
+    return "".join(tokens)
+
+
+def _is_space(token: str) -> bool:
+    return token.isspace() or token.startswith(("--", "/*"))

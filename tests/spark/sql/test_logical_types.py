@@ -1,0 +1,162 @@
+"""VECTOR, BLOB and VARIANT columns in SQL, and in DataFrames that name them by `hudi_type`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+import drawstring
+from drawstring.base.errors import InvalidError
+from drawstring.schema.logical_types import BLOB, VARIANT, vector_type
+from drawstring.spark.sql.column_types import with_stand_ins
+from tests.support.sql import Ask
+
+pytestmark = pytest.mark.spark
+
+CREATE = (
+    "CREATE TABLE docs (id INT, v VECTOR(3), d VECTOR(2, DOUBLE), i vector(4, int8) COMMENT 'small',"
+    " b BLOB, x VARIANT, ts BIGINT) USING hudi"
+    " TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts', type = '{kind}')"
+)
+INLINE = "named_struct('type', 'INLINE', 'data', X'0102', 'reference', null)"
+OUT_OF_LINE = (
+    "named_struct('type', 'OUT_OF_LINE', 'data', null, 'reference', named_struct("
+    "'external_path', '/lake/a', 'offset', 2L, 'length', 3L, 'managed', false))"
+)
+REFERENCE = "reference:struct<external_path:string,offset:bigint,length:bigint,managed:boolean>"
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_statements_store_and_change_each_type(sql: Ask, tmp_path: Path, kind: str) -> None:
+    sql(CREATE.format(kind=kind))
+    described = {row[0]: row[1:] for row in sql("DESCRIBE docs")}
+    assert [described[name][0] for name in ("v", "d", "i", "x")] == [
+        "array<float>",
+        "array<double>",
+        "array<tinyint>",
+        "variant",
+    ]
+    assert described["b"][0] == f"struct<type:string,data:binary,{REFERENCE}>"
+    assert described["i"][1] == "small"
+    sql(
+        "INSERT INTO docs VALUES (1, array(1.0, 2.0, 3.5), array(1, 2), array(1, 2, 3, -4),"
+        f" {INLINE}, parse_json('[7]'), 1)"
+    )
+    sql(
+        f"INSERT INTO docs VALUES (2, null, null, null, {OUT_OF_LINE}, null, 1),"
+        " (3, null, null, null, null, null, 1)"
+    )
+    sql("UPDATE docs SET v = array(9, 9, 9), ts = 2 WHERE id = 2")
+    sql(
+        "MERGE INTO docs t USING (SELECT 3 AS id, array(4f, 5f, 6f) AS v, parse_json('{\"k\": 1.5}') AS x) s"
+        " ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v, x = s.x, ts = 5"
+    )
+    assert sql("SELECT id, v, d, i, to_json(x) FROM docs") == [
+        (1, [1.0, 2.0, 3.5], [1.0, 2.0], [1, 2, 3, -4], "[7]"),
+        (2, [9.0, 9.0, 9.0], None, None, None),
+        (3, [4.0, 5.0, 6.0], None, None, '{"k":1.5}'),
+    ]
+    assert sql("SELECT id, b.type, b.data, b.reference.offset FROM docs WHERE b IS NOT NULL") == [
+        (1, "INLINE", b"\x01\x02", None),
+        (2, "OUT_OF_LINE", None, 2),
+    ]
+    assert sql("SELECT id FROM docs WHERE v[0] > 8 OR variant_get(x, '$.k', 'double') = 1.5") == [(2,), (3,)]
+    with pytest.raises(InvalidError, match=r"'v' is VECTOR\(3\), but a row has 2 numbers"):
+        sql("INSERT INTO docs VALUES (4, array(1f, 2f), null, null, null, null, 1)")
+    with pytest.raises(PySparkException, match="NULL"):
+        sql("INSERT INTO docs VALUES (4, array(1f, 2f, cast(null AS float)), null, null, null, null, 1)")
+    with pytest.raises(InvalidError, match="'b' is a BLOB of type 'FILE'"):
+        sql(f"INSERT INTO docs (id, b, ts) VALUES (4, {INLINE.replace('INLINE', 'FILE')}, 1)")
+    sql("ALTER TABLE docs ADD COLUMNS (w VECTOR(2), c BLOB COMMENT 'clip')")
+    sql("INSERT INTO docs (id, w, ts) VALUES (5, array(1f, 2f), 1)")
+    sql("CREATE TABLE copied USING hudi TBLPROPERTIES (primaryKey = 'id') AS SELECT * FROM docs")
+    schema = drawstring.open(f"{tmp_path}/lake/copied").schema
+    kinds = [vector_type(3), BLOB, VARIANT, vector_type(2), BLOB]
+    assert [schema.field(name).type for name in ("v", "b", "x", "w", "c")] == kinds
+    assert schema == drawstring.open(f"{tmp_path}/lake/docs").schema
+    assert sql("SELECT id, w FROM copied WHERE w IS NOT NULL") == [(5, [1.0, 2.0])]
+    shown = "id, v, d, i, b, to_json(x), ts, w, c"
+    assert sql(f"SELECT {shown} FROM copied") == sql(f"SELECT {shown} FROM docs")
+
+
+def test_types_that_there_are_not_are_refused(sql: Ask) -> None:
+    for column in ("v VECTOR", "v VECTOR(0)", "v VECTOR(3, BIGINT)"):
+        with pytest.raises(InvalidError, match="'v' has the Hudi type"):
+            sql(f"CREATE TABLE docs (id INT, {column}) USING hudi")
+    for column in ("s STRUCT<v: VECTOR(3)>", "s ARRAY<VECTOR(3)>"):
+        with pytest.raises(InvalidError, match=r"VECTOR column 's.* is inside of a struct, list or map"):
+            sql(f"CREATE TABLE docs (id INT, {column}) USING hudi")
+    with pytest.raises(AnalysisException, match="BLOB"):
+        sql("CREATE TABLE docs (id INT, b BLOB) USING parquet")
+
+
+def test_blobs_are_in_structs_lists_and_maps(sql: Ask, tmp_path: Path) -> None:
+    sql(
+        "CREATE TABLE docs (id INT, blob BLOB, s STRUCT<n: INT, blob: BLOB>, l ARRAY<BLOB>,"
+        " m MAP<STRING, BLOB>) USING hudi"
+    )
+    sql(
+        f"INSERT INTO docs VALUES (1, null, named_struct('n', 1, 'blob', {INLINE}), array({INLINE}),"
+        f" map('k', {OUT_OF_LINE}))"
+    )
+    assert sql("SELECT s.blob.data, l[0].type, m['k'].reference.length FROM docs") == [
+        (b"\x01\x02", "INLINE", 3)
+    ]
+    schema = drawstring.open(f"{tmp_path}/lake/docs").schema
+    assert schema.field("s").type.field("blob").type == BLOB
+    assert schema.field("l").type.value_type == BLOB
+    assert schema.field("m").type.item_type == BLOB
+
+
+def test_only_types_of_columns_are_replaced_in_a_statement() -> None:
+    names = "CREATE TABLE blob (blob INT, `vector` STRUCT<blob: INT>) USING hudi COMMENT 'BLOB' -- a BLOB"
+    assert with_stand_ins(names) == names
+    assert with_stand_ins("ALTER TABLE t ADD COLUMN v vector (3 , double)").count("`hudi VECTOR") == 1
+
+
+ARRAY = T.ArrayType(T.FloatType(), containsNull=False)
+KEYS = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
+
+
+def columns(kind: T.DataType, hudi_type: str | None = None) -> T.StructType:
+    metadata = {"hudi_type": hudi_type} if hudi_type else None
+    return T.StructType([T.StructField("id", T.IntegerType()), T.StructField("c", kind, metadata=metadata)])
+
+
+def test_frames_name_the_type_of_a_column_in_its_metadata(session: SparkSession, tmp_path: Path) -> None:
+    def saved(name: str, schema: T.StructType, rows: list[Any], mode: str = "overwrite") -> list[Any]:
+        path = f"{tmp_path}/{name}"
+        session.createDataFrame(rows, schema).write.format("hudi").options(**KEYS).mode(mode).save(path)
+        return sorted(session.read.format("hudi").load(path).select("id", "c").collect())
+
+    assert saved("v", columns(ARRAY, "VECTOR(3)"), [(1, [1.0, 2.0, 3.0]), (2, None)]) == [
+        (1, [1.0, 2.0, 3.0]),
+        (2, None),
+    ]
+    assert drawstring.open(tmp_path / "v").schema.field("c").type == vector_type(3)
+    shown = session.read.format("hudi").load(f"{tmp_path}/v").schema["c"]
+    assert (shown.dataType, shown.metadata["hudi_type"]) == (ARRAY, "VECTOR(3)")
+    doubles = columns(T.ArrayType(T.DoubleType()))
+    assert saved("v", doubles, [(2, [4.0, 5.0, 6.0])], "append") == [
+        (1, [1.0, 2.0, 3.0]),
+        (2, [4.0, 5.0, 6.0]),
+    ]
+    with pytest.raises(InvalidError, match=r"'c' is VECTOR\(3\) in the table and VECTOR\(2\) in the records"):
+        saved("v", columns(ARRAY, "VECTOR(2)"), [(2, [4.0, 5.0])], "append")
+    with pytest.raises(InvalidError, match=r"'c' is VECTOR\(3\) by its entry 'hudi_type', but has type list"):
+        saved("w", columns(T.ArrayType(T.DoubleType()), "VECTOR(3)"), [(2, [4.0, 5.0])])
+    shape = T.StructType(
+        [
+            T.StructField("type", T.StringType()),
+            T.StructField("data", T.BinaryType()),
+            T.StructField("reference", T.StructType.fromDDL(REFERENCE[17:-1].replace(":", " "))),
+        ]
+    )
+    value = ("OUT_OF_LINE", None, ("/lake/a", None, None, True))
+    assert saved("b", columns(shape, "BLOB"), [(1, value)]) == [(1, value)]
+    assert drawstring.open(tmp_path / "b").schema.field("c").type == BLOB
