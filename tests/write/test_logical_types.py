@@ -161,3 +161,52 @@ def test_vectors_and_blobs_are_added_to_a_table() -> None:
         {"id": "a", "ts": 1, "v": None, "w": None},
         {"id": "b", "ts": 1, "v": [1, 2], "w": [3, 4]},
     ]
+
+
+def test_shredded_variants_of_a_file_are_put_together_again(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("x", VARIANT), ("ts", pa.int64())])
+    table = drawstring.create(tmp_path / "t", schema, record_key="id", ordering="ts")
+    value = {"metadata": NAMES_K_O, "value": b"\x00"}
+    table.insert(pa.Table.from_pylist([{"id": each, "x": value, "ts": 1} for each in range(5)], schema))
+    (path,) = (tmp_path / "t").rglob("*.parquet")
+    rows = pq.read_table(path)
+    shredded = pa.array(
+        [
+            {"metadata": NAMES_K_O, "value": None, "typed_value": {"k": {"value": None, "typed_value": 7}}},
+            {
+                "metadata": NAMES_K_O,
+                "value": OBJECT_O,
+                "typed_value": {"k": {"value": b"\x04", "typed_value": None}},
+            },
+            {"metadata": NAMES_K_O, "value": b"\x09hi", "typed_value": None},
+            {"metadata": NAMES_K_O, "value": None, "typed_value": None},
+            None,
+        ],
+        SHREDDED,
+    )
+    pq.write_table(rows.set_column(rows.column_names.index("x"), "x", shredded), path)
+    (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
+    found = (
+        drawstring.open(tmp_path / "t").scan(columns=["id", "x"]).to_arrow().sort_by("id")["x"].to_pylist()
+    )
+    assert [each and each["value"].hex(" ") for each in found] == [
+        "02 01 00 00 05 14 07 00 00 00",
+        "02 02 00 01 00 01 02 04 08",
+        "09 68 69",
+        "00",
+        None,
+    ]
+
+
+NAMES_K_O = b"\x01\x02\x00\x01\x02ko"
+OBJECT_O = bytes.fromhex("02 01 01 00 01 08")
+"""`{"o": false}`"""
+
+FIELD = pa.struct([("value", pa.binary()), ("typed_value", pa.int32())])
+SHREDDED = pa.struct(
+    [
+        pa.field("metadata", pa.binary(), nullable=False),
+        pa.field("value", pa.binary()),
+        pa.field("typed_value", pa.struct([("k", FIELD)])),
+    ]
+)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.errors import InvalidError
 from drawstring.schema.logical_types import (
     TYPED_VALUE,
     check_blobs,
@@ -40,6 +40,7 @@ from drawstring.schema.normal import (
     replace_hidden_nulls,
     replace_hidden_nulls_in_batch,
 )
+from drawstring.schema.shredded_variants import whole_variants
 
 _WIDER: dict[pa.DataType, tuple[pa.DataType, ...]] = {
     pa.int32(): (pa.int64(), pa.float32(), pa.float64(), pa.string()),
@@ -330,9 +331,7 @@ def _decoded(array: pa.DictionaryArray) -> pa.Array:
 def _fit_struct(array: pa.StructArray, kind: pa.StructType, column: str) -> pa.Array:
     places = {field.name: at for at, field in enumerate(array.type.fields)}
     if is_variant(kind) and TYPED_VALUE in places:
-        raise UnsupportedError(
-            f"VARIANT column {column!r} is shredded in a file. Read it on Spark, or select the other columns."
-        )
+        return whole_variants(array, column)
     parts = [
         _fit(array.field(places[field.name]), field.type, _dotted(column, field.name))
         if field.name in places
