@@ -1,4 +1,4 @@
-"""Results of writes and table services (decision 46)."""
+"""Results of writes and table services."""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """The reader of Lance files, by the package `lance`, an optional extra.
 
 Lance opens files of the machine: those of other storages are copied to a temporary file first.
+
+A batch has as many rows as take 4 MiB by the rows before. Lance's statistics are not public and its files
+have no checksums: only bloom filter and bounds of the keys leave out files.
 """
 
 from __future__ import annotations

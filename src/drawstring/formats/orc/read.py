@@ -8,6 +8,9 @@
 | all others | the type of the same name |
 
 Only the table's schema has a column's logical type.
+
+Arrow's dataset of one file decodes a batch at a time; Arrow's class for ORC files decodes whole stripes,
+which may be many rows in few bytes. No batch has rows of two stripes, whose times may be in different zones.
 """
 
 from __future__ import annotations

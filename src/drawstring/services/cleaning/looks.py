@@ -3,6 +3,9 @@
 A plan that would delete nothing leaves no trace on storage as a rule, and the next one of the process
 begins after the writes that this one looked at. Only a plan that had to begin without such memory notes what
 it found by a clean without deletions, for other processes.
+
+A clean without deletions is also noted where archiving waits for it. No reader needs one: it costs twelve
+flushes, which a loop of small commits would pay again and again.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ of appending, for any number of partitions and with any other writes in between.
 The cost of merging is bounded by what was appended: only partitions that the append wrote to are checked, and
 a file that is larger than all smaller ones together waits until these have caught up. So a merged file ends
 up in a file twice as large, and a row is copied as often as its file doubles while it is small.
+
+Nobody asked for such a plan, so it gives way: a write to one of its file groups cancels it. A merge that
+fails is withdrawn, and the next append runs a merge whose process died.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Copying of row groups of small base files into new file groups without decoding, where that pays off."""
+"""Copying of row groups of small base files into new file groups without decoding, where that pays off.
+
+The key column is read for the bloom filter of the new file, and nothing else is decoded. Joined filters of
+the small files would be full. Page indexes are lost, and the codec and the encodings of the small files stay.
+"""
 
 from __future__ import annotations
 

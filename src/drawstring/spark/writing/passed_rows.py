@@ -6,6 +6,9 @@ Where drawstring cannot take over `writeStream`, because the session is in anoth
 source is the sink. It cannot shuffle rows, and so hands those of a micro-batch to the embedded engine in a
 process of the driver. The rest is as in `streaming`: a commit has the id of its batch, which counts for the
 folder of the query's checkpoint.
+
+A micro-batch has to fit in the driver, and in `spark.driver.maxResultSize`. Files that tasks stage would need
+no memory, but somebody would have to clean up after failed tasks, and one process would write all the same.
 """
 
 from __future__ import annotations

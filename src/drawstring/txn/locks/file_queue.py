@@ -10,6 +10,9 @@ was not touched for `PATIENCE_SECONDS` does not count until it is touched again.
 
 The queue only orders the waiters that use it. The table lock alone decides which process may write: a holder
 without a ticket excludes the others as well, and where no ticket can be created a waiter goes on without one.
+
+Without the queue a process that has just released the lock mostly gets it again: of eight processes in a loop
+two did nearly all the work. With nobody waiting there is no such folder.
 """
 
 from __future__ import annotations

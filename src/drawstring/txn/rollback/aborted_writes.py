@@ -3,6 +3,10 @@
 lock held                    roll the instant back, or delete what was written after others rolled it back
 lost, single writer          delete the files if others rolled it back; else the next writer does
 lost, beside other writers   take the lock again, then as if it had been held
+
+Whether a write runs again after a failed commit depends on its instant, read under the lock: it does if
+nothing is left of it, it is done if others completed it, and without certainty it fails
+(`timeline.completion`).
 """
 
 from __future__ import annotations
