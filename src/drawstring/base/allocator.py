@@ -1,4 +1,11 @@
-"""The memory allocator that Arrow uses in this process (docs/adr/0035)."""
+"""The memory allocator that Arrow uses in this process.
+
+mimalloc, the default of pyarrow's wheels, asks the kernel for pages of 2 MB, each of which is filled with
+zeros at its first touch: a third of the processor time of the first bulk insert of a process. jemalloc, which
+the same wheels have, does not. drawstring chooses it in its own processes alone: the command line and Spark's
+Python workers. In a program the choice is the program's (`use_allocator`), since it affects all columns and
+limits of memory there.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +46,7 @@ def use_allocator(name: str | None = None) -> str:
     alone. The `drawstring` command and the Python workers of Spark, which are drawstring's own processes,
     call it without an argument. Call it once, at the start of a program; columns that exist already stay
     valid. jemalloc makes the first writes of a process about a third faster than mimalloc, which pyarrow's
-    wheels use by default (decision 35).
+    wheels use by default.
 
     Args:
         name: `jemalloc`, `mimalloc` or `system`. None for what suits drawstring: jemalloc in place of

@@ -2,6 +2,9 @@
 
 The properties of a table may contain patterns: bucket rules, delimiters of date patterns. A backtracking
 engine, such as Python's `re`, takes exponential time for some of them.
+
+RE2 lacks lookaround, back references, possessive quantifiers and counts above 1,000: patterns with these are
+refused. Patterns that callers pass to a call of their own are matched by Python's `re`.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ where Spark in ANSI mode fails.
 Some times Spark knows and this module does not: those of years before 0 and after 9999, and, cast to a
 timestamp, those with a zone that is no offset in hours and minutes, or without a date. Columns that have one
 are refused. In conditions it is null as a date, and a failure as a timestamp.
+
+Patterns have fields of digits only (`yyyy`, `yy`, `M`, `d`, `H`, `m`, `s`, `S`): Java's rules for names,
+zones and fields that run into each other cannot be expressed in RE2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""Positions of records: the numbers of their rows in the base file of their slice, from 0."""
+"""Positions of records: the numbers of their rows in the base file of their slice, from 0.
+
+Where an index reads the keys of base files anyway (simple, bloom and their global forms), it notes the row of
+each key, and the log block gets these positions with the instant of the base file. A block has them only if
+all its records have one. Queries merge by them without keys; compaction, clustering and writes compare keys,
+so that wrong positions of another writer never become the table. Bucket and record indexes, log files with an
+index and sorted files have none, as in Hudi.
+"""
 
 from __future__ import annotations
 

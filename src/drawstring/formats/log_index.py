@@ -17,6 +17,11 @@ deletes, and `drawstring.log.index`, JSON, for its clique (RFC-06) and the chain
 
 A clique keeps the filters of its members side by side instead of one combined filter: the size and the rate
 of false positives are the same, and a member that was compacted can be dropped.
+
+The headers and footers of log blocks cannot carry it: their keys are ordinals of an enum in Hudi, and an
+unknown one ends Hudi's reader. A file beside each log file would be listed by every reader and left behind by
+Hudi's cleaner. With a rate of false positives of 10⁻⁵ and cliques of ten files a key takes 23 bytes. Hudi's
+bloom and simple indexes do not look into log files: compact such a table before Hudi upserts into it.
 """
 
 from __future__ import annotations

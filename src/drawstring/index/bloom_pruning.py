@@ -11,6 +11,12 @@
 With its bloom index, Hudi writes inserts to base files only. Other writers add keys to log files, for example
 with the record index or a bucket index; a missed key would be written to a second file group. So the keys of
 log files are checked too; they are few compared with those of the base file.
+
+Hudi's bloom index makes a row for every pair of key and file whose range fits: a million random keys and a
+hundred files make a hundred million rows to shuffle. Here each slice answers one question, whether it may
+have any of the keys, and the join of the simple index finds the places. A filter is not asked about more keys
+than half the rows of its file, since reading these takes less then. So this index finds the same records as
+the simple one, and a missing filter only costs time.
 """
 
 from __future__ import annotations

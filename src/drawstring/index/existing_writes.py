@@ -3,6 +3,11 @@
 Apache Hudi does not store the number of buckets, often not even the index, so every writer needs them as
 options. Wrong options would write a key to a second file group; the file groups of the last write reveal the
 mistake.
+
+drawstring stores the index and the buckets that the creator of a table chose in `hoodie.properties`, as the
+default of later writes, and refuses a write with another number of buckets. Hudi accepts these properties and
+does not read them. File names alone do not reveal a bucket index: a random UUID may begin with eight digits,
+too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Versions of records, and the protocol of the mergers that merge them."""
+"""Versions of records, and the protocol of the mergers that merge them.
+
+An ordering field may be inside a column (`event.seq`): `ordering_columns` returns the columns to read,
+`ordering_of` and `stored_ordering` take the values out of them. A delete is a row with nulls when it is
+compared, its ordering values in structs of nulls.
+"""
 
 from __future__ import annotations
 

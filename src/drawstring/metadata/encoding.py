@@ -2,6 +2,10 @@
 
 A record's value is its Avro datum with an empty field `key`, since the entry has the key. Meta columns come
 first, and are null but for the file name in base files, as Hudi writes them.
+
+Base files, and log blocks of more than `PLAIN_BYTES_MAX`, are compressed by gzip at level 1, as by Hudi's
+default. With blocks of 128 KB a key of a record index takes a quarter of the bytes; smaller blocks would slow
+the look-ups of a large upsert down. Hudi's reader refuses zstd.
 """
 
 from __future__ import annotations

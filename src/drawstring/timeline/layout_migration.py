@@ -6,6 +6,9 @@
 The current timeline is not touched, so the table can be read meanwhile. The table properties say which of the
 two timelines counts, so replacing the properties switches over. A process that dies before or after that
 leaves the other timeline behind; `remove_timeline` deletes it.
+
+Hudi moves instants one by one, so a process that dies in between leaves a timeline in two halves. Here one
+whole timeline counts at every moment.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ tells what time it is for the storage. It is written only when an answer depends
 to have expired by the clock of this machine, corrected by what was found before. Several processes may write
 it at once: each takes the time that it finds, which is not before its own put. A file that a dead process
 left is replaced and deleted the next time.
+
+If the clock of the storage cannot be read, nothing expires. Calls that only look write nothing and trust the
+clock of the machine. Hudi trusts the clock of the machine always, and asks for NTP.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Names of the partition folders of a timestamp column:
 
 No table property records the form; the folders show it. A write that names them differently would write an
 existing key a second time. If folders have dates and times, the rows in them show whether these are in UTC.
+
+Other folders, both forms in one table, or rows of another time zone refuse the write. A table property would
+not bind Hudi's writers, and a zone found by trying may fit all rows that exist and not the next one.
 """
 
 from __future__ import annotations

@@ -5,6 +5,10 @@
     and after    ──┘                       └── functions
 
 They run under the table lock, so that what they see (`write.staged_tables`) is what the commit makes visible.
+
+Hudi validates before it takes the lock, and sees base files only, so two writes that break a rule together
+both pass. Here others wait while validators run. The rows are those of the changed partitions, as in Hudi.
+Two results are equal if they have the same rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Rules of the write operations: what each looks up, merges and replaces."""
+"""Rules of the write operations: what each looks up, merges and replaces.
+
+Every write that appends to a MERGE_ON_READ table is a delta commit, bulk inserts too, and an overwrite is a
+replace commit. Then a commit on the timeline of such a table is always a compaction, and the number of delta
+commits since the last one decides when the next one is due. Readers do not rely on it: Hudi's bulk insert is
+a commit.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 base file    meta columns ──┐ row by row
 source file  own columns  ──┴──> rows     a partition column that neither has comes from the folder's name
+
+Only the meta columns are read if no other is wanted, and only the source if none of them is. A change of the
+source breaks the table: another number of rows is noticed, other values are not.
 """
 
 from __future__ import annotations

@@ -5,6 +5,13 @@
 
 So the log files are read twice, and one block is in memory at a time. This requires a merger that keeps the
 winning version as a whole; if versions are merged column by column, all of them are in memory.
+
+A map on disk, as Hudi has it, would write and read every record once more, at random places.
+
+With sorted files the first pass may find that only few blocks have survivors: where the same keys are written
+again and again, most records have a newer version. It is asked from eight blocks and eight other columns on,
+if the bloom filters of the newest files have a sample of earlier keys. Deletes, partial updates and reads of
+some keys need all blocks.
 """
 
 from __future__ import annotations

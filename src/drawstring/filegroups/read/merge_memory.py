@@ -9,6 +9,9 @@ another log file. A process keeps them for the slices that it read last, in boun
 
 What was kept is of use to a query that sees the same blocks of the same files with the same schema and
 properties of the table. Columns that it lacks are read from the log files, and added.
+
+Services, writes and queries of a few keys keep nothing. Neither do reads of tables in memory (`memory://`),
+whose file names may come again. A log file that somebody deletes is missed by the first query only.
 """
 
 from __future__ import annotations

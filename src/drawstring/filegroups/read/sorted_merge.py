@@ -8,6 +8,9 @@ All versions of a key are between the same two fences. So each part is merged by
 merge, and only as many windows are in memory as there are files.
 
 Log files that fit into memory as a whole are merged first, at once. Their records, sorted, are one run then.
+
+A query takes this way only where log records do not fit into memory, versions are combined, or rows are
+needed in order; others are read in stages (`staged_merge`), and what they learn is kept (`merge_memory`).
 """
 
 from __future__ import annotations

@@ -7,6 +7,10 @@ drawstring reads both forms, whichever engine wrote them. It writes the second o
 many files before it begins the first of them (`MarkerDirState`), otherwise the first. Paths are read
 verbatim, including white space. In a text file, a line feed ends each marker, but a path may contain line
 feeds too: a line that does not end like a marker continues in the next line.
+
+A marker costs a folder and a file to make, list and delete: a seventh of the time of a write with files of
+few rows. A text file pays off from `TOGETHER_MIN` files on. A name in it may belong to a file that never
+comes: rollbacks delete the files that exist. Names of markers are not flushed (`storage.local`).
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 A read of a few keys looks at the footers of all log files of a slice, most of which have none of the keys.
 Footers that are known take no time, and files that are left out by them are not even opened.
+
+Names of log files never come again in a table that outlives the process. Footers of tables in memory, and of
+files that are not as long as listed, are not kept. Footers of base files are not either: their bloom filters
+are as large as the keys.
 """
 
 from __future__ import annotations

@@ -24,6 +24,10 @@ upserts write many such blocks.
 The small files of a write share a choice (`SharedEncodings`), and so do some log files or blocks of a table
 that one process writes one after the other: for some hundred rows it takes longer than encoding them, and
 rows of other partitions or of the next write are hardly of another kind.
+
+The default codec is zstd at level 1, where Hudi's default is gzip: a million rows of 19 columns take a fifth
+of gzip's time and fewer bytes. Hudi's main branch writes zstd as well. A table may have files of several
+codecs.
 """
 
 from __future__ import annotations

@@ -8,6 +8,10 @@
 
 Values are those of Spark 4 in a session in UTC. Functions of dates and times have texts as well: they parse
 them by their setting `format`, or cast them, and give null for a text that is neither.
+
+An index has no time zone in its definition, so conditions skip nothing by values that depend on one. A
+function whose values could not be made equal to Spark's, such as `split`, is not supported: a writer removes
+such an index of Hudi's, because it would lose rows.
 """
 
 from __future__ import annotations

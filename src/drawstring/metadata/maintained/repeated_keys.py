@@ -5,6 +5,10 @@
 
 Look-ups would miss records then. So a write that brings such a key notes it in the definition of the index,
 and queries do without the index from then on. Hudi passes over the note, and misses them.
+
+A write could be refused instead, but Hudi runs pipelines that repeat keys. To delete the surplus records is
+not enough, since a delete takes the key out of the index: `repair` builds the indexes anew once no key is
+repeated.
 """
 
 from __future__ import annotations

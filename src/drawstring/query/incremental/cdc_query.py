@@ -4,6 +4,10 @@
         ──> CDC log files, slice before, slice after ──> one task per commit and file group
 
 For commits without CDC log files, the changes come from comparing the slices before and after.
+
+The comparison reads both slices as any query does, so changes and snapshots agree by construction, whatever
+the merger is. A row with the time of the commit is an insert or an update, and a key that is gone was
+deleted. A late delete is no change, since the later slice still has the record; Hudi reports it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@
 A generic table has no columns and no partitions; what Spark needs is in its properties. It cannot be changed:
 one that differs is dropped, which leaves its files, and made again. So it does not have the last commit,
 which would be another one after each commit.
+
+If the second request fails, the old definition is put back. Readers do not find the table between the two
+requests, and its grants are lost. No redirect is followed, since the token would go with it.
 """
 
 from __future__ import annotations

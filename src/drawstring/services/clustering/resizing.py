@@ -5,6 +5,12 @@
                rings with the new nodes, at the resizing's time ──> replacecommit ──> commit markers
 
 New rings count once the resizing is completed; old rings stay for time travel until they are cleaned.
+
+Every write since the plan that touched an old bucket must have its copies in the new ones, else the plan is
+given up and no row is lost: a writer of another engine may not know the plan. The plan leaves the timeline
+before the copies are deleted. Readers pass over copies whose resizing is gone. Rings stay as long as a
+restore may go back to them. Extendible hashing is not built: Hudi reads no such table, and a ring splits
+locally, too.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ at least half its size, so that a merge makes one and a half of the size of the 
 it is rewritten about log1.5 of the number of writes between two base files, unless the limit asks for more.
 With the limit 5 and plans after every five writes of one size it is 2.6 times for 50 writes, 3.9 for 200.
 
-A base file is made once the log records have a share of its size (`drawstring.compaction.hybrid.log.ratio`), all
-log files together are as large as it (`...space.ratio`), or there are too many (`...log.files`). Levels with a fixed
-ratio of sizes, as in RocksDB, would rewrite each record up to ten times a level.
+A base file is made once the log records have a share of its size (`drawstring.compaction.hybrid.log.ratio`),
+all log files together are as large as it (`...space.ratio`), or there are too many (`...log.files`). Levels
+with a fixed ratio of sizes, as in RocksDB, would rewrite each record up to ten times a level.
 """
 
 from __future__ import annotations

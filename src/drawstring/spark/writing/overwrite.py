@@ -5,6 +5,11 @@ object store   compute and check all rows -> delete the old table -> write the n
 
 In a folder the old table exists until the new one is complete. An object store cannot rename; there, all rows
 are checked before the old table is deleted.
+
+Hudi deletes the folder first and writes then, so a row that fails costs the old table. An
+`insert_overwrite_table` in the same table would need the old columns, keys and type. If a process dies
+between the two renames, both tables are in hidden folders beside the place. In an object store, a failure of
+the store after the check loses the old table.
 """
 
 from __future__ import annotations

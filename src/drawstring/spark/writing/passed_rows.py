@@ -7,8 +7,8 @@ source is the sink. It cannot shuffle rows, and so hands those of a micro-batch 
 process of the driver. The rest is as in `streaming`: a commit has the id of its batch, which counts for the
 folder of the query's checkpoint.
 
-A micro-batch has to fit in the driver, and in `spark.driver.maxResultSize`. Files that tasks stage would need
-no memory, but somebody would have to clean up after failed tasks, and one process would write all the same.
+A micro-batch has to fit in the driver, and in `spark.driver.maxResultSize`. Tasks could stage files without
+this bound, but files of failed tasks would stay, and the same one process would write.
 """
 
 from __future__ import annotations
