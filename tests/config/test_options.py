@@ -170,6 +170,48 @@ def test_a_key_like_no_other_is_passed_over_with_one_warning(
             parse({key: "1", "drawstring.options.unknown": "error"})
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"hoodie.bootstrap.index.enable": "false"},
+        {"hoodie.datasource.write.record.merger.impls": "org.apache.hudi.DefaultSparkRecordMerger"},
+        {
+            "hoodie.write.record.merge.custom.implementation.classes": (
+                "org.apache.hudi.DefaultSparkRecordMerger"
+            )
+        },
+        {"hoodie.bucket.index.num.buckets": "4"},
+        {"hoodie.index.type": "SIMPLE", "hoodie.bucket.index.num.buckets": "4"},
+        {"hoodie.keep.max.commits": "3"},
+        {"hoodie.keep.min.commits": "50"},
+        {"hoodie.cleaner.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.cleaner.commits.retained": "2"},
+        {"hoodie.clean.max.commits.to.clean": "9223372036854775807"},
+    ],
+    ids=str,
+)
+def test_known_options_without_effect_in_a_combination_refuse_nothing(given: dict[str, str]) -> None:
+    assert table_scope(given).keys() <= {"hoodie.index.type"}
+    WriteOptions.parse(given)
+
+
+def test_a_bound_of_the_timeline_that_is_given_alone_raises_the_other_one() -> None:
+    for given, bounds in (
+        ({}, (20, 30)),
+        ({"hoodie.keep.max.commits": "3"}, (20, 21)),
+        ({"hoodie.keep.max.commits": "40"}, (20, 40)),
+        ({"hoodie.keep.min.commits": "50"}, (50, 60)),
+        ({"hoodie.keep.min.commits": "2"}, (2, 12)),
+        ({"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}, (2, 3)),
+    ):
+        archiving = WriteOptions.parse(given).archiving
+        assert (archiving.commits_min, archiving.commits_max) == bounds
+
+
+def test_an_index_in_memory_is_the_simple_one() -> None:
+    assert WriteOptions.parse({"hoodie.index.type": "inmemory"}).index_type == "SIMPLE"
+    assert table_scope({"hoodie.index.type": "INMEMORY"}) == {"hoodie.index.type": "SIMPLE"}
+
+
 def test_a_key_that_reads_like_a_lock_is_never_passed_over() -> None:
     for key in ("hoodie.write.lock.own.timeout", "hoodie.write.concurrency.anything"):
         with pytest.raises(InvalidError, match=f"There is no option '{key}'"):
@@ -224,7 +266,7 @@ def test_no_option_that_deletes_or_keeps_is_without_effect(word: str) -> None:
             InvalidError,
             "Drop one of them",
         ),
-        ({"hoodie.index.type": "SIMPLE", "hoodie.bucket.index.num.buckets": "4"}, InvalidError, "=BUCKET"),
+        ({"hoodie.keep.max.commits": "3", "hoodie.keep.min.commits": "5"}, InvalidError, "not greater"),
         ({"hoodie.index.type": "HBASE"}, UnsupportedError, "GLOBAL_BLOOM"),
         ({"hoodie.index.bucket.engine": "EXTENDIBLE"}, InvalidError, "CONSISTENT_HASHING"),
         (

@@ -14,7 +14,6 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from drawstring.ingestion.settings import properties_of
 from tests.support.transformers import shouted
 
 ROWS = pa.table(
@@ -105,13 +104,6 @@ def test_a_transformer_that_cannot_work_is_told(
     with pytest.raises(InvalidError, match=says):
         ingested(tmp_path, options)
     assert not (tmp_path / "t").exists()
-
-
-def test_properties_are_read_as_java_reads_them() -> None:
-    lines = ["# note", "", "a.b=1", "c : x=y ", "d=1,\\", "  2", "! more"]
-    assert properties_of(lines) == {"a.b": "1", "c": "x=y", "d": "1,2"}
-    with pytest.raises(InvalidError, match="has no value"):
-        properties_of(["nothing"])
 
 
 def test_an_error_in_sql_has_no_terminal_codes(tmp_path: Path) -> None:

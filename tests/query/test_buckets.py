@@ -242,3 +242,20 @@ def test_more_rules_than_anybody_needs_are_damage(tmp_path: Path) -> None:
     hostile_rules(tmp_path, expressions="a,2;" * 5_000)
     with pytest.raises(CorruptTableError, match="5000 rules"):
         drawstring.open(tmp_path / "t").scan(where="id = '7'").tasks()
+
+
+def test_a_table_made_without_a_number_of_buckets_stores_it_and_leaves_slices_out(tmp_path: Path) -> None:
+    made = drawstring.create(
+        tmp_path / "t",
+        SCHEMA,
+        record_key="id",
+        partition_by="city",
+        table_type="MERGE_ON_READ",
+        index="BUCKET",
+    )
+    assert made.config.properties["hoodie.bucket.index.num.buckets"] == "256"
+    made.insert(rides(50, pa.string()))
+    assert len(made.scan().tasks()) > 20
+    found = made.scan(where="id = '7'")
+    assert len(found.tasks()) == 1
+    assert found.to_arrow()["id"].to_pylist() == ["7"]

@@ -35,7 +35,6 @@ def test_an_option_that_says_otherwise_than_the_table_is_refused(service: str) -
         ("hoodie.table.name", "foo", "say table name foo but the table has rides"),
         ("hoodie.datasource.write.table.type", "COPY_ON_WRITE", "say table type COPY_ON_WRITE"),
         ("hoodie.datasource.write.recordkey.field", "ts", "say record key ts but the table has id"),
-        ("hoodie.bucket.index.num.buckets", "7", "needs a bucket index, but the table stores no index type"),
     ):
         with pytest.raises(InvalidError, match=message):
             SERVICES[service](table, options={key: value})

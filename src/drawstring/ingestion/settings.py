@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS, IngestOption
 from drawstring.config.options.option import Option, Value, text_of
 from drawstring.config.options.registry import OPTION_OF_KEY, add_option, fields_of
 from drawstring.config.options.unknown_keys import close_key, known_keys, pass_over_unknown, unknown_key
+from drawstring.config.table.properties import properties_in_text
 
 _OPTION_OF_KEY: Final[Mapping[str, Option]] = {
     key: option for option in INGEST_OPTIONS for key in option.keys
@@ -70,40 +71,20 @@ def write_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def properties_in(file: str) -> dict[str, str]:
-    """Return the options in a file of Java properties; see `properties_of`."""
+    """Return the options in a file of Java properties, as HoodieStreamer's `--props` names one.
+
+    Args:
+        file: path of a file in UTF-8, with the syntax of `java.util.Properties`.
+
+    Raises:
+        InvalidError: there is no such file, or it is another one.
+    """
     try:
-        return properties_of(Path(file).read_text(encoding="utf-8").splitlines())
+        return properties_in_text(Path(file).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InvalidError(f"There is no file {file}. Give the path of a file of properties.") from error
     except (UnicodeDecodeError, IsADirectoryError) as error:
         raise InvalidError(f"{file} is no file of properties. Give the path of one, in UTF-8.") from error
-
-
-def properties_of(lines: Iterable[str]) -> dict[str, str]:
-    """Return the options in a file of Java properties, as HoodieStreamer's `--props` names one.
-
-    Args:
-        lines: of the file: `key=value`; comments begin with `#` or `!`, and a backslash at the end of a line
-            joins the next one.
-
-    Raises:
-        InvalidError: a line has no `=` and no `:`.
-    """
-    found: dict[str, str] = {}
-    held = ""
-    for each in lines:
-        line = held + each.strip()
-        held = ""
-        if not line or line.startswith(("#", "!")):
-            continue
-        if line.endswith("\\"):
-            held = line[:-1]
-            continue
-        at = min((at for at in (line.find("="), line.find(":")) if at > 0), default=-1)
-        if at < 0:
-            raise InvalidError(f"{line!r} in a file of properties has no value. Write it as key=value.")
-        found[line[:at].strip()] = line[at + 1 :].strip()
-    return found
 
 
 def _is_of_ingestion(key: str) -> bool:

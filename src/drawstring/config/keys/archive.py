@@ -8,6 +8,9 @@ from typing import Final
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.option import Kind, Option
 
+_MIN: Final = 20
+_MAX: Final = 30
+
 
 @dataclass(frozen=True, slots=True)
 class Archiving:
@@ -15,8 +18,8 @@ class Archiving:
 
     Attributes:
         automatic: whether every write archives.
-        commits_min: writes that remain on the active timeline after archiving.
-        commits_max: writes on the active timeline before archiving starts.
+        asked_min: writes that are to remain on the active timeline after archiving, None if not given.
+        asked_max: writes on the active timeline before archiving is to start, None if not given.
         beyond_savepoint: whether writes after a savepoint are archived.
         batch_files: files of one level of the archived timeline that are merged into one of the next level.
         file_bytes_max: target size in bytes of a file of the archived timeline.
@@ -24,19 +27,31 @@ class Archiving:
     """
 
     automatic: bool
-    commits_min: int
-    commits_max: int
+    asked_min: int | None
+    asked_max: int | None
     beyond_savepoint: bool
     batch_files: int
     file_bytes_max: int
     manifests_kept: int
 
     def __post_init__(self) -> None:
-        if self.commits_min >= self.commits_max:
+        if self.asked_min is not None and self.commits_min >= self.commits_max:
             raise InvalidError(
                 f"hoodie.keep.max.commits is {self.commits_max}, which is not greater than"
                 f" hoodie.keep.min.commits ({self.commits_min}). Change one of them."
             )
+
+    @property
+    def commits_min(self) -> int:
+        """Writes that remain on the active timeline after archiving."""
+        return _MIN if self.asked_min is None else self.asked_min
+
+    @property
+    def commits_max(self) -> int:
+        """Writes on the active timeline before archiving starts; what is given alone raises it."""
+        if self.asked_min is None:
+            return max(self.asked_max or _MAX, _MIN + 1)
+        return self.asked_min + _MAX - _MIN if self.asked_max is None else self.asked_max
 
 
 ARCHIVE_OPTIONS: Final[tuple[Option, ...]] = (
@@ -49,18 +64,17 @@ ARCHIVE_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.keep.min.commits",
-        "Newest writes that remain on the active timeline after archiving; at least two more than a clean"
-        " retains.",
+        "Newest writes that remain on the active timeline after archiving, 20 when not given; at least two"
+        " more than a clean retains.",
         kind=Kind.NUMBER,
-        default=20,
-        field="commits_min",
+        field="asked_min",
     ),
     Option(
         "hoodie.keep.max.commits",
-        "Writes on the active timeline before archiving starts.",
+        "Writes on the active timeline before archiving starts; when not given 10 more than remain. Given"
+        " alone, it is at least one more than remain.",
         kind=Kind.NUMBER,
-        default=30,
-        field="commits_max",
+        field="asked_max",
     ),
     Option(
         "hoodie.archive.beyond.savepoint",

@@ -60,6 +60,7 @@ class Bootstrap:
     regex: str
     regex_mode: str
     translator: str | None
+    has_index: bool
 
     def decodes(self, *, url_encode: bool) -> bool:
         """Return whether escaped characters in folder names are decoded in partition paths.
@@ -126,16 +127,17 @@ BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
         choices=_classes(_TRANSLATORS, ("IdentityBootstrapPartitionPathTranslator", _DECODED)),
         field="translator",
     ),
+    Option(
+        "hoodie.bootstrap.index.enable",
+        "Whether there is an index of the source files, without which this release does not bootstrap.",
+        kind=Kind.FLAG,
+        default=True,
+        field="has_index",
+    ),
 )
 """Options of the bootstrap operation."""
 
 CHECKED_BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
-    Option(
-        "hoodie.bootstrap.index.enable",
-        "Whether there is an index of the source files.",
-        kind=Kind.FLAG,
-        only=("TRUE",),
-    ),
     Option(
         "hoodie.bootstrap.index.class",
         "Hudi's class of that index.",

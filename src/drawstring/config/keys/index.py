@@ -8,10 +8,14 @@ from drawstring.config.options.option import Kind, Option
 
 _INDEXES: Final = (
     "SIMPLE", "BUCKET", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX",
-    "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX", "INMEMORY", "FLINK_STATE", "HBASE",
+    "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX", "FLINK_STATE", "HBASE",
 )  # fmt: skip
 HASH_FIELDS: Final = "hoodie.bucket.index.hash.field"
 EXPRESSIONS: Final = "hoodie.bucket.index.partition.expressions"
+OF_BUCKETS: Final = (
+    "hoodie.bucket.index.num.buckets", "hoodie.index.bucket.engine", HASH_FIELDS, EXPRESSIONS,
+)  # fmt: skip
+DEFAULT_BUCKET_COUNT: Final = 256
 SUPPORTED_INDEXES: Final = _INDEXES[:8]
 
 INDEX_OPTIONS: Final[tuple[Option, ...]] = (
@@ -20,8 +24,9 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
         "How the file group of a record is found: by a join on the key (SIMPLE), with bloom filters before "
         "it (BLOOM), by either over all partitions (GLOBAL_...), by the record index of the metadata table, "
         "of the table (RECORD_INDEX, GLOBAL_RECORD_LEVEL_INDEX) or of the partition (RECORD_LEVEL_INDEX), or "
-        "by a hash (BUCKET); SIMPLE when not given.",
+        "by a hash (BUCKET); SIMPLE when not given, and for INMEMORY.",
         choices=_INDEXES,
+        spellings=(("INMEMORY", "SIMPLE"),),
         only=SUPPORTED_INDEXES,
         field="index_type",
         stored_as="hoodie.index.type",

@@ -187,7 +187,11 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
         "Classes that merge records, where Hudi's own do what the merge mode says.",
         only=_MERGERS,
     ),
-    _never("hoodie.write.record.merge.custom.implementation.classes", "Classes that merge records."),
+    Option(
+        "hoodie.write.record.merge.custom.implementation.classes",
+        "Classes that merge records, where Hudi's own do what the merge mode says.",
+        only=_MERGERS,
+    ),
     _never("hoodie.static.overwrite.partition.paths", "Partitions that an overwrite replaces."),
     _never(_WRITE + "secondarykey.column", "Columns of a secondary index."),
     _never("hoodie.index.class", "Class of an index."),

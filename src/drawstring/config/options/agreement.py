@@ -63,12 +63,6 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
                 f"The options say {name} {_shown(requested)} but the table has {_shown(actual)}. "
                 "Drop the option, or use another table."
             )
-    has_buckets = "BUCKET" in (options.index_type, config.index_type) or config.bucket_count is not None
-    if options.bucket_count and not has_buckets:
-        raise InvalidError(
-            "hoodie.bucket.index.num.buckets needs a bucket index, but the table stores no index type. Drop"
-            " the option, or set hoodie.index.type=BUCKET if the table was written with a bucket index."
-        )
 
 
 def _buckets(options: WriteOptions, config: TableConfig) -> tuple[tuple[str, object, object], ...]:

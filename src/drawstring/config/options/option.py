@@ -55,6 +55,7 @@ class Option:
         minimum: smallest number.
         warning: what to tell users who switch the option on, empty for nothing.
         is_of_writes: whether an option of reads applies to writes as well.
+        keeps_blanks: whether blanks around a text are part of it.
     """
 
     key: str
@@ -71,6 +72,7 @@ class Option:
     minimum: int = 1
     warning: str = ""
     is_of_writes: bool = False
+    keeps_blanks: bool = False
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -92,7 +94,7 @@ class Option:
             InvalidError: the text is not a value of the option.
             UnsupportedError: the value is not supported by this release.
         """
-        value = _PARSERS[self.kind](self, key, text.strip())
+        value = _PARSERS[self.kind](self, key, text if self.keeps_blanks else text.strip())
         if self.only and text.strip() and _spelled(value).upper() not in self.only:
             raise UnsupportedError(
                 f"{key}={text} is not supported by this release. "

@@ -18,7 +18,7 @@ from drawstring.config.keys.clustering import Clustering
 from drawstring.config.keys.compaction import CompactionSettings
 from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS, Concurrency, ConcurrencyMode
 from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS, FailedWrites
-from drawstring.config.keys.index import EXPRESSIONS
+from drawstring.config.keys.index import DEFAULT_BUCKET_COUNT, EXPRESSIONS, OF_BUCKETS
 from drawstring.config.keys.locks import LOCK_OPTIONS, LockSettings
 from drawstring.config.keys.metadata import (
     METADATA_COMPACTION_OPTIONS,
@@ -51,7 +51,6 @@ from drawstring.config.table.kinds import (
 )
 from drawstring.config.table.merge_rules import MergeMode, asked_mode
 
-DEFAULT_BUCKET_COUNT: Final = 256
 OPERATION_KEY: Final = "hoodie.datasource.write.operation"
 _TYPE_KEY: Final = "hoodie.datasource.write.keygenerator.type"
 _CLASS_KEY: Final = "hoodie.datasource.write.keygenerator.class"
@@ -341,8 +340,12 @@ def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
     if strict:
         check_names(given, takes_metadata=False)
     stored: dict[str, str] = {}
-    for option, (key, value) in parse_options(given, Scope.WRITE).items():
+    parsed = parse_options(given, Scope.WRITE)
+    is_hashed = _given_text(parsed, "hoodie.index.type") == "BUCKET"
+    for option, (key, value) in parsed.items():
         text = text_of(value)
+        if option.key in OF_BUCKETS and not (strict or is_hashed):
+            continue  # settings of an index that the table does not have, as in many scripts
         if option.stored_as and text:
             stored[option.stored_as] = text
         elif strict and option in _NOT_OF_TABLES:
@@ -385,6 +388,11 @@ def _key_generator(parsed: Mapping[Option, tuple[str, Value]]) -> KeyGeneratorTy
 
 
 def _check_write(options: WriteOptions) -> None:
+    if options.operation == "bootstrap" and not options.bootstrap.has_index:
+        raise UnsupportedError(
+            "hoodie.bootstrap.index.enable=false is not supported by this release: files in place are found"
+            " by the index. Drop the option."
+        )
     if options.operation == "upsert" and not options.combine_before_upsert:
         raise UnsupportedError(
             "hoodie.combine.before.upsert=false would leave several records with the same key. Drop the"
@@ -409,10 +417,6 @@ def _check_write(options: WriteOptions) -> None:
         raise InvalidError(
             "hoodie.datasource.write.partitions.to.delete needs the operation delete_partition, but this is"
             f" {options.operation}. Drop one of the options."
-        )
-    if options.index_type not in (None, "BUCKET") and options.bucket_count:
-        raise InvalidError(
-            "hoodie.bucket.index.num.buckets needs hoodie.index.type=BUCKET. Set it, or drop the number."
         )
     if options.bucket_expressions and (options.index_type or "BUCKET") != "BUCKET":
         raise InvalidError(f"{EXPRESSIONS} needs hoodie.index.type=BUCKET. Set it, or drop the rules.")

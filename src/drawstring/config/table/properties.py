@@ -34,11 +34,16 @@ _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
 
 def decode_properties(data: bytes) -> dict[str, str]:
     """Return the entries of a properties file; the last of repeated keys counts."""
+    return properties_in_text(data.decode("latin-1"))
+
+
+def properties_in_text(text: str) -> dict[str, str]:
+    """Return the entries in the text of a properties file, by the rules of `java.util.Properties`."""
     entries: dict[str, str] = {}
-    for line in _logical_lines(data.decode("latin-1")):
+    for line in _logical_lines(text):
         key_end = _SEPARATOR.match(line).end()  # type: ignore[union-attr]
         value_start = _BETWEEN.match(line, key_end).end()  # type: ignore[union-attr]
-        entries[_unescape(line[:key_end])] = _unescape(line[value_start:])
+        entries[unescape(line[:key_end])] = unescape(line[value_start:])
     return entries
 
 
@@ -81,7 +86,8 @@ def _logical_lines(text: str) -> Iterator[str]:
         yield "".join(pending)
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
+    """Return a key or value without the escapes of a properties file."""
     if "\\" not in text:
         return text
     plain = _ESCAPE.sub(_unescape_one, text)

@@ -13,6 +13,7 @@ from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.pipelines.ingest import IngestOptions
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.properties import unescape
 from drawstring.entry import open as open_table
 from drawstring.ingestion.addresses import is_within
 from drawstring.ingestion.registry import SchemaRegistry
@@ -125,7 +126,7 @@ def _csv(context: SourceContext) -> Source:
     options = context.options
     names = context.schema.names if context.schema is not None else ()
     read = CsvFiles(
-        options.csv_separator,
+        _character("hoodie.streamer.csv.sep", options.csv_separator),
         options.csv_quote,
         options.csv_escape,
         options.csv_null,
@@ -134,6 +135,18 @@ def _csv(context: SourceContext) -> Source:
         names,
     )
     return _files(context, read)
+
+
+def _character(key: str, text: str) -> str:
+    r"""Return the character that an option names, perhaps by an escape such as `\t`.
+
+    Raises:
+        InvalidError: it is none, or several.
+    """
+    character = unescape(text)
+    if len(character) != 1 or character in "\r\n":
+        raise InvalidError(f"{key} is {text!r}. Give one character, such as ';', or \\t for a tab.")
+    return character
 
 
 def _folder(context: SourceContext) -> str:

@@ -122,7 +122,14 @@ INGEST_OPTIONS: Final[tuple[Option, ...]] = (
         field="files_age_ms",
         minimum=0,
     ),
-    _option("csv.sep", "What separates the values of CSV files.", "csv_separator", default=","),
+    Option(
+        f"{_STREAMER}csv.sep",
+        "What separates the values of CSV files: one character, or `\\t` for a tab.",
+        default=",",
+        alternatives=(f"{_OLD}csv.sep",),
+        field="csv_separator",
+        keeps_blanks=True,
+    ),
     _option("csv.quote", "What encloses values.", "csv_quote", default='"'),
     _option(
         "csv.escape", "What precedes a quote inside a value; when not given, another quote.", "csv_escape"

@@ -19,6 +19,7 @@ _BOTH: Final = ("run", "scheduleandexecute")
 _COMPACTION: Final = "timestamp STRING, operation_size INT, state STRING"
 _CLUSTERING: Final = "timestamp STRING, input_group_size INT, state STRING, involved_partitions STRING"
 _VERSION: Final = 2
+_POLICY_KEYS: Final = frozenset({"hoodie.clean.policy", "hoodie.cleaner.policy"})
 _NO_BOOTSTRAP: Final = "{}"
 
 
@@ -153,12 +154,19 @@ def run_clean(call: Call) -> Rows:
     ):
         if (value := call.text(name)) is not None:
             options[key] = value
-    result = call.table.clean(
-        retain_commits=call.number("retain_commits"),
-        retain_versions=call.number("file_versions_retained"),
-        retain_hours=call.number("hours_retained"),
-        options=options,
-    )
+    keywords = {}
+    for name, keyword, key in (
+        ("retain_commits", "retain_commits", "hoodie.clean.commits.retained"),
+        ("file_versions_retained", "retain_versions", "hoodie.clean.fileversions.retained"),
+        ("hours_retained", "retain_hours", "hoodie.clean.hours.retained"),
+    ):
+        if (number := call.number(name)) is None:
+            continue
+        if _POLICY_KEYS.isdisjoint(options):
+            keywords[keyword] = number
+        else:  # as in Hudi, the policy that is set says which of the numbers counts
+            options[key] = str(number)
+    result = call.table.clean(**keywords, options=options)
     if not result.changed:
         return []
     millis = int(result.seconds * 1000)
