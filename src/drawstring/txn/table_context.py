@@ -9,6 +9,7 @@ from drawstring.base.clock import Clock, Ids, SystemClock, SystemIds
 from drawstring.base.errors import InvalidError
 from drawstring.base.later import import_later
 from drawstring.config.keys.metadata import DEFAULT_COMPACTION, MetadataCompaction
+from drawstring.config.keys.rolling_metadata import NO_ROLLING, RollingMetadata
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
@@ -46,6 +47,7 @@ class TableContext:
         merges_by_position: whether queries merge log records by their positions in base files.
         defaults: keys and values of the options that the table was opened with, which hold for all calls.
         metadata_compaction: when writes and services compact the metadata table.
+        rolling: entries that commits take over from earlier ones.
         scope: the partitions that queries read, None for all; a table that was opened so cannot be changed.
     """
 
@@ -58,6 +60,7 @@ class TableContext:
     merges_by_position: bool = True
     defaults: tuple[tuple[str, str], ...] = ()
     metadata_compaction: MetadataCompaction = DEFAULT_COMPACTION
+    rolling: RollingMetadata = NO_ROLLING
     scope: PartitionScope | None = None
 
     def listing(self, config: TableConfig, timeline: Timeline) -> Listing | None:

@@ -46,6 +46,7 @@ from drawstring.txn.rollback.aborted_writes import abort_write, settle_write
 from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext
+from drawstring.txn.rolled_entries import rolled_entries
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.told import told_pending
 
@@ -113,7 +114,8 @@ class LockedTable:
             discard_failed_attempts(self.context.storage, instant.requested, metadata.stats)
         self.lock.check()
         versions = put_versions(self.config, self.context.storage, self.store, instant, history)
-        metadata = replace(metadata, extra={**metadata.extra, **versions})
+        rolled = rolled_entries(self.store, self.context.rolling, metadata.extra)
+        metadata = replace(metadata, extra={**rolled, **metadata.extra, **versions})
         content = self.guard.content_of(instant, metadata)
         later = self.lock.in_order_afterwards()
         completed = self.store.complete(instant, content, fence, defer=later.append)
@@ -222,9 +224,14 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
 
 
 def _chosen(context: TableContext, locking: LockSettings) -> TableContext:
-    """Return the open table with what the options of a call say of its metadata table."""
+    """Return the open table with what the options of a call say of its metadata table and commits."""
     uses = context.uses_metadata if locking.uses_metadata is None else locking.uses_metadata
-    return replace(context, uses_metadata=uses, metadata_compaction=locking.metadata_compaction)
+    return replace(
+        context,
+        uses_metadata=uses,
+        metadata_compaction=locking.metadata_compaction,
+        rolling=locking.rolling,
+    )
 
 
 def recover(

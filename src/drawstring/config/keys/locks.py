@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.metadata import DEFAULT_COMPACTION, MetadataCompaction
+from drawstring.config.keys.rolling_metadata import NO_ROLLING, RollingMetadata
 from drawstring.config.options.option import Given, Kind, Option, text_of
 
 _PREFIX: Final = "hoodie.write.lock."
@@ -77,6 +78,7 @@ class LockSettings:
         uses_metadata: whether who holds the lock uses the metadata table, and builds it if there is none;
             None as the table was opened.
         metadata_compaction: when who holds the lock compacts the metadata table.
+        rolling: entries that its commits take over from earlier ones.
     """
 
     provider: str
@@ -106,6 +108,7 @@ class LockSettings:
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
     uses_metadata: bool | None = None
     metadata_compaction: MetadataCompaction = DEFAULT_COMPACTION
+    rolling: RollingMetadata = NO_ROLLING
 
     @classmethod
     def take(cls, fields: dict[str, Any], given: Given) -> Self:

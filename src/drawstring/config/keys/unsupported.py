@@ -91,12 +91,6 @@ _OF_SERVICES: Final[tuple[Option, ...]] = (
             "ORG.APACHE.HUDI.TIMELINE.SERVICE.HANDLERS.MARKER.ASYNCTIMELINESERVERBASEDDETECTIONSTRATEGY",
         ),
     ),
-    _never("hoodie.write.rolling.metadata.keys", "Entries that each commit takes over from the one before."),
-    _only(
-        "10",
-        "hoodie.write.rolling.metadata.timeline.lookback.commits",
-        "Commits in which these are looked for.",
-    ),
     _only(
         "FALSE",
         "hoodie.write.track.event.time.watermark",

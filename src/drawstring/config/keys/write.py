@@ -20,6 +20,7 @@ from drawstring.config.keys.metadata import METADATA_COMPACTION_OPTIONS, METADAT
 from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS
 from drawstring.config.keys.pipelines.sync import SYNC_OPTIONS
 from drawstring.config.keys.pipelines.validators import VALIDATOR_OPTIONS
+from drawstring.config.keys.rolling_metadata import ROLLING_OPTIONS
 from drawstring.config.keys.sizing import SIZING_OPTIONS
 from drawstring.config.keys.ttl import TTL_OPTIONS
 from drawstring.config.options.option import Kind, Option
@@ -358,5 +359,6 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
     *TTL_OPTIONS,
     *METADATA_OPTIONS,
     *METADATA_COMPACTION_OPTIONS,
+    *ROLLING_OPTIONS,
     *LOCK_OPTIONS,
 )

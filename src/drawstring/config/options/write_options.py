@@ -30,6 +30,7 @@ from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS, Stream
 from drawstring.config.keys.pipelines.sync import SYNC_OPTIONS, CatalogSync
 from drawstring.config.keys.pipelines.validators import VALIDATOR_OPTIONS, PreCommitValidators
 from drawstring.config.keys.read import METADATA_ENABLE
+from drawstring.config.keys.rolling_metadata import ROLLING_OPTIONS, RollingMetadata
 from drawstring.config.keys.sizing import SIZING_OPTIONS, Sizing
 from drawstring.config.keys.ttl import TTL_OPTIONS, PartitionTtl
 from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
@@ -80,7 +81,7 @@ _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
 }
 """Groups of options that form one field of `WriteOptions`, with the type of the field."""
 
-_OF_LOCKS: Final = (LOCK_OPTIONS, METADATA_COMPACTION_OPTIONS)
+_OF_LOCKS: Final = (LOCK_OPTIONS, METADATA_COMPACTION_OPTIONS, ROLLING_OPTIONS)
 _GROUPED: Final = frozenset(chain(*_OF_LOCKS, *(group for _, group in _GROUPS.values())))
 _SINGLE: Final = tuple(option for option in WRITE_OPTIONS if option not in _GROUPED)
 
@@ -369,11 +370,12 @@ def _given_text(parsed: Mapping[Option, tuple[str, Value]], key: str) -> str | N
 
 
 def _of_metadata(parsed: Mapping[Option, tuple[str, Value]]) -> dict[str, Any]:
-    """Return what a write or service does with the metadata table, as fields of `LockSettings`."""
+    """Return what a write or service does with metadata table and commits, as fields of `LockSettings`."""
     given = parsed.get(OPTION_OF_KEY[METADATA_ENABLE])
     return {
         "uses_metadata": None if given is None else bool(given[1]),
         "metadata_compaction": MetadataCompaction(**fields_of(METADATA_COMPACTION_OPTIONS, parsed)),
+        "rolling": RollingMetadata(**fields_of(ROLLING_OPTIONS, parsed)),
     }
 
 
