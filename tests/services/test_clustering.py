@@ -256,6 +256,19 @@ def test_writes_to_a_pending_clustering_are_refused_or_let_through(version: int)
     assert orphans(table) == []
 
 
+def test_overwrites_wait_for_a_pending_clustering() -> None:
+    table = scattered(COW)
+    before = held(table)
+    planned = table.schedule_clustering()
+    for overwrite in (in_no_time(table).insert_overwrite, in_no_time(table).insert_overwrite_table):
+        with pytest.raises(ConflictError, match="part of a pending clustering"):
+            overwrite(rides(("new", "oslo", 1, 1.0), ("new", "rome", 1, 1.0)))
+    assert held(table) == before
+    table.cluster(instant=planned)
+    table.insert_overwrite_table(rides(("new", "oslo", 1, 1.0)))
+    assert held(table) == [("new", "oslo", 1, 1.0)]
+
+
 def test_a_write_that_is_let_through_takes_the_clustering_off_the_timeline_if_told_to() -> None:
     table = scattered(MOR)
     table.schedule_clustering(options={"hoodie.clustering.plan.strategy.partition.selected": "rome"})

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.write.delete_partition import matching
 from tests.support.combinations import pairwise
 from tests.support.rows import held, rides
-from tests.support.tables import BUCKETS, COW, MOR, create
+from tests.support.tables import BUCKETS, COW, MOR, WITHOUT_COMPACTION, create
 
 OPERATION = "hoodie.datasource.write.operation"
 ROME, PISA, OSLO = ("a", "rome", 1, 1.0), ("b", "pisa", 1, 1.0), ("c", "oslo", 1, 1.0)
@@ -35,6 +35,21 @@ def test_a_partition_goes_with_all_its_file_groups(table_type: str, version: int
     assert result.groups_dropped == (2 if index == "BUCKET" else 1)
     table.upsert(rides(("a", "rome", 0, 9.0)))
     assert held(table)[0] == ("a", "rome", 0, 9.0)
+
+
+def test_partitions_in_a_pending_compaction_stay_until_it_ran() -> None:
+    table = create(table_type=MOR)
+    table.upsert(rides(ROME, OSLO), options=WITHOUT_COMPACTION)
+    table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_COMPACTION)
+    planned = table.schedule_compaction()
+    with pytest.raises(ConflictError, match="Partition rome has file groups in the pending compaction"):
+        table.delete_partition("*")
+    assert len(held(table)) == 2
+    table.delete_partition("oslo")
+    assert held(table) == [("a", "rome", 2, 2.0)]
+    table.compact(planned)
+    table.delete_partition("rome")
+    assert held(table) == []
 
 
 def test_a_star_stands_for_any_text_and_what_is_not_there_is_passed_over() -> None:

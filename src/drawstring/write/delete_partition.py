@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from drawstring.base.clock import Stopwatch
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
@@ -57,7 +57,8 @@ def delete_partitions(
         extra: extra metadata of the commit.
 
     Raises:
-        ConflictError: another writer holds the lock, or a file group stays part of a pending clustering.
+        ConflictError: another writer holds the lock, or a file group is part of a pending compaction or
+            clustering.
         InvalidError: no partitions are given, or the table is not partitioned; nothing was written.
     """
     requested = options.partitions_to_delete
@@ -94,7 +95,26 @@ def _delete_requested(
         lookup = write_lookup(locked, timeline, options)
         partitions = lookup.partitions_including_lost()
         _warn_of_unknown(locked, requested, partitions)
-        return drop_listed(locked, matching(requested, partitions), lookup, options, extra)
+        dropped = matching(requested, partitions)
+        _refuse_pending_compactions(locked, dropped, lookup)
+        return drop_listed(locked, dropped, lookup, options, extra)
+
+
+def _refuse_pending_compactions(locked: LockedTable, dropped: Sequence[str], lookup: SliceLookup) -> None:
+    """Refuse partitions with file groups that a compaction or log compaction is to rewrite, as Hudi does.
+
+    Raises:
+        ConflictError: there is such a plan.
+    """
+    view = locked.context.view(locked.config, lookup.timeline, locked.store)
+    for (partition, _), instant in {**view.pending_log_compactions(), **view.pending_compactions()}.items():
+        if partition in dropped:
+            raise ConflictError(
+                f"Partition {partition} has file groups in the pending compaction {instant}, so it is not"
+                " dropped. Run that compaction, or give its plan up with rollback; then drop the partition.",
+                table=locked.context.storage.spec.uri,
+                instant=instant,
+            )
 
 
 def drop_listed(

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
 import drawstring.spark
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.spark.sql.procedures.calls import PROCEDURES
 from tests.support.sql import Ask
 
@@ -218,8 +218,53 @@ def test_a_wrong_call_says_what_is_right(session: SparkSession, sql: Ask) -> Non
         called(session, "show_commits")
     with pytest.raises(InvalidError, match="no Hudi table nowhere"):
         called(session, "show_commits", table="nowhere")
-    assert ("show_commits",) in sql("CALL help()")
-    assert "limit INT" in sql("CALL help(cmd => 'show_commits')")[0][0]
+    [(all_of_them,)] = sql("CALL help")
+    assert "\tshow_commits\tReturn the writes of the active timeline" in all_of_them
+    [(one,)] = sql("CALL help(cmd => 'show_commits')")
+    assert [line.split() for line in one.splitlines()][2:5] == [
+        ["table", "string", "NULL", "true"],
+        ["limit", "integer", "10", "false"],
+        ["outputType:"],
+    ]
+    with pytest.raises(InvalidError, match="no procedure show_comits"):
+        sql("CALL help(cmd => 'show_comits')")
+
+
+@pytest.mark.usefixtures("rides")
+def test_a_table_goes_to_any_version_by_either_procedure(session: SparkSession, sql: Ask) -> None:
+    def version() -> str:
+        properties = dict(called(session, "show_table_properties", table="rides", limit=100))
+        return str(properties["hoodie.table.version"])
+
+    for procedure, name, number in (
+        ("upgrade_table", "EIGHT", "8"),
+        ("upgrade_table", "SIX", "6"),
+        ("downgrade_table", "NINE", "9"),
+        ("downgrade_table", "6", "6"),
+    ):
+        assert called(session, procedure, table="rides", to_version=name) == [(True,)]
+        assert version() == number
+    with pytest.raises(InvalidError, match="no table version BAD"):
+        called(session, "upgrade_table", table="rides", to_version="bad")
+    assert sql("SELECT id, fare FROM rides") == [(1, 9.5), (2, 2.5)]
+
+
+@pytest.mark.usefixtures("rides")
+def test_a_partition_with_a_pending_compaction_is_not_dropped(session: SparkSession, sql: Ask) -> None:
+    sql("SET hoodie.compact.inline.max.delta.commits = 1")
+    sql("SCHEDULE COMPACTION ON rides")
+    for statement in (
+        "ALTER TABLE rides DROP PARTITION (city = 'oslo')",
+        "CALL drop_partition(table => 'rides', partition => 'city=*')",
+        "TRUNCATE TABLE rides PARTITION (city = 'oslo')",
+    ):
+        with pytest.raises(ConflictError, match="city=oslo has file groups in the pending compaction"):
+            sql(statement)
+    sql("ALTER TABLE rides DROP PARTITION (city = 'lima')")
+    assert sql("SELECT id, fare FROM rides") == [(1, 9.5)]
+    sql("RUN COMPACTION ON rides")
+    sql("ALTER TABLE rides DROP PARTITION (city = 'oslo')")
+    assert sql("SELECT id FROM rides") == []
 
 
 @pytest.mark.usefixtures("rides")

@@ -4,11 +4,15 @@
 |---|---|
 | record_index | of record keys |
 | secondary_index, or nothing, with a column | of the values of a column |
-| column_stats, bloom_filters | of what files contain; with `OPTIONS (expr = ...)`, of an expression |
+| column_stats | with `OPTIONS (expr = ...)`, of an expression |
+| bloom_filters | of the values of a column, or of an expression |
+
+Without USING, an index that is named record_index, column_stats or bloom_filters is the whole table's.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,15 +24,17 @@ from drawstring.spark.sql.options import table_options, write_options
 if TYPE_CHECKING:
     from drawstring.spark.sql.table import TablePeer
 
+_LOG: Final = logging.getLogger("drawstring")
 _TYPE: Final = "type"
 _EXPRESSION: Final = "expr"
+_IDENTITY: Final = "identity"
 _SECONDARY: Final = "secondary_index"
 _OF_EXPRESSION: Final = "expr_index"
 _OF_FILES: Final = ("record_index", "column_stats", "bloom_filters")
 _EXPRESSION_TYPES: Final = ("column_stats", "bloom_filters")
 _NAME: Final = "name"
 _COLUMNS: Final = "columns"
-SHOWN: Final = "index_name string, col_name string, index_type string, col_options string, options string"
+SHOWN: Final = "index_name string, index_type string, col_name string"
 """Columns of `SHOW INDEXES`, as Hudi has them."""
 
 
@@ -51,7 +57,13 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
         raise UnsupportedError(
             f"There is no index of type {kind}. Use {', '.join((_SECONDARY, *_OF_FILES))}.", table=table.path
         )
-    is_of_expression = _EXPRESSION in given
+    is_of_expression = _EXPRESSION in given or (kind == "bloom_filters" != name)
+    if kind == "column_stats" != name and not is_of_expression:
+        raise InvalidError(
+            f"Index {name} has no expression: the statistics of all columns are one index. Give OPTIONS (expr"
+            " = 'year'), or create the whole index with CREATE INDEX column_stats ON the table.",
+            table=table.path,
+        )
     if is_of_expression and kind not in _EXPRESSION_TYPES:
         raise InvalidError(
             f"An index of an expression is of type {' or '.join(_EXPRESSION_TYPES)}, not {kind}. Name one of"
@@ -65,6 +77,7 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
     settings, others = index_settings({key: given[key] for key in given.keys() - {_NAME, _TYPE, _COLUMNS}})
     options = write_options(table.spark, table.properties, table_options(others))
     if is_of_expression:
+        settings.setdefault(_EXPRESSION, _IDENTITY)
         table.for_writes().create_index(name, columns[0], using=kind, options={**options, **settings})
     elif kind == _SECONDARY:
         table.for_writes().create_index(name, columns[0], options=options)
@@ -83,14 +96,9 @@ def has_index(table: TablePeer, name: str) -> bool:
     return any(each.name in names for each in table.open().indexes())
 
 
-def shown(index: TableIndex) -> tuple[str, ...]:
-    """Return an index as a row of `SHOW INDEXES`; one that queries do not use says why among its options."""
-    options = [f"{name}={value}" for name, value in index.options.items()]
-    unused = [] if index.unused is None else [f"Not used. {index.unused}"]
-    return (
-        index.name,
-        ",".join(index.columns),
-        index.kind,
-        "",
-        " ".join([", ".join(options), *unused]).strip(),
-    )
+def shown(index: TableIndex) -> tuple[str, str, str]:
+    """Return an index as a row of `SHOW INDEXES`; log why queries do not use it, if they do not."""
+    if index.unused is not None:
+        _LOG.warning("Queries do not use the index %s. %s", index.name, index.unused)
+    kind = index.using or index.kind
+    return index.name, kind, ",".join(index.columns) if index.name != kind else ""

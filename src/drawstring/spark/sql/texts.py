@@ -9,6 +9,7 @@
 | TIMESTAMP AS OF '2024-01-31 12:00:00' | becomes VERSION AS OF, a time of the timeline |
 | CREATE TABLE t (v VECTOR(3), b BLOB) USING hudi; ALTER TABLE t ADD COLUMNS | a struct stands for a type |
 | ANALYZE TABLE t, MSCK REPAIR TABLE t | nothing: statistics and partitions are always those of the files |
+| REFRESH INDEX i ON t | nothing: every write keeps the indexes |
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ _AS_OF_LITERAL: Final = re.compile(
     re.IGNORECASE,
 )
 _NOTHING_TO_DO: Final = re.compile(
-    rf"{_BEFORE}(?:ANALYZE\s+TABLE\s+(\S+)\s+.*COMPUTE\s.*|(?:MSCK\s+)?REPAIR\s+TABLE\s+([^\s;]+).*)",
+    rf"{_BEFORE}(?:ANALYZE\s+TABLE\s+(\S+)\s+.*COMPUTE\s.*|(?:MSCK\s+)?REPAIR\s+TABLE\s+([^\s;]+).*"
+    r"|REFRESH\s+INDEX\s+\S+\s+ON\s+(?:TABLE\s+)?([^\s;]+)\s*;?\s*)",
     re.IGNORECASE | re.DOTALL,
 )
 _NO_ROWS: Final = StructType([])
@@ -83,7 +85,11 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
         if defines and is_registered(spark) and _is_of_table(spark, defines[1]):
             sqlQuery = with_stand_ins(sqlQuery)
         upkeep = _NOTHING_TO_DO.fullmatch(sqlQuery)
-        if upkeep and is_registered(spark) and location_of(spark, upkeep[1] or upkeep[2]) is not None:
+        if (
+            upkeep
+            and is_registered(spark)
+            and location_of(spark, upkeep[1] or upkeep[2] or upkeep[3]) is not None
+        ):
             return spark.createDataFrame([], _NO_ROWS)
         called = _CALL.match(sqlQuery)
         if called is None or not is_registered(spark):

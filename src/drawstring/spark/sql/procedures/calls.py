@@ -27,15 +27,28 @@ from drawstring.spark.sql.procedures.refused import REFUSED
 
 _FILTER: Final = "filter"
 _NEAR: Final = 3
+_HELP_LINE: Final = "\t{:<30}\t{:<30}\t{:<30}\t{:<30}"
 
 
 def _help(call: Call) -> Rows:
-    """Return the procedures, or parameters and columns of one."""
+    """Return one row: the procedures with what they do, or parameters and columns of one, a line each."""
     name = call.text("cmd")
     if name is None:
-        return [(each,) for each in sorted(PROCEDURES)]
-    found = procedure_of(name)
-    return [(f"{found.name}({found.parameters}) returns {found.columns}",)]
+        lines = ["CALL name(parameter => value, ...)", "procedures:"]
+        lines += [f"\t{each}\t{_purpose(PROCEDURES[each])}" for each in sorted(PROCEDURES)]
+        return [("\n".join((*lines, "CALL help(cmd => name) shows parameters and columns of one.")),)]
+    found = procedure_of(name.strip())
+    lines = ["parameters:", _HELP_LINE.format("param", "type_name", "default_value", "required")]
+    for each, default in zip(found.given, found.defaults, strict=True):
+        is_required = str(each.name in found.required).lower()
+        lines.append(_HELP_LINE.format(each.name, each.dataType.typeName(), default.strip("'"), is_required))
+    lines += ["outputType:", _HELP_LINE.format("name", "type_name", "nullable", "metadata")]
+    lines += [_HELP_LINE.format(each.name, each.dataType.typeName(), "true", "{}") for each in found.result]
+    return [("\n".join((*lines, "")),)]
+
+
+def _purpose(procedure: Procedure) -> str:
+    return (procedure.run.__doc__ or "").partition("\n")[0]
 
 
 PROCEDURES: Final[Mapping[str, Procedure]] = {

@@ -93,15 +93,16 @@ def truncate_table(call: Call) -> Rows:
 
 
 def upgrade_table(call: Call) -> Rows:
-    """Move the table to a newer version."""
-    call.table.upgrade(_version(call), options=call.options)
+    """Move the table to another version, newer or older, as in Hudi."""
+    wanted = _version(call)
+    is_newer = wanted >= call.table.config.version
+    (call.table.upgrade if is_newer else call.table.downgrade)(wanted, options=call.options)
     return [(True,)]
 
 
 def downgrade_table(call: Call) -> Rows:
-    """Move the table to an older version."""
-    call.table.downgrade(_version(call), options=call.options)
-    return [(True,)]
+    """Move the table to another version; Hudi's two procedures do the same."""
+    return upgrade_table(call)
 
 
 def _version(call: Call) -> int:
