@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import lit
 
@@ -164,6 +164,8 @@ def test_indexes_are_created_shown_and_dropped(
 ) -> None:
     sql(KEYED)
     sql(THREE)
+    with pytest.raises(InvalidError, match=r"of the record key \(id\), not of hour"):
+        sql("CREATE INDEX record_index ON rides (hour)")
     sql("CREATE INDEX record_index ON rides (id)")
     sql("CREATE INDEX by_hour ON rides (hour)")
     sql("CREATE INDEX IF NOT EXISTS by_hour ON rides USING secondary_index (hour)")
@@ -217,6 +219,25 @@ def test_upkeep_that_a_table_does_not_need_is_passed_over(sql: Ask, statement: s
     assert sql(statement.format("kept")) == sql(statement.format("lake.kept")) == []
     with pytest.raises(AnalysisException):
         sql(statement.format("nowhere"))
+
+
+def test_partitions_are_shown_as_their_folders_and_a_table_without_any_is_not_repaired(sql: Ask) -> None:
+    sql("CREATE TABLE kept (id INT, city STRING, hour INT) USING hudi PARTITIONED BY (city, hour)")
+    sql("INSERT INTO kept VALUES (1, 'oslo', 7), (2, NULL, 7), (3, 'nullo', NULL)")
+    null = "__HIVE_DEFAULT_PARTITION__"
+    assert sql("SHOW PARTITIONS lake.kept") == [
+        (f"city={null}/hour=7",),
+        (f"city=nullo/hour={null}",),
+        ("city=oslo/hour=7",),
+    ]
+    assert sql("SHOW PARTITIONS kept PARTITION (city = 'nullo')") == [(f"city=nullo/hour={null}",)]
+    with pytest.raises(UnsupportedOperationException, match="no location of its own"):
+        sql("ALTER TABLE kept ADD PARTITION (city = 'rome', hour = 1) LOCATION '/elsewhere'")
+    assert len(sql("SHOW PARTITIONS kept")) == 3
+    sql("CREATE TABLE flat (id INT) USING hudi")
+    with pytest.raises(InvalidError, match="flat is not partitioned"):
+        sql("MSCK REPAIR TABLE flat")
+    assert sql("ANALYZE TABLE flat COMPUTE STATISTICS") == []
 
 
 def test_an_index_of_an_expression_that_conditions_do_not_know_is_told_as_not_used(

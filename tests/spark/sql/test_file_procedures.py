@@ -41,7 +41,7 @@ def called(session: SparkSession, procedure: str, **values: Any) -> list[Row]:
 def test_log_files_show_their_blocks_and_records(session: SparkSession) -> None:
     every = {"table": "rides", "log_file_path_pattern": "*"}
     [block] = called(session, "show_logfile_metadata", **every)
-    assert (block.record_count, block.block_type) == (1, "PARQUET_DATA")
+    assert (block.record_count, block.block_type) == (1, "PARQUET_DATA_BLOCK")
     assert json.loads(block.header_metadata)["INSTANT_TIME"] == block.instant_time
     [record] = called(session, "show_logfile_records", **every)
     assert json.loads(record.records)["fare"] == 9.5
@@ -73,12 +73,12 @@ def test_cleans_and_rollbacks_tell_what_they_deleted(
     rides.compact()
     old = next(each for each in rides.file_slices() if each.partition == "city=lima").base
     assert old is not None
-    assert (
-        called(session, "show_file_status", table="rides", partition="city=lima", file=old.status.name)[
-            0
-        ].status
-        == "exist"
-    )
+    place = f"{rides.uri}/{old.status.path}"
+    assert called(
+        session, "show_file_status", table="rides", partition="city=lima", file=old.status.name
+    ) == [("exist", "", "", "active", place)]
+    with pytest.raises(InvalidError, match="The table is partitioned"):
+        called(session, "show_file_status", table="rides", file=old.status.name)
     sql("UPDATE rides SET fare = 3.5, ts = 3 WHERE id = 2")
     rides.compact()
     rides.clean(retain_versions=1)
@@ -86,8 +86,10 @@ def test_cleans_and_rollbacks_tell_what_they_deleted(
     assert {row.partition_path for row in cleaned} == {"city=lima", "city=oslo"}
     assert sum(row.success_delete_files for row in cleaned) == cleaned[0].total_files_deleted > 0
     [gone] = called(session, "show_file_status", table="rides", partition="city=lima", file=old.status.name)
-    assert (gone.status, gone.action, gone.instant) == ("deleted", "clean", cleaned[0].clean_time)
-    assert called(session, "show_file_status", table="rides", file="x.parquet")[0].status == "unknown"
+    assert tuple(gone) == ("deleted", "clean", cleaned[0].clean_time, "active", "")
+    assert called(session, "show_file_status", table="rides", partition="city=lima", file="x.parquet") == [
+        ("unknown", "", "", "", "")
+    ]
     with pytest.raises(InvalidError, match="There is no rollback 2020"):
         called(session, "show_rollback_detail", table="rides", instant_time="2020")
 
@@ -152,12 +154,14 @@ def test_a_folder_of_files_becomes_a_table(session: SparkSession, tmp_path: Path
         "partition_path_field": "city",
         "options": "hoodie.datasource.write.hive_style_partitioning=true",
     }
-    assert called(session, "run_bootstrap", **given) == [Row(status=0)]
+    with pytest.raises(UnsupportedError, match="not of ORC"):
+        called(session, "run_bootstrap", base_file_format="ORC", **given)
+    assert called(session, "run_bootstrap", bootstrap_overwrite=True, **given) == [Row(status=0)]
     assert drawstring.open(root).scan(["id"]).to_arrow().num_rows == 2
     [mapped] = called(session, "show_bootstrap_mapping", path=root)
     assert (mapped.source_partition, mapped.source_file) == ("city=oslo", "a.parquet")
     assert called(session, "show_bootstrap_partitions", path=root) == [Row(indexed_partitions="city=oslo")]
-    with pytest.raises(UnsupportedError, match="replaces no table"):
+    with pytest.raises(InvalidError, match="already"):
         called(session, "run_bootstrap", bootstrap_overwrite=True, **given)
 
 
@@ -171,6 +175,8 @@ def test_files_are_counted_and_damaged_ones_found(session: SparkSession, rides: 
     (Path(rides.uri) / base.status.path).write_bytes(b"x" * 500)
     [damaged] = called(session, "show_invalid_parquet", path=rides.uri)
     assert damaged.path.endswith(base.status.name)
+    with pytest.raises(UnsupportedError, match="lost for good"):
+        called(session, "show_invalid_parquet", path=rides.uri, needDelete=True)
 
 
 @pytest.mark.usefixtures("rides")

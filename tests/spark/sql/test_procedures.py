@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
 import drawstring.spark
-from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.spark.sql.procedures.calls import PROCEDURES
 from tests.support.sql import Ask
 
@@ -96,6 +96,10 @@ def test_services_run(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
     )
     assert (clustered.state, clustered.involved_partitions) == ("COMPLETED", "city=oslo")
     assert called(session, "show_clustering", table="rides")[0].timestamp == clustered.timestamp
+    with pytest.raises(InvalidError, match=r"names id\. Only partition columns"):
+        called(session, "run_clustering", table="rides", predicate="city = 'oslo' AND id = 1")
+    with pytest.raises(UnsupportedError, match="schedule_in_line"):
+        called(session, "run_clean", table="rides", schedule_in_line=False)
     [cleaned] = called(
         session,
         "run_clean",
@@ -104,6 +108,9 @@ def test_services_run(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
         file_versions_retained=1,
     )
     assert cleaned.total_files_deleted > 0
+    sql("SET hoodie.clean.policy = KEEP_LATEST_FILE_VERSIONS")
+    assert called(session, "run_clean", table="rides", retain_commits=1) == []
+    sql("RESET hoodie.clean.policy")
     assert called(session, "show_cleans", table="rides")[0].total_files_deleted == cleaned.total_files_deleted
     assert called(session, "show_clean_plans", table="rides")[0].state == "COMPLETED"
     assert [row.result for row in called(session, "archive_commits", table="rides")] == [0]
@@ -114,6 +121,15 @@ def test_services_run(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
 def test_a_table_goes_back_to_a_savepoint(session: SparkSession, sql: Ask) -> None:
     newest = called(session, "show_commits", table="rides")[0].commit_time
     assert called(session, "create_savepoint", table="rides", commit_time=newest)[0][0] is True
+    oldest = called(session, "show_commits", table="rides")[-1].commit_time
+    called(session, "create_savepoint", table="rides", commit_time=oldest)
+    with pytest.raises(InvalidError, match="There is no savepoint 2020"):
+        called(session, "delete_savepoint", table="rides", instant_time=f"{oldest},2020")
+    with pytest.raises(InvalidError, match="one savepoint"):
+        called(session, "rollback_to_savepoint", table="rides", instant_time=f"{oldest},{newest}")
+    called(session, "delete_savepoint", table="rides", instant_time=f"{oldest},{newest}")
+    assert called(session, "show_savepoints", table="rides") == []
+    called(session, "create_savepoint", table="rides")
     assert [row.savepoint_time for row in called(session, "show_savepoints", table="rides")] == [newest]
     sql("DELETE FROM rides WHERE id = 2")
     called(session, "rollback_to_savepoint", table="rides", instant_time=newest)
@@ -188,7 +204,12 @@ def test_timeline_files_and_properties_are_shown(session: SparkSession, sql: Ask
     assert (oslo.delta_files_compaction_scheduled, oslo.data_file.startswith("file:/")) == ("[]", True)
     assert f"fileSize={oslo.total_delta_file_size})]" in oslo.delta_files_compaction_unscheduled
     assert len(called(session, "show_fsview_all", table="rides")) == 2
-    assert called(session, "stats_file_sizes", table="rides")[-1].num_files == 2
+    every = called(session, "stats_file_sizes", table="rides")
+    assert [(row.commit_time == "ALL", row.num_files) for row in every] == [(False, 1), (False, 2), (True, 3)]
+    assert every[-1]["min"] == min(row["min"] for row in every)
+    of_lima = called(session, "stats_file_sizes", table="rides", partition_path="city=lima")
+    assert [(row.num_files, row.std_dev) for row in of_lima] == [(1, 0.0), (1, 0.0)]
+    assert len(called(session, "stats_file_sizes", table="rides", partition_path="*", limit=1)) == 1
     assert called(session, "stats_wa", table="rides")[-1].total_written == 3
     properties = dict(called(session, "show_table_properties", table="rides", limit=100))
     assert properties["hoodie.table.name"] == "rides"
@@ -203,10 +224,11 @@ def test_timeline_files_and_properties_are_shown(session: SparkSession, sql: Ask
 def test_rows_are_dropped_and_copied(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
     called(session, "copy_to_temp_view", table="rides", view_name="copy", replace=True)
     assert sql("SELECT id FROM copy") == [(1,), (2,)]
-    called(session, "drop_partition", table="rides", partition="city=oslo")
+    sql("INSERT INTO rides VALUES (3, 3.5, 1, 'rome')")
+    called(session, "drop_partition", table="rides", partition="city=oslo, city=rome")
     assert sql("SELECT id FROM rides") == [(2,)]
     called(session, "export_instants", table="rides", local_folder=str(tmp_path))
-    assert len(list(tmp_path.glob("*.deltacommit"))) == 2
+    assert len(list(tmp_path.glob("*.deltacommit"))) == 3
     called(session, "truncate_table", table="rides")
     assert sql("SELECT id FROM rides") == []
 
@@ -218,6 +240,8 @@ def test_a_wrong_call_says_what_is_right(session: SparkSession, sql: Ask) -> Non
         called(session, "show_commits")
     with pytest.raises(InvalidError, match="no Hudi table nowhere"):
         called(session, "show_commits", table="nowhere")
+    with pytest.raises(AnalysisException, match="`cmd`"):
+        sql("CALL help(not_valid => true)")
     [(all_of_them,)] = sql("CALL help")
     assert "\tshow_commits\tReturn the writes of the active timeline" in all_of_them
     [(one,)] = sql("CALL help(cmd => 'show_commits')")

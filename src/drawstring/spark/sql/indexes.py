@@ -13,7 +13,7 @@ Without USING, an index that is named record_index, column_stats or bloom_filter
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
@@ -30,7 +30,8 @@ _EXPRESSION: Final = "expr"
 _IDENTITY: Final = "identity"
 _SECONDARY: Final = "secondary_index"
 _OF_EXPRESSION: Final = "expr_index"
-_OF_FILES: Final = ("record_index", "column_stats", "bloom_filters")
+_RECORD_INDEX: Final = "record_index"
+_OF_FILES: Final = (_RECORD_INDEX, "column_stats", "bloom_filters")
 _EXPRESSION_TYPES: Final = ("column_stats", "bloom_filters")
 _NAME: Final = "name"
 _COLUMNS: Final = "columns"
@@ -57,6 +58,8 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
         raise UnsupportedError(
             f"There is no index of type {kind}. Use {', '.join((_SECONDARY, *_OF_FILES))}.", table=table.path
         )
+    if kind == _RECORD_INDEX:
+        _check_key(table, columns)
     is_of_expression = _EXPRESSION in given or (kind == "bloom_filters" != name)
     if kind == "column_stats" != name and not is_of_expression:
         raise InvalidError(
@@ -83,6 +86,17 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
         table.for_writes().create_index(name, columns[0], options=options)
     else:
         table.for_writes().create_index(kind, options=options)
+
+
+def _check_key(table: TablePeer, columns: Sequence[str]) -> None:
+    """Check that the columns of a record index are those of the record key, which it is of."""
+    key = table.open().config.record_key_fields
+    if sorted(map(str.lower, columns)) != sorted(map(str.lower, key)) and key:
+        raise InvalidError(
+            f"A record index is of the record key ({', '.join(key)}), not of {', '.join(columns)}. Name the"
+            " columns of the key, or create a secondary index: CREATE INDEX name ON table (column).",
+            table=table.path,
+        )
 
 
 def drop_index(table: TablePeer, name: str) -> None:

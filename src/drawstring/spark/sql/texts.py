@@ -25,6 +25,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from drawstring.base.errors import InvalidError
+from drawstring.keygen.paths import DEFAULT_PARTITION
 from drawstring.spark.errors import analysed
 from drawstring.spark.sql.column_types import DEFINES, with_stand_ins
 from drawstring.spark.sql.indexes import SHOWN, shown
@@ -60,6 +62,8 @@ _NOTHING_TO_DO: Final = re.compile(
     r"|REFRESH\s+INDEX\s+\S+\s+ON\s+(?:TABLE\s+)?([^\s;]+)\s*;?\s*)",
     re.IGNORECASE | re.DOTALL,
 )
+_SHOW_PARTITIONS: Final = re.compile(rf"{_BEFORE}SHOW\s+PARTITIONS\s+([^\s;(]+)", re.IGNORECASE)
+_NULL_VALUE: Final = re.compile(r"(?<==)null(?=/|$)")
 _NO_ROWS: Final = StructType([])
 
 
@@ -73,32 +77,42 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
 
     @wraps(own_sql)
     def sql(spark: SparkSession, sqlQuery: str, *args: Any, **kwargs: Any) -> DataFrame:
-        asks = _SHOW_INDEXES.fullmatch(sqlQuery)
-        travels = _AS_OF_LITERAL.search(sqlQuery)
-        if (asks or travels) and is_registered(spark):
-            if asks:
-                return show_indexes(spark, asks[1])
-            sqlQuery = _AS_OF_LITERAL.sub(partial(_as_of_text, spark), sqlQuery)
-        if (compacts := _COMPACTION.fullmatch(sqlQuery)) and is_registered(spark):
-            sqlQuery = _compaction_call(compacts)
-        defines = DEFINES.fullmatch(sqlQuery)
-        if defines and is_registered(spark) and _is_of_table(spark, defines[1]):
-            sqlQuery = with_stand_ins(sqlQuery)
-        upkeep = _NOTHING_TO_DO.fullmatch(sqlQuery)
-        if (
-            upkeep
-            and is_registered(spark)
-            and location_of(spark, upkeep[1] or upkeep[2] or upkeep[3]) is not None
-        ):
-            return spark.createDataFrame([], _NO_ROWS)
-        called = _CALL.match(sqlQuery)
-        if called is None or not is_registered(spark):
-            return own_sql(spark, sqlQuery, *args, **kwargs)
-        if not called[2].startswith("("):
-            sqlQuery = sqlQuery.rstrip("; \n\t") + "()"
-        return _called(called[1], sqlQuery, lambda text: own_sql(spark, text, *args, **kwargs))
+        def run(text: str) -> DataFrame:
+            return own_sql(spark, text, *args, **kwargs)
+
+        return _answer(spark, sqlQuery, run) if is_registered(spark) else run(sqlQuery)
 
     SparkSession.sql = sql  # type: ignore[method-assign, assignment]
+
+
+def _answer(spark: SparkSession, text: str, run: Callable[[str], DataFrame]) -> DataFrame:
+    """Run a statement of a registered session.
+
+    Args:
+        spark: the session.
+        text: the statement.
+        run: runs a statement that Spark knows.
+    """
+    if asks := _SHOW_INDEXES.fullmatch(text):
+        return show_indexes(spark, asks[1])
+    if compacts := _COMPACTION.fullmatch(text):
+        text = _compaction_call(compacts)
+    text = _AS_OF_LITERAL.sub(partial(_as_of_text, spark), text)
+    defines = DEFINES.fullmatch(text)
+    if defines and _is_of_table(spark, defines[1]):
+        text = with_stand_ins(text)
+    upkeep = _NOTHING_TO_DO.fullmatch(text)
+    if upkeep and location_of(spark, upkeep[1] or upkeep[2] or upkeep[3]) is not None:
+        if upkeep[2]:
+            _check_partitioned(spark, upkeep[2])
+        return spark.createDataFrame([], _NO_ROWS)
+    partitions = _SHOW_PARTITIONS.match(text)
+    if partitions and _is_in_catalog(spark, partitions[1]):
+        return _with_hive_nulls(spark, run(text))
+    if called := _CALL.match(text):
+        is_whole = called[2].startswith("(")
+        return _called(called[1], text if is_whole else text.rstrip("; \n\t") + "()", run)
+    return run(text)
 
 
 def _compaction_call(asked: re.Match[str]) -> str:
@@ -129,6 +143,8 @@ def _called(name: str, text: str, run: Callable[[str], DataFrame]) -> DataFrame:
         if "UNRESOLVED_ROUTINE" in str(error):
             with analysed():
                 procedure_of(name)
+        if name.lower() == "help":
+            raise
         unknown = (error.getMessageParameters() or {}).get("argumentName", "").strip("`")
         if error.getCondition() != _UNKNOWN_PARAMETER or not unknown:
             raise
@@ -161,6 +177,21 @@ def _is_in_catalog(spark: SparkSession, name: str) -> bool:
 
 def _is_of_table(spark: SparkSession, name: str | None) -> bool:
     return name is None or _is_in_catalog(spark, name)
+
+
+@analysed()
+def _check_partitioned(spark: SparkSession, name: str) -> None:
+    """Refuse to repair the partitions of a table without partition columns, as Hudi does."""
+    if not named_table(spark, name).table.config.partition_fields:
+        raise InvalidError(
+            f"{name} is not partitioned, so it has no partitions to repair. Leave the statement out."
+        )
+
+
+def _with_hive_nulls(spark: SparkSession, shown: DataFrame) -> DataFrame:
+    """Return partitions as Hudi names them: by their folders, which have Hive's name for null."""
+    names = [_NULL_VALUE.sub(DEFAULT_PARTITION, row[0]) for row in shown.collect()]
+    return spark.createDataFrame([(name,) for name in names], shown.schema)
 
 
 @analysed()

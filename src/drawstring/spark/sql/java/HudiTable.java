@@ -154,6 +154,10 @@ public class HudiTable
     }
 
     public void createPartition(InternalRow values, Map properties) {
+        if (properties.containsKey("location")) {
+            throw new UnsupportedOperationException("A partition has no location of its own: its rows are in"
+                + " the folder of the table. Leave out LOCATION, and write the rows by INSERT.");
+        }
         changePartition("add_partition", values);
     }
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from drawstring.base.errors import CorruptTableError
+from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.filegroups.read.slice_reader import read_task
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.formats.base_files import is_parquet
@@ -66,7 +66,7 @@ def show_logfile_metadata(call: Call) -> Rows:
                     elif block.kind.name == "DELETE":
                         count = len(block_deletes(file, block).keys)
                     header = json.dumps({key.name: value for key, value in block.header.items()})
-                    yield block.instant, count, block.kind.name, header, "{}"
+                    yield block.instant, count, f"{block.kind.name}_BLOCK", header, "{}"
 
     return call.limited(rows())
 
@@ -181,7 +181,16 @@ def show_fs_path_detail(call: Call) -> Rows:
 
 
 def show_invalid_parquet(call: Call) -> Rows:
-    """Return the base files of a table whose footer cannot be read; none is deleted."""
+    """Return the base files of a table whose footer cannot be read.
+
+    Raises:
+        UnsupportedError: they are to be deleted: with them the table would lose rows for good.
+    """
+    if call.flag("needDelete"):
+        raise UnsupportedError(
+            "needDelete => true is refused: the rows of a file that is deleted are lost for good. Restore the"
+            " file from a backup, or the table to a savepoint."
+        )
     facts = call.table._facts()
     wanted, instants = call.names("partitions"), call.names("instants")
 

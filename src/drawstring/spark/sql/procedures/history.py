@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.formats.metadata.clean import decode_clean
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.formats.metadata.savepoint import decode_restore
@@ -15,16 +15,35 @@ from drawstring.model.plans import RollbackMetadata
 from drawstring.query.facts import TableFacts
 from drawstring.spark.sql.named import named_table
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
+from drawstring.timeline.archive.reader import open_archive
 
-_EXISTS, _DELETED, _UNKNOWN = "exist", "deleted", "unknown"
+_EXISTS, _DELETED, _UNKNOWN, _ACTIVE = "exist", "deleted", "unknown", "active"
 
 
 def _newest_first(facts: TableFacts, action: Action) -> list[Instant]:
     return sorted(facts.timeline.completed_of(action), key=lambda each: each.requested, reverse=True)
 
 
+def refuse_archived_cleans(call: Call) -> None:
+    """Refuse to show archived cleans, if there are any.
+
+    Raises:
+        UnsupportedError: there are, and they are asked for.
+    """
+    if not call.flag("showArchived"):
+        return
+    facts = call.table._facts()
+    archived = open_archive(facts.storage, facts.config).completed("")
+    if any(each.action is Action.CLEAN for each in archived):
+        raise UnsupportedError(
+            "showArchived => true is not supported for a table with archived cleans. CALL"
+            " show_timeline(showArchived => true, filter => \"action = 'clean'\") lists them."
+        )
+
+
 def show_cleans_metadata(call: Call) -> Rows:
     """Return what the cleans of the active timeline deleted, by partition."""
+    refuse_archived_cleans(call)
     facts = call.table._facts()
 
     def rows() -> Iterator[Sequence[Any]]:
@@ -92,22 +111,28 @@ def commits_compare(call: Call) -> Rows:
 
 
 def show_file_status(call: Call) -> Rows:
-    """Tell whether a file is there, or which clean or rollback deleted it."""
+    """Tell whether a file is there, or which clean, rollback or restore deleted it.
+
+    Raises:
+        InvalidError: no partition is given of a partitioned table.
+    """
     facts, name = call.table._facts(), call.needed("file")
-    partition = (call.text("partition") or "").strip("/")
+    given = call.text("partition")
+    if given is None and facts.config.partition_fields:
+        raise InvalidError("The table is partitioned. Give partition => the one that the file is in.")
+    partition = (given or "").strip("/")
     path = join_path(partition, name)
-    full = facts.storage.full_uri(path)
     if facts.storage.exists(path):
-        return [(_EXISTS, None, None, None, full)]
+        return [(_EXISTS, "", "", _ACTIVE, join_path(facts.storage.spec.uri.rstrip("/"), path))]
     for instant in _newest_first(facts, Action.CLEAN):
         found = decode_clean(facts.store.read(instant)).partitions.get(partition)
         if found is not None and name in found.deleted:
-            return [(_DELETED, str(instant.action), instant.requested, "active", full)]
-    for instant in _newest_first(facts, Action.ROLLBACK):
-        stats = decode_rollback(facts.store.read(instant), facts.storage.spec.uri).stats
-        if any(path in stat.deleted for stat in stats):
-            return [(_DELETED, str(instant.action), instant.requested, "active", full)]
-    return [(_UNKNOWN, None, None, None, full)]
+            return [(_DELETED, str(instant.action), instant.requested, _ACTIVE, "")]
+    actions = {each.requested: str(each.action) for each in facts.timeline.instants}
+    for requested, undone in rollbacks_of(facts):
+        if any(path in stat.deleted for stat in undone.stats):
+            return [(_DELETED, actions[requested], requested, _ACTIVE, "")]
+    return [(_UNKNOWN, "", "", "", "")]
 
 
 PROCEDURES: Final = (

@@ -7,9 +7,10 @@ from typing import Final
 
 REFUSED: Final[Mapping[str, str]] = {
     "hdfs_parquet_import": (
-        "hdfs_parquet_import is not supported: its tables do not store which columns are the key. CALL"
-        " run_bootstrap(..., selector_class => 'FullRecordBootstrapModeSelector') copies a folder of Parquet"
-        " files into a new table, and INSERT INTO ... SELECT * FROM parquet.`/folder` into one that is there."
+        "hdfs_parquet_import is not supported: its tables do not store which columns are the key, and queries"
+        " of Hudi find no rows in them. CALL run_bootstrap(..., selector_class =>"
+        " 'FullRecordBootstrapModeSelector') copies a folder of Parquet files into a new table, and INSERT"
+        " INTO ... SELECT * FROM parquet.`/folder` into one that is there."
     ),
     "partition_bucket_index_manager": (
         "partition_bucket_index_manager is not supported: all partitions of a table have the same number of"

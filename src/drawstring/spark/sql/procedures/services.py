@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.expressions.predicate import parse_where
+from drawstring.formats.conditions import where_columns
 from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.formats.metadata.commit import decode_compaction_plan
 from drawstring.model.instant import Action, Instant
-from drawstring.spark.sql.procedures.history import rollbacks_of
+from drawstring.spark.sql.procedures.history import refuse_archived_cleans, rollbacks_of
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 
 _SCHEDULE: Final = "schedule"
@@ -120,7 +122,19 @@ def run_clustering(call: Call) -> Rows:
 
 
 def _partitions_where(call: Call, predicate: str) -> list[str]:
-    """Return the partitions whose values meet a condition."""
+    """Return the partitions whose values meet a condition.
+
+    Raises:
+        InvalidError: the condition is about other columns, too.
+    """
+    config = call.table.config
+    expression = parse_where(predicate, call.table.schema)
+    used = set(where_columns(expression, call.table.schema))
+    if others := sorted(used - set(config.partition_fields)):
+        raise InvalidError(
+            f"The predicate names {', '.join(others)}. Only partition columns are allowed, since whole"
+            f" partitions are clustered: {', '.join(config.partition_fields) or 'the table has none'}."
+        )
     tasks = call.table.scan(where=predicate).tasks()
     return sorted({task.file_slice.partition for task in tasks if hasattr(task, "file_slice")})
 
@@ -145,7 +159,16 @@ def show_clustering(call: Call) -> Rows:
 
 
 def run_clean(call: Call) -> Rows:
-    """Clean the table."""
+    """Clean the table.
+
+    Raises:
+        UnsupportedError: nothing is to be planned.
+    """
+    if not call.flag("schedule_in_line"):
+        raise UnsupportedError(
+            "schedule_in_line => false is not supported: a clean finishes what is planned, and plans. Leave"
+            " it out."
+        )
     options = dict(call.options)
     for name, key in (
         ("clean_policy", "hoodie.clean.policy"),
@@ -175,6 +198,7 @@ def run_clean(call: Call) -> Rows:
 
 def show_cleans(call: Call) -> Rows:
     """Return the completed cleans of the active timeline, newest first."""
+    refuse_archived_cleans(call)
     facts = call.table._facts()
 
     def rows() -> Iterator[Sequence[Any]]:
@@ -189,6 +213,7 @@ def show_cleans(call: Call) -> Rows:
 
 def show_clean_plans(call: Call) -> Rows:
     """Return the plans of the cleans of the active timeline, newest first."""
+    refuse_archived_cleans(call)
     facts = call.table._facts()
     cleans = [each for each in facts.timeline.instants if each.action is Action.CLEAN]
 

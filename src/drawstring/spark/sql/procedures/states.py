@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.model.files import FileSlice, LogFile, parse_data_file
+from drawstring.model.files import BaseFile, FileSlice, LogFile, parse_data_file
 from drawstring.model.instant import State
 from drawstring.model.instant_status import InstantStatus
 from drawstring.query.incremental.path_glob import matches_folder
@@ -173,14 +173,6 @@ def _latest_row(each: FileSlice, uri: Callable[[str], str]) -> Sequence[Any]:
 _ALL: Final = "ALL_PARTITIONS"
 
 
-def _all_slices(call: Call) -> Iterator[FileSlice]:
-    """Yield the file slices of all file groups, by partition."""
-    view = call.table._facts().view
-    for partition in view.partitions():
-        for group in view.groups(partition):
-            yield from group.slices
-
-
 def _slice_row(each: FileSlice, uri: Callable[[str], str]) -> tuple[Any, ...]:
     """Return a file slice as a row of Hudi's views of files."""
     base = None if each.base is None else each.base.status
@@ -190,20 +182,24 @@ def _slice_row(each: FileSlice, uri: Callable[[str], str]) -> tuple[Any, ...]:
 
 
 def stats_file_sizes(call: Call) -> Rows:
-    """Return the sizes of the base files that each commit wrote, and of all."""
+    """Return the sizes of the data files that each commit wrote, and of all."""
     by_commit: dict[str, list[int]] = {}
-    for each in _all_slices(call):
-        if each.base is not None:
-            by_commit.setdefault(each.base.instant, []).append(each.base.status.size_bytes)
+    wanted, view = call.text("partition_path"), call.table._facts().view
+    for partition in _partitions_shown(call, wanted if call.table.config.partition_fields else None):
+        for each in (each for group in view.groups(partition) for each in group.slices):
+            files: list[BaseFile | LogFile] = [*each.logs, *([each.base] if each.base else [])]
+            for file in files:
+                by_commit.setdefault(file.instant, []).append(file.status.size_bytes)
     rows = [(time, *_sizes(sizes)) for time, sizes in sorted(by_commit.items(), reverse=True)]
     every = [size for sizes in by_commit.values() for size in sizes]
-    return [*call.limited(rows), *([("ALL", *_sizes(every))] if every else [])]
+    return call.limited([*rows, *([("ALL", *_sizes(every))] if every else [])])
 
 
 def _sizes(sizes: list[int]) -> Sequence[Any]:
-    low, middle, high = (float(np.percentile(sizes, share)) for share in (10, 50, 95))
-    average, deviation = float(np.mean(sizes)), float(np.std(sizes))
-    return min(sizes), low, middle, average, high, max(sizes), len(sizes), deviation
+    # Percentiles and deviation as Hudi's library of metrics has them: ranks of n + 1, and of a sample.
+    low, middle, high = (float(np.quantile(sizes, share, method="weibull")) for share in (0.1, 0.5, 0.95))
+    deviation = float(np.std(sizes, ddof=1)) if len(sizes) > 1 else 0.0
+    return min(sizes), low, middle, float(np.mean(sizes)), high, max(sizes), len(sizes), deviation
 
 
 def show_metadata_table_partitions(call: Call) -> Rows:

@@ -28,30 +28,35 @@ def show_savepoints(call: Call) -> Rows:
 
 
 def delete_savepoint(call: Call) -> Rows:
-    """Delete a savepoint, the newest one by default."""
-    call.table.delete_savepoint(_savepoint(call), options=call.options)
+    """Delete savepoints, separated by commas, the newest one by default."""
+    for each in _savepoints(call):
+        call.table.delete_savepoint(each, options=call.options)
     return [(True,)]
 
 
 def rollback_to_savepoint(call: Call) -> Rows:
     """Restore the table to a savepoint, the newest one by default."""
-    call.table.restore(_savepoint(call), options=call.options)
+    [savepoint, *others] = _savepoints(call)
+    if others:
+        raise InvalidError("A table is restored to one savepoint. Give one instant_time.")
+    call.table.restore(savepoint, options=call.options)
     return [(True,)]
 
 
-def _savepoint(call: Call) -> str:
-    """Return the savepoint at `instant_time`, or the newest one.
+def _savepoints(call: Call) -> list[str]:
+    """Return the savepoints at `instant_time`, separated by commas, or the newest one.
 
     Raises:
         InvalidError: there is none.
     """
     times = sorted(each.requested for each in call.table.timeline.completed_of(Action.SAVEPOINT))
-    wanted = call.text("instant_time")
-    if not times or (wanted and wanted not in times):
+    wanted = call.names("instant_time")
+    unknown = [each for each in wanted if each not in times]
+    if not times or unknown:
         raise InvalidError(
-            f"There is no savepoint {wanted or ''}. CALL show_savepoints shows those that there are."
+            f"There is no savepoint {', '.join(unknown)}. CALL show_savepoints shows those that there are."
         )
-    return wanted or times[-1]
+    return wanted or times[-1:]
 
 
 def rollback_to_instant(call: Call) -> Rows:
@@ -76,8 +81,9 @@ def rollback_to_instant(call: Call) -> Rows:
 
 
 def drop_partition(call: Call) -> Rows:
-    """Delete a partition."""
-    call.table.delete_partition(call.needed("partition"), options=call.options)
+    """Delete partitions, separated by commas."""
+    call.needed("partition")
+    call.table.delete_partition(*call.names("partition"), options=call.options)
     return [("Success",)]
 
 

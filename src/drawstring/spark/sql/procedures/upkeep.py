@@ -46,11 +46,13 @@ def run_bootstrap(call: Call) -> Rows:
     Raises:
         UnsupportedError: an existing table would be replaced, or settings are in a file.
     """
-    if call.flag("bootstrap_overwrite") or call.text("props_file_path"):
+    if call.text("props_file_path"):
         raise UnsupportedError(
-            "A bootstrap replaces no table, and takes its settings from the call. Delete the table first, and"
-            " give options => 'key=value,...'."
+            "A bootstrap takes its settings from the call. Give options => 'key=value,...', not"
+            " props_file_path."
         )
+    if (format := call.needed("base_file_format").upper()) != "PARQUET":
+        raise UnsupportedError(f"A bootstrap makes tables of Parquet files, not of {format}.")
     root, source = path_of(call.needed("base_path")), path_of(call.needed("bootstrap_path"))
     given = {key: text for name, key in _BOOTSTRAP_OPTIONS.items() if (text := call.text(name))}
     if call.flag("enable_hive_sync"):
@@ -79,18 +81,21 @@ def hive_sync(call: Call) -> Rows:
 
 
 def delete_marker(call: Call) -> Rows:
-    """Delete the markers of an instant that is no longer pending.
+    """Delete the markers of instants, separated by commas, that are no longer pending.
 
     Raises:
-        InvalidError: it is pending, and its rollback needs them.
+        InvalidError: one is pending, and its rollback needs them.
     """
-    time, table = call.needed("instant_time"), call.table
-    if any(each.requested == time for each in table.timeline.pending()):
-        raise InvalidError(
-            f"{time} is pending, and its rollback finds its files by the markers. Let the next write roll it"
-            " back, or CALL rollback_to_instant."
-        )
-    Markers(table._context.storage, time).remove()
+    call.needed("instant_time")
+    times, table = call.names("instant_time"), call.table
+    for pending in table.timeline.pending():
+        if pending.requested in times:
+            raise InvalidError(
+                f"{pending.requested} is pending, and its rollback finds its files by the markers. Let the"
+                " next write roll it back, or CALL rollback_to_instant."
+            )
+    for time in times:
+        Markers(table._context.storage, time).remove()
     return [(True,)]
 
 
