@@ -311,6 +311,25 @@ def test_functions_are_tables(session: SparkSession, sql: Ask, tmp_path: Path) -
         ("city=lima", 1),
         ("city=oslo", 2),
     ]
+    sql("CREATE INDEX by_fare ON rides USING column_stats (fare) OPTIONS (expr = 'identity')")
+    stats = "ColumnStatsMetadata.columnName, ColumnStatsMetadata.minValue.member4.value"
+    where = "type = 3 AND ColumnStatsMetadata.columnName = 'fare'"
+    assert sql(f"SELECT {stats} FROM hudi_metadata('rides') WHERE {where}") == [
+        ("fare", 1.5),
+        ("fare", 2.5),
+        ("fare", 9.5),
+    ]
+    places = "SELECT key, recordIndexMetadata.partitionName FROM hudi_metadata('rides') WHERE type = 5"
+    assert sql(places) == [("1", "city=oslo"), ("2", "city=lima")]
+    assert session.sql("SELECT * FROM hudi_metadata('rides')").columns == [
+        "key",
+        "type",
+        "filesystemMetadata",
+        "BloomFilterMetadata",
+        "ColumnStatsMetadata",
+        "recordIndexMetadata",
+        "SecondaryIndexMetadata",
+    ]
     with pytest.raises(AnalysisException, match="takes 3 or 4 arguments"):
         sql("SELECT * FROM hudi_table_changes('rides')")
 

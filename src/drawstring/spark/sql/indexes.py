@@ -58,8 +58,6 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
         raise UnsupportedError(
             f"There is no index of type {kind}. Use {', '.join((_SECONDARY, *_OF_FILES))}.", table=table.path
         )
-    if kind == _RECORD_INDEX:
-        _check_key(table, columns)
     is_of_expression = _EXPRESSION in given or (kind == "bloom_filters" != name)
     if kind == "column_stats" != name and not is_of_expression:
         raise InvalidError(
@@ -73,6 +71,8 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
             " them behind USING.",
             table=table.path,
         )
+    if kind == _RECORD_INDEX:
+        _check_key(table, columns)
     if (is_of_expression or kind == _SECONDARY) and len(columns) != 1:
         raise InvalidError(
             f"Index {name} is of one column, and {len(columns)} are given. Name one.", table=table.path

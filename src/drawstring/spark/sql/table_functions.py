@@ -6,27 +6,36 @@
 | hudi_query(table, `snapshot` or `read_optimized`) | the table |
 | hudi_query_timeline(table[, archived]) | instants |
 | hudi_filesystem_view(table[, partitions]) | file slices |
-| hudi_metadata(table) | the list of files in the metadata table |
+| hudi_metadata(table) | the records of the metadata table |
 
 A table is a name in the catalog or a path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import InvalidError
+from drawstring.entry import open as open_table
+from drawstring.metadata.contents import records
+from drawstring.metadata.metadata_table import open_metadata_table
+from drawstring.metadata.partitions import FILES, Kind, record_schema
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileSlice
 from drawstring.spark import functions
+from drawstring.spark.engine.batches import with_types
+from drawstring.spark.engine.types import arrow_schema, spark_schema
 from drawstring.spark.errors import analysed
 from drawstring.spark.reading.plan_marks import plan_of
 from drawstring.spark.sql.named import NamedTable, named_table
 from drawstring.spark.sql.procedures.commits import totals
+from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import file_name
 
@@ -50,6 +59,8 @@ _FILE_SLICES: Final = (
 _METADATA: Final = (
     "key string, type int, filesystemMetadata map<string, struct<size: bigint, isDeleted: boolean>>"
 )
+_INDEXED: Final = (Kind.BLOOM_FILTERS, Kind.STATISTICS, Kind.RECORD_INDEX, Kind.SECONDARY_INDEX)
+"""Kinds of the other records, in the order of their columns."""
 
 
 def plan_of_function(asked: Mapping[str, Any], spark: SparkSession) -> Any:
@@ -151,7 +162,51 @@ def _metadata(spark: SparkSession, named: NamedTable, values: Sequence[str]) -> 
     rows: list[tuple[Any, ...]] = [(path, _OF_FILES, found) for path, found in files.items()]
     if files:
         rows.append((_ALL_PARTITIONS, _OF_PARTITIONS, dict.fromkeys(files, (0, False))))
-    return spark.createDataFrame(rows, _METADATA)
+    listed = spark.createDataFrame(rows, _METADATA)
+    columns = spark_schema(_indexed_columns())
+    names = [(name,) for name in sorted({*named.table.config.metadata_partitions} - {FILES})]
+    asked = spark.createDataFrame(names, "partition string").repartition(max(len(names), 1))
+    read = IndexRecords(named.table._facts().storage.spec, arrow_schema(columns))
+    whole = listed.unionByName(asked.mapInArrow(read, columns), allowMissingColumns=True)
+    return whole.select(*listed.columns, *(name for name in columns.names if name not in listed.columns))
+
+
+def _indexed_columns() -> pa.Schema:
+    """Return the columns of the records of indexes, in Hudi's order."""
+    fields = {field.name: field for kind in _INDEXED for field in record_schema(kind)}
+    return pa.schema(fields.values())
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecords:
+    """Reads the records of partitions of the metadata table but its list of files, by their names.
+
+    Attributes:
+        storage: opens the table.
+        columns: of the result.
+    """
+
+    storage: StorageSpec
+    columns: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the records."""
+        table = open_table(self.storage.uri, storage_options=self.storage.options)
+        facts = table._facts()
+        opened = open_metadata_table(facts.storage, facts.config, facts.timeline, table._context.clock)
+        for name in (name for batch in batches for name in batch.column(0).to_pylist()):
+            for stored in records(opened, name).to_batches():
+                yield with_types(self._whole(stored), self.columns)
+
+    def _whole(self, stored: pa.RecordBatch) -> pa.RecordBatch:
+        """Return records with all columns; those of other kinds of records are null."""
+        columns = [
+            stored.column(field.name)
+            if field.name in stored.schema.names
+            else pa.nulls(stored.num_rows, field.type)
+            for field in self.columns
+        ]
+        return pa.RecordBatch.from_arrays(columns, self.columns.names)
 
 
 FUNCTIONS: Final[
