@@ -37,12 +37,13 @@ def called(session: SparkSession, procedure: str, **values: Any) -> list[Row]:
     return session.sql(f"CALL {procedure}({given})").collect()
 
 
-@pytest.mark.usefixtures("rides")
-def test_log_files_show_their_blocks_and_records(session: SparkSession) -> None:
+def test_log_files_show_their_blocks_and_records(session: SparkSession, rides: drawstring.Table) -> None:
     every = {"table": "rides", "log_file_path_pattern": "*"}
     [block] = called(session, "show_logfile_metadata", **every)
     assert (block.record_count, block.block_type) == (1, "PARQUET_DATA_BLOCK")
     assert json.loads(block.header_metadata)["INSTANT_TIME"] == block.instant_time
+    by_path = {"table": "rides", "log_file_path_pattern": f"{rides.uri}/*/*.log.*"}
+    assert called(session, "show_logfile_metadata", **by_path) == [block]
     [record] = called(session, "show_logfile_records", **every)
     assert json.loads(record.records)["fare"] == 9.5
     [merged] = called(session, "show_logfile_records", merge=True, **every)

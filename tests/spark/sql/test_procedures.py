@@ -108,10 +108,19 @@ def test_services_run(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
         file_versions_retained=1,
     )
     assert cleaned.total_files_deleted > 0
+    versions = {"clean_policy": "KEEP_LATEST_FILE_VERSIONS", "file_versions_retained": 1}
+    sql("UPDATE rides SET ts = 4 WHERE id = 1")
+    sql("CALL run_compaction(op => 'run', table => 'rides')")
+    before = len(called(session, "show_fsview_all", table="rides"))
+    assert called(session, "run_clean", table="rides", trigger_max_commits=3, **versions) == []
     sql("SET hoodie.clean.policy = KEEP_LATEST_FILE_VERSIONS")
     assert called(session, "run_clean", table="rides", retain_commits=1) == []
     sql("RESET hoodie.clean.policy")
-    assert called(session, "show_cleans", table="rides")[0].total_files_deleted == cleaned.total_files_deleted
+    assert len(called(session, "show_fsview_all", table="rides")) == before
+    [again] = called(session, "run_clean", table="rides", trigger_max_commits=2, **versions)
+    assert again.total_files_deleted > 0
+    assert called(session, "run_clean", table="rides", **versions) == [], "no write since the last one"
+    assert called(session, "show_cleans", table="rides")[0].total_files_deleted == again.total_files_deleted
     assert called(session, "show_clean_plans", table="rides")[0].state == "COMPLETED"
     assert [row.result for row in called(session, "archive_commits", table="rides")] == [0]
     assert sql("SELECT id, fare FROM rides") == [(1, 10.5), (2, 2.5)]

@@ -34,7 +34,7 @@ _NO_QUOTA: Final = -1
 def _logs(call: Call) -> tuple[Storage, list[LogFile]]:
     """Return the log files of the table whose paths match the pattern, oldest first."""
     facts = call.table._facts()
-    pattern = call.needed("log_file_path_pattern")
+    pattern = _without_scheme(call.needed("log_file_path_pattern"))
     logs = {
         log.status.path: log
         for partition in facts.view.partitions()
@@ -45,9 +45,14 @@ def _logs(call: Call) -> tuple[Storage, list[LogFile]]:
     matching = [
         log
         for path, log in sorted(logs.items())
-        if fnmatch(path, pattern) or fnmatch(facts.storage.full_uri(path), pattern)
+        if fnmatch(path, pattern) or fnmatch(_without_scheme(facts.storage.full_uri(path)), pattern)
     ]
     return facts.storage, matching
+
+
+def _without_scheme(address: str) -> str:
+    """Return the address of a local file as its path, any other one as it is."""
+    return address.removeprefix("file://").removeprefix("file:")
 
 
 def show_logfile_metadata(call: Call) -> Rows:

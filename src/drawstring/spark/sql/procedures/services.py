@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
@@ -23,6 +23,7 @@ _CLUSTERING: Final = "timestamp STRING, input_group_size INT, state STRING, invo
 _VERSION: Final = 2
 _POLICY_KEYS: Final = frozenset({"hoodie.clean.policy", "hoodie.cleaner.policy"})
 _NO_BOOTSTRAP: Final = "{}"
+_TRIGGER: Final = "hoodie.clean.trigger.max.commits"
 
 
 def _operation(call: Call, default: str) -> str:
@@ -170,10 +171,12 @@ def run_clean(call: Call) -> Rows:
             " it out."
         )
     options = dict(call.options)
+    if not _is_due(call, options):
+        return []
     for name, key in (
         ("clean_policy", "hoodie.clean.policy"),
         ("trigger_strategy", "hoodie.clean.trigger.strategy"),
-        ("trigger_max_commits", "hoodie.clean.trigger.max.commits"),
+        ("trigger_max_commits", _TRIGGER),
     ):
         if (value := call.text(name)) is not None:
             options[key] = value
@@ -194,6 +197,19 @@ def run_clean(call: Call) -> Rows:
         return []
     millis = int(result.seconds * 1000)
     return [(result.instant, millis, result.files, result.earliest_retained, _NO_BOOTSTRAP, _VERSION)]
+
+
+def _is_due(call: Call, options: Mapping[str, str]) -> bool:
+    """Return whether enough writes completed since the last clean, as Hudi asks of this call, too.
+
+    Cleans that deleted nothing do not count: Hudi notes none.
+    """
+    facts = call.table._facts()
+    cleans = map(facts.store.read, _newest_first(facts.timeline.completed_of(Action.CLEAN)))
+    done = (clean for clean in map(decode_clean, filter(None, cleans)) if clean.took_something)
+    since = next((clean.last_completed for clean in done), "")
+    due_after = int(call.text("trigger_max_commits") or options.get(_TRIGGER) or 1)
+    return sum(write.requested > since for write in facts.timeline.writes()) >= due_after
 
 
 def show_cleans(call: Call) -> Rows:
