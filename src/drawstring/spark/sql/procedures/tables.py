@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from drawstring.base.errors import InvalidError
 from drawstring.model.instant import Action
+from drawstring.services.versions.run import change_version
 from drawstring.spark import functions
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 
@@ -100,9 +101,9 @@ def truncate_table(call: Call) -> Rows:
 
 def upgrade_table(call: Call) -> Rows:
     """Move the table to another version, newer or older, as in Hudi."""
-    wanted = _version(call)
-    is_newer = wanted >= call.table.config.version
-    (call.table.upgrade if is_newer else call.table.downgrade)(wanted, options=call.options)
+    table = call.table
+    with table._errors():
+        change_version(table._context, _version(call), table._options("upgrade", call.options))
     return [(True,)]
 
 
