@@ -99,7 +99,7 @@ def storage_options(
             " engine.",
             table=path,
         )
-    settings = _hadoop_settings(spark, path)
+    settings = settings_for(path, hadoop_settings(spark))
     settings |= {key: str(value) for key, value in options.items() if is_storage_option(key, path)}
     return {**settings, **(given or {})}
 
@@ -115,13 +115,22 @@ def _of_store(path: str) -> _Settings | None:
     return _OF_SCHEMES.get(path.partition(":")[0].lower())
 
 
-def _hadoop_settings(spark: SparkSession, path: str) -> dict[str, str]:
-    """Return the settings of the session for the table's store; Hadoop's own defaults are not among them."""
-    store = _of_store(path)
-    if store is None:
-        return {}
+def hadoop_settings(spark: SparkSession) -> dict[str, str]:
+    """Return the settings of a session for all stores; Hadoop's own defaults are not among them."""
     settings = {key.removeprefix(_HADOOP): value for key, value in spark.sparkContext.getConf().getAll()}
-    return {key: value for key, value in settings.items() if value and store.has(key)}
+    stores = {*_OF_SCHEMES.values()}
+    return {key: value for key, value in settings.items() if value and any(each.has(key) for each in stores)}
+
+
+def settings_for(path: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings for the store of a path.
+
+    Args:
+        path: the path.
+        settings: as of `hadoop_settings`.
+    """
+    store = _of_store(path)
+    return {} if store is None else {key: value for key, value in settings.items() if store.has(key)}
 
 
 def spark_path(spark: SparkSession, uri: str) -> str | None:

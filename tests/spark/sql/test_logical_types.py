@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 import drawstring
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.schema.logical_types import BLOB, VARIANT, vector_type
 from drawstring.spark.sql.column_types import with_stand_ins
 from tests.support.sql import Ask
@@ -160,3 +160,68 @@ def test_frames_name_the_type_of_a_column_in_its_metadata(session: SparkSession,
     value = ("OUT_OF_LINE", None, ("/lake/a", None, None, True))
     assert saved("b", columns(shape, "BLOB"), [(1, value)]) == [(1, value)]
     assert drawstring.open(tmp_path / "b").schema.field("c").type == BLOB
+
+
+def test_the_nearest_vectors_are_found(sql: Ask) -> None:
+    sql(
+        "CREATE TABLE docs (id INT, v VECTOR(3), i VECTOR(2, INT8), ts BIGINT) USING hudi"
+        " TBLPROPERTIES (primaryKey = 'id')"
+    )
+    sql(
+        "INSERT INTO docs VALUES (1, array(9, 9, 9), array(1, 2), 1), (2, array(4, 5, 6), null, 1),"
+        " (3, null, null, 1)"
+    )
+
+    def found(arguments: str, columns: str = "id, _hudi_distance") -> list[Any]:
+        return sql(f"SELECT {columns} FROM hudi_vector_search('docs', {arguments})")
+
+    # The distances are those that Hudi 1.2.0 returned.
+    near = pytest.approx(0.0014760155646609263), pytest.approx(0.02210972275899392)
+    assert found("'v', array(9f, 9f, 8f), 2") == [(1, near[0]), (2, near[1])]
+    assert found("'V', array(9, 9, 8), 1, 'l2'") == [(1, 1.0)]
+    assert found("'v', array(9, 9, 8), 9, 'l2', 'brute_force', 'id > 1'") == [
+        (2, pytest.approx(6.708203932499369))
+    ]
+    assert found("'v', array(9, 9, 8), 9, 'dot_product', null, null, -200") == [(1, -234.0)]
+    assert found("'i', array(1, 2), 5, 'cosine'", "id, v") == [(1, [9.0, 9.0, 9.0])]
+    sql(
+        "CREATE TEMPORARY VIEW asked AS SELECT 7 AS id, array(4f, 5f, 6f) AS q"
+        " UNION ALL SELECT 8, array(9f, 9f, 9f)"
+    )
+    batch = "hudi_vector_search_batch('docs', 'v', 'asked', 'q', 1, 'l2')"
+    assert sql(f"SELECT _hudi_query_id, id, _hudi_distance FROM {batch}") == [(7, 2, 0.0), (8, 1, 0.0)]
+    for arguments, error in (
+        ("'v', array(1, 2), 1", "has 2 numbers, those of column v have 3"),
+        ("'v', array(1, 2, 3), 0", "k is how many vectors are wanted"),
+        ("'v', array(1, 2, 3), 1, 'manhattan'", "There is no metric"),
+        ("'ts', array(1, 2, 3), 1", "Column ts is bigint"),
+        ("'i', array(1, 2.5), 1", "2.5 is none of them"),
+    ):
+        with pytest.raises(InvalidError, match=error):
+            found(arguments)
+
+
+def test_the_bytes_of_blobs_are_read_wherever_they_are(sql: Ask, tmp_path: Path) -> None:
+    (tmp_path / "clip.bin").write_bytes(b"0123456789")
+    sql("CREATE TABLE docs (id INT, b BLOB) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+
+    def out_of_line(path: str, offset: str, length: str) -> str:
+        place = f"'external_path', '{path}', 'offset', {offset}, 'length', {length}, 'managed', false"
+        return f"named_struct('type', 'OUT_OF_LINE', 'data', null, 'reference', named_struct({place}))"
+
+    def read(blob: str) -> list[Any]:
+        sql(f"INSERT OVERWRITE docs VALUES (1, {blob})")
+        return [row[0] for row in sql("SELECT read_blob(b) FROM docs")]
+
+    assert read(INLINE) == [b"\x01\x02"]
+    assert read("null") == [None]
+    assert read(out_of_line(f"{tmp_path}/clip.bin", "2L", "3L")) == [b"234"]
+    assert read(out_of_line(f"file:{tmp_path}/clip.bin", "null", "null")) == [b"0123456789"]
+    for blob, error in (
+        (INLINE.replace("X'0102'", "null"), "A BLOB is INLINE, but has no data"),
+        (out_of_line("", "null", "null"), "its reference has no external_path"),
+        (out_of_line(f"{tmp_path}/clip.bin", "2L", "null"), "Give both, or neither"),
+        (out_of_line(f"{tmp_path}/clip.bin", "8L", "3L"), "the file ends before"),
+    ):
+        with pytest.raises(DrawstringError, match=error):
+            read(blob)

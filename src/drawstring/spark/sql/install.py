@@ -8,6 +8,7 @@ from typing import Any, Final
 from py4j.java_collections import ListConverter
 from pyspark.sql import SparkSession
 
+from drawstring.spark.blobs import register_read_blob
 from drawstring.spark.reading import planning
 from drawstring.spark.sql.catalog import CatalogPeer
 from drawstring.spark.sql.driver import java, load
@@ -50,5 +51,6 @@ def install(spark: SparkSession) -> bool:
     gateway: Any = spark.sparkContext._gateway
     names = ListConverter().convert(list(FUNCTIONS), gateway._gateway_client)
     java(spark, "TableFunctions").register(spark._jsparkSession, names)
+    register_read_blob(spark)
     spark.conf.set(CATALOG, _OURS)
     return True

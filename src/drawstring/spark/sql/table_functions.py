@@ -7,6 +7,7 @@
 | hudi_query_timeline(table[, archived]) | instants |
 | hudi_filesystem_view(table[, partitions]) | file slices |
 | hudi_metadata(table) | the records of the metadata table |
+| hudi_vector_search, hudi_vector_search_batch | the nearest vectors (`vector_search`) |
 
 A table is a name in the catalog or a path.
 """
@@ -35,6 +36,7 @@ from drawstring.spark.errors import analysed
 from drawstring.spark.reading.plan_marks import plan_of
 from drawstring.spark.sql.named import NamedTable, named_table
 from drawstring.spark.sql.procedures.commits import totals
+from drawstring.spark.sql.vector_search import search, search_batch
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.instants import file_name
@@ -217,5 +219,7 @@ FUNCTIONS: Final[
     "hudi_query_timeline": (_timeline, (1, 2)),
     "hudi_filesystem_view": (_file_slices, (1, 2)),
     "hudi_metadata": (_metadata, (1,)),
+    "hudi_vector_search": (search, tuple(range(4, 9))),
+    "hudi_vector_search_batch": (search_batch, tuple(range(5, 10))),
 }
 """The functions, and how many arguments each takes."""
