@@ -398,3 +398,15 @@ def test_a_default_table_of_real_files_is_archived(tmp_path: Path) -> None:
     assert len(list(folder.glob("*.commit"))) == 20 + (33 - 31)
     assert list((folder / "history").glob("*_0.parquet"))
     assert held(table) == [("a", "rome", 32, 32.0)]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_writes_that_the_last_clean_retained_stay_if_they_are_asked_to(version: int) -> None:
+    table = create(version=version)
+    times = upserted(table, range(12), **NEVER)
+    assert table.clean(options={"hoodie.clean.commits.retained": "6"}).earliest_retained == times[6]
+    blocked = SHORT | {"hoodie.archive.block.on.latest.clean.ectr": "true"}
+    assert [each.requested for each in table.plan_archive(options=SHORT) if each.is_write] == times[:9]
+    assert [each.requested for each in table.plan_archive(options=blocked) if each.is_write] == times[:6]
+    assert table.archive(options=blocked)
+    assert [each.requested for each in table.timeline.writes()] == times[6:]

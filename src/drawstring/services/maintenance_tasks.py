@@ -65,6 +65,8 @@ def _has_expired_writes(written: WriteOutcome) -> bool:
     failed, pending = written.options.failed_writes, written.timeline.pending_writes()
     if failed.policy != FailedWritesPolicy.LAZY:
         return False
+    if failed.expires_clusterings and written.timeline.pending_of(Action.CLUSTERING):
+        return True
     if not failed.spares_writers:
         return bool(pending)
     expired = instant_time(written.context.clock.now_ms() - failed.alive_ms, written.config.timezone)

@@ -21,6 +21,7 @@ class Archiving:
         asked_min: writes that are to remain on the active timeline after archiving, None if not given.
         asked_max: writes on the active timeline before archiving is to start, None if not given.
         beyond_savepoint: whether writes after a savepoint are archived.
+        waits_for_cleans: whether writes whose files the last clean retained stay on the timeline.
         batch_files: files of one level of the archived timeline that are merged into one of the next level.
         file_bytes_max: target size in bytes of a file of the archived timeline.
         manifests_kept: older versions of the archived timeline that are retained for readers.
@@ -33,6 +34,7 @@ class Archiving:
     batch_files: int
     file_bytes_max: int
     manifests_kept: int
+    waits_for_cleans: bool = False
 
     def __post_init__(self) -> None:
         if self.asked_min is not None and self.commits_min >= self.commits_max:
@@ -82,6 +84,13 @@ ARCHIVE_OPTIONS: Final[tuple[Option, ...]] = (
         kind=Kind.FLAG,
         default=False,
         field="beyond_savepoint",
+    ),
+    Option(
+        "hoodie.archive.block.on.latest.clean.ectr",
+        "Whether writes stay on the timeline from the earliest one on that the last clean retained.",
+        kind=Kind.FLAG,
+        default=False,
+        field="waits_for_cleans",
     ),
     Option(
         "hoodie.timeline.compaction.batch.size",

@@ -27,6 +27,8 @@ class FailedWrites:
         policy: one of `FailedWritesPolicy`, None for the default of the concurrency mode.
         interval_ms: milliseconds between two heartbeats of a writer.
         misses: intervals without a heartbeat after which a writer counts as dead.
+        expires_clusterings: whether clusterings that nobody works on are rolled back as well.
+        clustering_minutes: minutes for which these are left alone.
         spares_writers: whether writers with a live heartbeat are left to go on (several writers); otherwise
             an operation that meets one is refused.
         alive_ms: milliseconds after which a heartbeat expires.
@@ -35,6 +37,8 @@ class FailedWrites:
     policy: str | None
     interval_ms: int
     misses: int
+    expires_clusterings: bool = False
+    clustering_minutes: int = 60
     spares_writers: bool = False
     alive_ms: int = field(init=False)
 
@@ -95,6 +99,22 @@ FAILED_WRITES_OPTIONS: Final[tuple[Option, ...]] = (
         kind=Kind.NUMBER,
         default=2,
         field="misses",
+    ),
+    Option(
+        "hoodie.clustering.enable.expirations",
+        "Whether the rollback of failed writes under the policy LAZY takes clusterings off the timeline that"
+        " nobody works on, planned ones as well; otherwise they wait for a process that runs them.",
+        kind=Kind.FLAG,
+        default=False,
+        field="expires_clusterings",
+    ),
+    Option(
+        "hoodie.clustering.expiration.threshold.mins",
+        "Age of such a clustering, minutes.",
+        kind=Kind.NUMBER,
+        default=60,
+        minimum=0,
+        field="clustering_minutes",
     ),
 )
 

@@ -523,9 +523,6 @@ _KEYS: Final[Mapping[str, str]] = {
     "it is for validators of Hudi's ingestion tool": """
         hoodie.precommit.validators.streaming.offset.tolerance.percentage
     """,
-    "it is of expirations of clusterings, which hoodie.clustering.enable.expirations has to switch on": """
-        hoodie.clustering.expiration.threshold.mins
-    """,
     "rows that lack columns are refused; drop_column and ALTER TABLE drop columns": """
         hoodie.datasource.write.schema.allow.auto.evolution.column.drop
     """,

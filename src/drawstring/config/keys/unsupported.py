@@ -49,13 +49,7 @@ _OF_SERVICES: Final[tuple[Option, ...]] = (
         "hoodie.write.empty.clean.interval.hours",
         "Hours after which a clean that deletes nothing is recorded.",
     ),
-    _only(
-        "FALSE",
-        "hoodie.archive.block.on.latest.clean.ectr",
-        "Whether archiving keeps what the last clean retained.",
-    ),
     _only("10", "hoodie.commits.archival.batch", "Instants in a file of the archive."),
-    _only("FALSE", "hoodie.clustering.enable.expirations", "Whether old clusterings are rolled back."),
     Option(
         "hoodie.clustering.execution.strategy.class",
         "Class that rewrites files.",

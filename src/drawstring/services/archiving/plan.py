@@ -98,6 +98,8 @@ def _bounds(facts: ArchiveFacts, archiving: Archiving) -> Iterator[str]:
         yield from _of_compaction(facts)
     if facts.overlapping is not None:
         yield facts.overlapping
+    if archiving.waits_for_cleans and facts.last is not None and facts.last.earliest:
+        yield facts.last.earliest
 
 
 def _before_pending(facts: ArchiveFacts) -> Iterator[str]:

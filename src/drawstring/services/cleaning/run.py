@@ -94,6 +94,8 @@ def _looked(written: WriteOutcome) -> tuple[bool, _Planned | None]:
         pending and expired(context.storage, context.clock, pending, options.failed_writes)
     ):
         return True, None
+    if options.failed_writes.expires_clusterings and timeline.pending_of(Action.CLUSTERING):
+        return True, None
     planner = CleanPlanner(context, written.config, written.store, timeline, options.cleaning)
     try:
         facts = planner.facts()

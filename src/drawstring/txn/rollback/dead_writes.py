@@ -26,6 +26,7 @@ from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant
 from drawstring.model.table_version import VersionRules
 from drawstring.storage.paths import LOCK_FOLDER, RESERVED_SUFFIX, folders_above
 from drawstring.timeline.claims import Fence
+from drawstring.timeline.instants import instant_time
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeats import (
     alive_elsewhere,
@@ -34,7 +35,7 @@ from drawstring.txn.heartbeats import (
     has_died,
 )
 from drawstring.txn.live_work import refuse_live_writers
-from drawstring.txn.locks.service_lease import LEASE_SUFFIX, is_runner_dead, sweep_leases
+from drawstring.txn.locks.service_lease import LEASE_SUFFIX, is_leased, is_runner_dead, sweep_leases
 from drawstring.txn.rollback.plan_inputs import planned_inputs
 from drawstring.txn.rollback.rollback import (
     RollbackContext,
@@ -49,6 +50,7 @@ _BESIDE: Final = (
     " mode hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL, and"
     " hoodie.clean.failed.writes.policy=EAGER means SINGLE_WRITER."
 )
+_MINUTE_MS: Final = 60_000
 _log = logging.getLogger("drawstring")
 
 
@@ -208,7 +210,31 @@ def rollback_expired(context: RollbackContext, timeline: Timeline, failed: Faile
     for instant in reversed(dead):
         rollback_instant(context, instant)
     forget_heartbeats(context.storage, context.clock, timeline.pending_writes(), failed)
-    return [instant.requested for instant in dead]
+    clusterings = expired_clusterings(context, timeline, failed)
+    gone = [each for each in clusterings if unschedule_clustering(context, each, failed)]
+    return [instant.requested for instant in (*dead, *gone)]
+
+
+def expired_clusterings(context: RollbackContext, timeline: Timeline, failed: FailedWrites) -> list[Instant]:
+    """Return the pending clusterings that are old enough to be given up, and that nobody works on.
+
+    Args:
+        context: the table.
+        timeline: the current timeline.
+        failed: whether clusterings expire, and when.
+    """
+    if not failed.expires_clusterings or failed.policy != FailedWritesPolicy.LAZY:
+        return []
+    before_ms = context.clock.now_ms() - failed.clustering_minutes * _MINUTE_MS
+    before = instant_time(before_ms, context.config.timezone)
+    old = [each for each in timeline.pending_of(Action.CLUSTERING) if each.requested <= before]
+    if not old:
+        return []
+    return [
+        each
+        for each in expired(context.storage, context.clock, old, failed)
+        if not is_leased(context.storage, context.clock, context.ids, each.requested)
+    ]
 
 
 def _marked(context: RollbackContext, instant: Instant) -> list[str]:
