@@ -104,6 +104,18 @@ def test_a_session_says_what_queries_read(session: SparkSession, sql: Ask, tmp_p
     sql("SET hoodie.query.as.ro.table = true")
     assert (sql(names), loaded()) == ([("base",)], ["base"])
     sql("RESET hoodie.query.as.ro.table")
+    sql("SET hoodie.nobody.knows.this = 1")
+    assert sql(names) == [("log",)]
+    sql("SET drawstring.options.unknown = error")
+    with pytest.raises((AnalysisException, InvalidError), match="There is no option"):
+        sql(names)
+    sql("RESET hoodie.nobody.knows.this")
+    sql("SET hoodie.parquet.compresion.codec = gzip")
+    with pytest.raises(
+        (AnalysisException, InvalidError), match=r"Did you mean 'hoodie\.parquet\.compression"
+    ):
+        sql("INSERT INTO m VALUES (2, 'two', 1, 1)")
+    sql("RESET hoodie.parquet.compresion.codec")
     sql("SET hoodie.datasource.merge.type = skip_merge")
     with pytest.raises((AnalysisException, UnsupportedError), match=r"hoodie\.datasource\.merge\.type"):
         sql(names)
