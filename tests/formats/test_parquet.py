@@ -355,7 +355,9 @@ def test_memory_does_not_grow_with_the_file(storage: LocalStorage) -> None:
 def test_block_in_memory_comes_back_by_column_and_condition() -> None:
     content = encode_parquet_block([rows(0, 10), rows(10, 15)], SCHEMA, AVRO, "gzip")
     assert ids(list(read_parquet_bytes(content))) == list(range(15))
-    batches = list(read_parquet_bytes(pa.py_buffer(content), ["id"], where=pc.field("name").is_null()))
+    batches = list(
+        read_parquet_bytes(pa.py_buffer(content), ParquetQuery(["id"], pc.field("name").is_null()))
+    )
     assert ids(batches) == [0, 5, 10]
 
 

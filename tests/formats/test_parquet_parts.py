@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.formats.parquet import within
+from drawstring.formats.parquet import ParquetQuery, within
 from drawstring.storage import streams
 
 
@@ -35,6 +35,6 @@ def test_of_a_large_part_only_the_columns_asked_for_are_read(monkeypatch: pytest
     content = target.getvalue().to_pybytes()
     counted = Counted(b"before" + content + b"after")
     file = pa.PythonFile(counted, mode="r")
-    batches = within.read_parquet_part(file, len(b"before"), len(content), ["id"])
+    batches = within.read_parquet_part(file, len(b"before"), len(content), ParquetQuery(["id"]))
     assert pa.Table.from_batches(batches).equals(rows.select(["id"]))
     assert counted.count < len(content) / 4

@@ -72,7 +72,7 @@ def test_bounds_contain_every_value(kind: pa.DataType, by: str, data: st.DataObj
             "s": pa.array([{"f": each} for each in values], pa.struct([("f", kind)])),
         }
     )
-    found, count = column_summaries(written(rows, by), "f.parquet", ["c", "s.f", "other"])
+    found, count = column_summaries(written(rows, by), "f.parquet", ["c", "s.f", "other"], rows.schema)
     assert set(found) == {"c", "s.f"}
     assert count == len(values)
     for each in found.values():
@@ -84,5 +84,5 @@ def test_bounds_contain_every_value(kind: pa.DataType, by: str, data: st.DataObj
 
 def test_decimals_are_those_of_the_column() -> None:
     rows = pa.table({"c": pa.array([Decimal("-0.05"), Decimal("7.25")], pa.decimal128(5, 2))})
-    found, _ = column_summaries(written(rows, "drawstring"), "f.parquet", ["c"])
+    found, _ = column_summaries(written(rows, "drawstring"), "f.parquet", ["c"], rows.schema)
     assert found["c"].bounds.to_pylist() == [Decimal("-0.05"), Decimal("7.25")]

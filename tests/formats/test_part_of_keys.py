@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.base.errors import CorruptTableError
+from drawstring.formats.parquet import ParquetQuery
 from drawstring.formats.parquet.within import read_part_of_keys
 
 KEY = "_hoodie_record_key"
@@ -23,7 +24,9 @@ def block(rows: pa.Table) -> bytes:
 
 def found(content: bytes, columns: list[str], *keys: str) -> list[dict[str, object]]:
     file = pa.BufferReader(BEFORE + content + b"tail")
-    batches = read_part_of_keys(file, len(BEFORE), len(content), columns, pa.array(keys, pa.string()))
+    batches = read_part_of_keys(
+        file, len(BEFORE), len(content), ParquetQuery(columns), pa.array(keys, pa.string())
+    )
     return [row for batch in batches for row in batch.to_pylist()]
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.expressions.predicate import parse_where
-from drawstring.formats.parquet import read_parquet_bytes
+from drawstring.formats.parquet import ParquetQuery, read_parquet_bytes
 from drawstring.formats.parquet.row_groups import groups_that_may_match
 
 
@@ -36,7 +36,7 @@ def test_row_groups_with_nan_are_kept_whatever_their_statistics_say(
     rows = pa.table({"id": range(8), "x": xs, "y": [nan if x != x else 1.0 for x in xs]})
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, row_group_size=2)
-    kept = pa.Table.from_batches(read_parquet_bytes(sink.getvalue(), where=where), rows.schema)
+    kept = pa.Table.from_batches(read_parquet_bytes(sink.getvalue(), ParquetQuery(where=where)), rows.schema)
     assert kept.column("id").to_pylist() == found
 
 
@@ -83,7 +83,7 @@ def test_row_groups_are_left_out_whose_bounds_tell_that_they_lack_nan(where: str
     bound = pa.schema([rows.schema.field("x")])
     assert groups_that_may_match(fragment, condition, bound, rows.schema) == kept
     stored = pq.read_table(pa.BufferReader(file))
-    found = pa.Table.from_batches(read_parquet_bytes(file, where=condition), rows.schema)
+    found = pa.Table.from_batches(read_parquet_bytes(file, ParquetQuery(where=condition)), rows.schema)
     assert found.column("id").equals(stored.filter(condition).column("id"))
 
 

@@ -44,6 +44,7 @@ from tests.support.hfiles import NONE, Form, hfile
 FORMATS = Path(__file__).parents[1] / "formats"
 GOLDEN = Path(__file__).parents[1] / "golden/tables"
 SEALED = Path(__file__).parents[1] / "sealed/tables"
+KEY_AND_TYPE = pa.schema([("key", pa.string()), ("type", pa.int32())])
 
 Decode = Callable[[bytes], None]
 
@@ -70,7 +71,7 @@ def read_native_log(name: str, data: bytes) -> None:
         if block.kind is BlockType.DELETE:
             block_deletes(file, block)
         else:
-            list(block_rows(file, block, ["key", "type"]))
+            list(block_rows(file, block, KEY_AND_TYPE))
 
 
 def read_hfile(data: bytes, schema_json: str | None = None) -> None:

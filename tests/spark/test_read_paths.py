@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import drawstring.spark
 from drawstring.base.errors import InvalidError
+from tests.support.mislabelled import mislabel
 from tests.support.spark_tables import COW, MOR, load, rides, save
 
 pytestmark = pytest.mark.spark
@@ -77,3 +80,23 @@ def test_options_of_locks_are_passed_over_by_reads(session: SparkSession, tmp_pa
         "hoodie.clean.failed.writes.policy": "LAZY",
     }
     assert load(session, tmp_path / "rides", **options) == [(1, 1)]
+
+
+def test_milliseconds_that_files_call_microseconds_are_milliseconds(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path, moments = tmp_path / "t", pa.timestamp("ms", "UTC")
+    schema = pa.schema([("id", pa.int64()), ("at", moments), ("trip", pa.struct([("start", moments)]))])
+    when = datetime(2024, 7, 10, 17, 7, 4, 939000, tzinfo=UTC)
+    rows = [{"id": n, "at": when, "trip": {"start": when}} for n in (1, 2)]
+    drawstring.create(path, schema, record_key="id").upsert(pa.Table.from_pylist(rows, schema))
+    assert mislabel(path) == 1
+    drawstring.spark.register(session)
+    df = session.read.format("hudi").load(str(path))
+    shown = "date_format(at, 'yyyy-MM-dd') day", "date_format(trip.start, 'SSS') millis"
+    assert df.selectExpr("id", *shown).orderBy("id").collect() == [(n, "2024-07-10", "939") for n in (1, 2)]
+    assert df.where("at > timestamp '2020-01-01'").count() == 2
+    assert df.where("at < timestamp '2020-01-01'").count() == 0
+    assert df.select("id").where("id = 1").collect() == [(1,)]
+    df.where("id = 1").write.format("hudi").mode("append").save(str(path))
+    assert session.read.format("hudi").load(str(path)).where("year(at) = 2024").count() == 2

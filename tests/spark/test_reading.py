@@ -234,6 +234,8 @@ STRUCT = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.float32()))])
         (pa.int64(), pa.int64(), True),
         (pa.int32(), pa.int64(), False),
         (pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC"), True),
+        (pa.timestamp("us", "UTC"), pa.timestamp("ms", "UTC"), False),
+        (pa.list_(pa.timestamp("us", "UTC")), pa.list_(pa.timestamp("ms", "UTC")), False),
         (pa.timestamp("us"), pa.timestamp("us", "UTC"), False),
         (pa.decimal128(5, 2), pa.decimal128(7, 2), False),
         (pa.time64("us"), pa.time64("us"), False),

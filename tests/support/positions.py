@@ -50,7 +50,7 @@ def _blocks(table: Table, log: LogFile, bases: list[BaseFile]) -> Iterator[Logge
             if block.kind is BlockType.DELETE:
                 keys = block_deletes(file, block).keys.to_pylist()
             else:
-                read = block_rows(file, block, [RECORD_KEY])
+                read = block_rows(file, block, pa.schema([(RECORD_KEY, pa.string())]))
                 keys = [key for batch in read for key in batch.column(0).to_pylist()]
             text = block.header.get(HeaderKey.RECORD_POSITIONS)
             instant = block.header.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS)

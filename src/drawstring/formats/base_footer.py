@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from drawstring.formats.file_errors import about_file
 from drawstring.formats.lance.footer import lance_footer
 from drawstring.formats.orc.footer import OrcFooter
 from drawstring.formats.parquet import stored_summary
+from drawstring.formats.parquet.units import in_table_units
 from drawstring.formats.partition_match import ranges_that_match
 from drawstring.formats.wanted_rows import AskedRows
 from drawstring.model.files import FORMAT_NAMES, LANCE, ORC, PARQUET, file_extension
@@ -133,15 +134,24 @@ class BaseFooter:
         return (min(least), max(greatest)) if least else None
 
 
-def base_footer(storage: Storage, path: str) -> BaseFooter:
+def base_footer(storage: Storage, path: str, types: pa.Schema | None = None) -> BaseFooter:
     """Read the footer of a base file.
+
+    Args:
+        storage: storage of the table.
+        path: path of the file, relative to the table's root.
+        types: the columns of the table by their names in the file, whose units timestamps get; None if they
+            do not matter.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
         UnsupportedError: files of its format have none that is known.
     """
     with storage.open(path) as file:
-        return open_footer(file, path)
+        footer = open_footer(file, path)
+    if footer.parquet is None:
+        return footer
+    return replace(footer, parquet=in_table_units(footer.parquet, types))
 
 
 def open_footer(file: pa.NativeFile, path: str, extension: str | None = None) -> BaseFooter:

@@ -8,7 +8,7 @@ Readers and services know blocks alone, and both formats may be in one file slic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
 
@@ -25,12 +25,14 @@ from drawstring.formats.log_inline import (
 )
 from drawstring.formats.log_native import NativeBlock, native_block, native_deletes, native_rows
 from drawstring.formats.log_native.block import MAGIC
+from drawstring.formats.parquet import ParquetQuery
 from drawstring.formats.parquet.within import PART_WHOLE_BYTES_MAX, read_parquet_part, read_part_of_keys
 from drawstring.formats.wanted_rows import EVERY_ROW, WantedRows
 from drawstring.model.files import LogFile
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.timestamp_units import has_millis, in_table_units
 
 _PEEK_BYTES = 16 << 10
 
@@ -59,7 +61,7 @@ def log_blocks(file: pa.NativeFile, log: LogFile, local: str | None = None) -> l
 def block_rows(
     file: pa.NativeFile,
     block: LogBlock,
-    names: Sequence[str],
+    columns: pa.Schema,
     wanted: WantedRows = EVERY_ROW,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a data block with those of the given columns that it has.
@@ -67,31 +69,36 @@ def block_rows(
     Args:
         file: the log file, open.
         block: one of its data blocks.
-        names: column names in the file.
+        columns: columns of the table, by their names in the file. The records may have other types, but they
+            have the units of these.
         wanted: the records that are needed; others may be left out.
 
     Raises:
         CorruptTableError: the block is damaged.
     """
+    names = columns.names
     if isinstance(block, NativeBlock):
-        yield from native_rows(file, block, names, wanted)
+        yield from native_rows(file, block, columns, wanted)
         return
     if block.kind is BlockType.PARQUET_DATA:
+        query = ParquetQuery(names, types=columns)
         place = block.content_offset, block.content_bytes
         is_large = block.content_bytes > PART_WHOLE_BYTES_MAX
         if wanted.keys is None or RECORD_KEY not in names or is_large:
-            yield from read_parquet_part(file, *place, names)
+            yield from read_parquet_part(file, *place, query)
         else:
-            yield from read_part_of_keys(file, *place, names, wanted.keys)
+            yield from read_part_of_keys(file, *place, query, wanted.keys)
         return
     if block.schema_json is None:
         raise CorruptTableError(f"The log block at byte {block.offset} has no schema: {REPAIR}.")
     content = read_content(file, block)
     if block.kind is BlockType.AVRO_DATA:
-        yield from iter_datums(content, block.schema_json, columns=names)
-        return
-    entries = HFileReader(pa.BufferReader(content), len(content)).scan()
-    yield from read_hfile_records(entries, block.schema_json, names)
+        batches = iter_datums(content, block.schema_json, columns=names)
+    else:
+        entries = HFileReader(pa.BufferReader(content), len(content)).scan()
+        batches = read_hfile_records(entries, block.schema_json, names)
+    is_mixed = has_millis(columns)
+    yield from (in_table_units(batch, columns) if is_mixed else batch for batch in batches)
 
 
 def block_deletes(file: pa.NativeFile, block: LogBlock) -> DeleteRecords:

@@ -26,6 +26,7 @@ from drawstring.metadata.expressions.index import ExpressionIndex
 from drawstring.metadata.maintained.expression_index import defined_indexes, is_indexable
 from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.query.pruning import key_values
+from drawstring.schema.timestamp_units import has_millis
 from drawstring.storage.protocol import Storage
 
 VALUE: Final = "_drawstring_expression"
@@ -38,6 +39,10 @@ _UNKNOWN: Final = (
 _ZONED: Final = (
     "The values depend on the time zone of the session that computed them, which the table does not record."
     " Only Apache Hudi uses the index; drop it unless Hudi queries the table."
+)
+_MISLABELLED: Final = (
+    "Apache Hudi before 1.1 may have taken the milliseconds of the column for microseconds when it computed"
+    " the values. Drop the index."
 )
 _OF_PATHS: Final = (
     "Queries take the values of partition columns from the paths of files. Drop the index unless Hudi queries"
@@ -120,6 +125,8 @@ def derived_column(
     if index.column in config.partition_fields:  # a path may have another value than the files
         return _OF_PATHS
     column = schema.field(index.column)
+    if has_millis(column.type):
+        return _MISLABELLED
     if index.depends_on_zone(column.type):
         return _ZONED
     value = pa.field(VALUE, index.result_type(column.type))

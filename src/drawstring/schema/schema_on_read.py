@@ -45,6 +45,38 @@ def in_requested_columns(batch: pa.RecordBatch, renames: Renames) -> pa.RecordBa
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
+def stored_columns(schema: pa.Schema, renames: Renames) -> pa.Schema:
+    """Return columns of a query with their names in a file at every depth, without those that the file lacks.
+
+    Args:
+        schema: columns of the query.
+        renames: how columns of the query are called in the file.
+    """
+    requested = {column.name: column for column in renames.requested}
+    stored = {column.id: column for column in renames.stored}
+    columns: list[pa.Field] = []
+    for field in schema:
+        own = requested.get(field.name)
+        if own is None:
+            columns.append(field)
+        elif own.id in stored:
+            source = stored[own.id]
+            columns.append(field.with_name(source.name).with_type(_stored_type(field.type, own, source)))
+    return pa.schema(columns)
+
+
+def _stored_type(kind: pa.DataType, requested: SchemaColumn, stored: SchemaColumn) -> pa.DataType:
+    if set(requested.parts) == set(stored.parts):
+        return kind
+    if pt.is_struct(kind):
+        columns = stored_columns(pa.schema(kind.fields), Renames(requested.parts, stored.parts))
+        return pa.struct(list(columns))
+    new, old = requested.parts[0], stored.parts[0]
+    if pt.is_map(kind):
+        return pa.map_(kind.key_type, kind.item_field.with_type(_stored_type(kind.item_type, new, old)))
+    return pa.list_(kind.value_field.with_type(_stored_type(kind.value_type, new, old)))
+
+
 def decode_history(text: str, requested: str | None = None) -> SchemaHistory:
     """Return the versions in the content of a history file; the newest one is requested.
 

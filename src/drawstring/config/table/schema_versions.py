@@ -6,7 +6,7 @@ the file has the id (specification: Schema Evolution).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -45,11 +45,6 @@ class Renames:
 
     requested: tuple[SchemaColumn, ...]
     stored: tuple[SchemaColumn, ...]
-
-    def stored_names(self, names: Iterable[str]) -> list[str]:
-        """Return the names in the file of columns of the query, without those that the file lacks."""
-        sources = self.sources()
-        return [stored for name in names if (stored := sources.get(name, name)) is not None]
 
     def sources(self) -> dict[str, str | None]:
         """Return the names in the file by name in the query, None for a column that the file lacks."""

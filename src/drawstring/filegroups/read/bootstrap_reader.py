@@ -110,7 +110,7 @@ class _Stitched:
         meta = [each for each in needed if each in META_COLUMNS]
         own = [each for each in needed if each not in META_COLUMNS]
         left = read_base(self.storage, self.base.status.path, Selection(meta))
-        right = read_base(source, name, Selection(own))
+        right = read_base(source, name, Selection(own, types=self.selection.types))
         for rows, others in side_by_side(left, right):
             columns = [*rows.columns, *others.columns]
             yield pa.RecordBatch.from_arrays(columns, names=[*rows.schema.names, *others.schema.names])

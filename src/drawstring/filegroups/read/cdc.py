@@ -34,7 +34,8 @@ from drawstring.merge.versions import flat
 from drawstring.model.files import LogFile
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import COMMIT_TIME, RECORD_KEY
-from drawstring.schema.schema_on_read import in_requested_columns
+from drawstring.schema.schema_on_read import in_requested_columns, stored_columns
+from drawstring.schema.timestamp_units import in_table_units
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 
@@ -68,6 +69,7 @@ class LoggedColumns:
         """Return images with the columns of the table."""
         logged = pa.RecordBatch.from_arrays(images.flatten(), names=[field.name for field in images.type])
         columns = nullable(self.schema, tuple(self.schema.names))
+        logged = in_table_units(logged, stored_columns(self.schema, self.renames))
         rows = conform(in_requested_columns(logged, self.renames), columns)
         return pa.StructArray.from_arrays(rows.columns, fields=list(rows.schema), mask=images.is_null())
 

@@ -32,7 +32,7 @@ from drawstring.model.files import FileSlice, LogFile
 from drawstring.schema.evolve import conform
 from drawstring.schema.fields import columns_with, type_at
 from drawstring.schema.meta import RECORD_KEY
-from drawstring.schema.schema_on_read import in_requested_columns
+from drawstring.schema.schema_on_read import in_requested_columns, stored_columns
 from drawstring.storage.protocol import Storage
 from drawstring.storage.streams import RangeFile
 
@@ -273,11 +273,10 @@ def _stored_rows(
     """Yield the records of a data block with its columns under their current names."""
     file = files[placed.file]
     renames = reading.config.renames(placed.instant)
-    names = reading.schema.names
     if renames is None:
-        yield from block_rows(file, placed.block, names, reading.wanted)
+        yield from block_rows(file, placed.block, reading.schema, reading.wanted)
         return
-    stored = renames.stored_names(names)
+    stored = stored_columns(reading.schema, renames)
     for batch in block_rows(file, placed.block, stored, reading.wanted):
         yield in_requested_columns(batch, renames)
 

@@ -30,7 +30,7 @@ from drawstring.merge.record_mergers import check_mergeable
 from drawstring.merge.versions import Versions, ordering_columns, ordering_of
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import RECORD_KEY
-from drawstring.schema.schema_on_read import in_requested_columns
+from drawstring.schema.schema_on_read import in_requested_columns, stored_columns
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
@@ -51,8 +51,8 @@ def _base_rows(
     base, renames = task.file_slice.base, task.base_renames
     if base is None:
         return
-    names = schema.names if renames is None else renames.stored_names(schema.names)
-    selection = Selection(names, among, keys=None if among is None else task.base_keys)
+    stored = schema if renames is None else stored_columns(schema, renames)
+    selection = Selection(stored.names, among, stored, keys=None if among is None else task.base_keys)
     if base.source is None:
         batches = read_base(storage, base.status.path, selection)
     else:

@@ -102,7 +102,7 @@ def staged_rows(
     bound = pa.schema([]) if task.where is None else bound_columns(task.where, task.schema)
     is_left = np.ones(len(log.versions.keys), dtype=bool)
     constants = None if task.where is None else typed(task.partition_values, task.schema)
-    with staged(open_spec(task.storage), base.status.path, constants) as file:
+    with staged(open_spec(task.storage), base.status.path, task.schema, constants) as file:
         # Without the keys that are asked for, the file has no row that matches, nor one to merge.
         if task.base_keys is None or file.may_hold_any(task.base_keys):
             yield from _Stages.of(task, log, file, bound, is_left, decisions).batches()

@@ -44,10 +44,10 @@ from drawstring.formats.parquet import REPEATING, read_parquet_rows, repeating
 from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import ordering_columns, ordering_fields
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import FileSlice, TaskContext
+from drawstring.model.files import BaseFile, FileSlice, TaskContext
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import FILE_NAME, RECORD_KEY
-from drawstring.schema.schema_on_read import in_requested_columns
+from drawstring.schema.schema_on_read import in_requested_columns, stored_columns
 from drawstring.storage.protocol import Storage
 
 _Rows: TypeAlias = tuple[pa.RecordBatch, bool]
@@ -84,7 +84,7 @@ def rewrite_slice(
     Raises:
         CorruptTableError: the base file is missing or damaged.
     """
-    footer = _footer(storage, target)
+    footer = _footer(settings, storage, target)
     handle = _merge_handle(changes, settings)
     patch = _patch(settings, storage, target, footer, handle, meta_columns)
     if patch is not None:
@@ -202,7 +202,7 @@ def extend_slice(
     Raises:
         CorruptTableError: the base file is missing or damaged.
     """
-    former = _footer(storage, target)
+    former = _footer(settings, storage, target)
     writer = _successor(settings, storage, target, context, former)
     log = ChangeLog(settings) if settings.config.cdc_enabled else None
     try:
@@ -220,12 +220,18 @@ def extend_slice(
     return replace(writer.close(inserts=writer.rows - kept), cdc_files=cdc_files)
 
 
-def _footer(storage: Storage, target: FileSlice) -> BaseFooter:
+def _footer(settings: FileSettings, storage: Storage, target: FileSlice) -> BaseFooter:
     if target.base is None:
         raise CorruptTableError(
             "A copy-on-write file group has no base file. Restore it from a backup.", path=target.partition
         )
-    return base_footer(storage, target.base.status.path)
+    return base_footer(storage, target.base.status.path, _stored(settings, target.base, settings.full_schema))
+
+
+def _stored(settings: FileSettings, base: BaseFile, columns: pa.Schema) -> pa.Schema:
+    """Return columns of the table by their names in a base file."""
+    renames = settings.config.renames(base.instant)
+    return columns if renames is None else stored_columns(columns, renames)
 
 
 def _successor(
@@ -255,13 +261,13 @@ def _base_rows(
     """
     assert target.base is not None
     schema = schema or repeating(settings.full_schema)
-    columns = [name for name in schema.names if name != FILE_NAME]
     renames = settings.config.renames(target.base.instant)
-    if renames is not None:
-        columns = renames.stored_names(columns)
+    needed = pa.schema([each for each in settings.full_schema if each.name in schema.names])
+    columns = [name for name in _stored(settings, target.base, needed).names if name != FILE_NAME]
     path, full = target.base.status.path, settings.full_schema
+    known = _stored(settings, target.base, full)
     if target.base.source is not None:
-        batches = base_rows_of(storage, target.base, Selection(columns), full, settings.config)
+        batches = base_rows_of(storage, target.base, Selection(columns, types=known), full, settings.config)
     elif footer.parquet is not None:
         batches = read_parquet_rows(storage, path, columns, tuple(REPEATING), footer.parquet)
     else:

@@ -105,7 +105,7 @@ def _text(data: bytes) -> str:
 def native_rows(
     file: pa.NativeFile,
     block: NativeBlock,
-    names: Sequence[str] | None,
+    columns: pa.Schema | None,
     wanted: WantedRows = EVERY_ROW,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a native log file.
@@ -113,13 +113,15 @@ def native_rows(
     Args:
         file: the file, open.
         block: the file as a block.
-        names: columns to read, of which those that the file lacks are left out; None for all.
+        columns: columns of the table to read, by their names in the file, of which those that it lacks are
+            left out; None for all of the file.
         wanted: the rows to read; row groups that cannot have one are not read. A range on a column that the
             file lacks is ignored.
 
     Raises:
         CorruptTableError: the file is damaged.
     """
+    names = None if columns is None else columns.names
     if block.footer is None:
         yield from _hfile_rows(file, block, names)
     elif block.footer.parquet is None:
@@ -127,7 +129,7 @@ def native_rows(
     else:
         metadata = block.footer.parquet
         where = _condition(wanted, metadata.schema.names)
-        query = ParquetQuery(names, where, wanted.batch_rows, ahead_bytes=wanted.ahead_bytes)
+        query = ParquetQuery(names, where, wanted.batch_rows, columns, ahead_bytes=wanted.ahead_bytes)
         with about_file(None):
             yield from read_open_parquet(file, query, metadata)
 

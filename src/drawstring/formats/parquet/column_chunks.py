@@ -203,8 +203,7 @@ class ChunkSink:
             _ENTRIES: (LIST, (STRUCT, pairs)),
         }
         self._start()
-        data = encode_struct(own)
-        data += struct.pack("<i", len(data)) + _MAGIC
+        data = with_tail(encode_struct(own))
         self._target.write(data)
         return data
 
@@ -284,7 +283,7 @@ def chunks_of(data: pa.Buffer) -> dict[bytes, Chunk]:
     Args:
         data: the bytes of the file, as Arrow wrote it.
     """
-    footer = _footer_in(data)
+    footer = footer_in(data)
     chunks: dict[bytes, Chunk] = {}
     for chunk in footer[_GROUPS][1][1][0][_COLUMNS][1][1]:
         start, size = start_of(chunk), int(chunk[_CHUNK_META][1][_COMPRESSED][1])
@@ -294,10 +293,11 @@ def chunks_of(data: pa.Buffer) -> dict[bytes, Chunk]:
 
 def columns_in(data: pa.Buffer) -> list[Struct]:
     """Return the columns at all depths of a Parquet file in memory; see `ChunkSource.columns`."""
-    return ChunkSource("", _footer_in(data)).columns
+    return ChunkSource("", footer_in(data)).columns
 
 
-def _footer_in(data: pa.Buffer) -> Struct:
+def footer_in(data: pa.Buffer) -> Struct:
+    """Return the decoded footer of a Parquet file in memory."""
     length = struct.unpack("<i", data[-_TAIL:-4].to_pybytes())[0]
     return decode_struct(data[-_TAIL - length : -_TAIL].to_pybytes())
 
@@ -356,6 +356,15 @@ def start_of(chunk: Struct) -> int:
     return min(first, dictionary) if dictionary > 0 else first
 
 
+def with_tail(footer: bytes) -> bytes:
+    """Return an encoded footer with what follows it in a file: its length and the magic."""
+    return footer + struct.pack("<i", len(footer)) + _MAGIC
+
+
 def metadata_of(footer: bytes) -> pq.FileMetaData:
-    """Return the footer that a `ChunkSink` wrote as Arrow's metadata."""
+    """Return a footer as Arrow's metadata.
+
+    Args:
+        footer: its bytes, with its tail.
+    """
     return pq.read_metadata(pa.BufferReader(_MAGIC + footer))

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from drawstring.formats.file_errors import about_file
-from drawstring.formats.parquet.read import columns_of, group_rows, open_file
+from drawstring.formats.parquet.read import (
+    ParquetQuery,
+    columns_of,
+    group_rows,
+    open_file,
+    open_in_table_units,
+)
 from drawstring.storage.protocol import Storage
 
 
@@ -45,18 +51,19 @@ def parquet_parts(storage: Storage, path: str) -> ParquetParts:
 
 
 def read_parquet_groups(
-    storage: Storage, path: str, columns: Sequence[str], groups: Sequence[int]
+    storage: Storage, path: str, schema: pa.Schema, groups: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of some row groups of a file.
 
     Args:
         storage: storage of the file.
         path: path of the file, relative to the storage's root.
-        columns: top-level columns to yield.
+        schema: top-level columns to yield, with the types of the table.
         groups: numbers of the row groups.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
     """
     with about_file(path), storage.open(path) as file:
-        yield from group_rows(file, open_file(file), groups, columns)
+        query = ParquetQuery(types=schema)
+        yield from group_rows(file, open_in_table_units(file, query), groups, schema.names)

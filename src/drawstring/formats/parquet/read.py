@@ -27,6 +27,7 @@ from drawstring.formats.file_errors import about_file
 from drawstring.formats.parquet.folded import check_row_count, folded_columns, unfolded
 from drawstring.formats.parquet.matching import COLUMNS_MIN, ROWS_MIN, matching_in_steps
 from drawstring.formats.parquet.row_groups import groups_that_may_match
+from drawstring.formats.parquet.units import footer_bytes, in_table_units
 from drawstring.formats.partition_match import guarantee
 from drawstring.storage.protocol import Storage
 
@@ -55,7 +56,8 @@ class ParquetQuery:
             None yields all.
         where: predicate of the rows, in which columns that the file lacks are null; None for all rows.
         batch_rows: largest number of rows in a batch.
-        types: column types for the evaluation of `where`, if the file may have narrower ones.
+        types: the table's columns by their names in the file, which may have narrower types: `where` is
+            evaluated with these, and timestamps have their units. None if the file is of no table.
         constants: columns with a known value, with which `where` is evaluated instead of the file's values.
             They are only yielded if the file has them.
         dictionaries: text columns to yield dictionary-encoded.
@@ -97,7 +99,7 @@ def read_parquet_rows(
     path: str,
     columns: Sequence[str],
     dictionaries: Sequence[str],
-    metadata: pq.FileMetaData | None = None,
+    metadata: pq.FileMetaData,
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows of a file that is being rewritten.
 
@@ -106,7 +108,7 @@ def read_parquet_rows(
         path: path of the file, relative to the table's root.
         columns: top-level columns to yield; those that the file lacks are omitted.
         dictionaries: text columns to yield dictionary-encoded, for the writer.
-        metadata: the file's footer, if it was read already.
+        metadata: the file's footer, with the units of the table.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
@@ -116,16 +118,11 @@ def read_parquet_rows(
 
 
 def read_parquet_bytes(
-    data: bytes | pa.Buffer,
-    columns: Sequence[str] | None = None,
-    *,
-    where: pc.Expression | None = None,
-    batch_rows: int = BATCH_ROWS,
-    types: pa.Schema | None = None,
+    data: bytes | pa.Buffer, query: ParquetQuery = _EVERYTHING
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a Parquet file in memory; see `read_parquet`."""
     with about_file(None):
-        yield from _batches(pa.BufferReader(data), ParquetQuery(columns, where, batch_rows, types))
+        yield from _batches(pa.BufferReader(data), query)
 
 
 def read_open_parquet(
@@ -190,24 +187,24 @@ def _batches(
     if query.where is not None:
         yield from _matching(file, query, query.where, metadata)
         return
-    parquet = open_file(file, metadata, query.dictionaries)
-    names = _requested(query, parquet.schema_arrow)
+    parquet = open_in_table_units(file, query, metadata)
+    names = requested(query, parquet.schema_arrow)
     yield from group_rows(file, parquet, range(parquet.num_row_groups), names, query)
 
 
 def _matching(
     file: pa.NativeFile, query: ParquetQuery, where: pc.Expression, metadata: pq.FileMetaData | None
 ) -> Iterator[pa.RecordBatch]:
-    parquet, fragment = open_for_condition(file, query.constants, query.dictionaries, metadata)
+    parquet, fragment = open_for_condition(file, query, metadata)
     if metadata is None and _excludes(query, parquet.metadata):
         return
     present = columns_of(parquet)
     known = types_of(query.constants)
     bound = bound_columns(where, with_table_types(known, with_table_types(present, query.types)))
-    requested = _requested(query, present)
+    asked = requested(query, present)
     stored = {*present.names} - query.constants.keys()
     in_predicate = (name for name in bound.names if name in stored)
-    needed = list(dict.fromkeys([*requested, *in_predicate]))
+    needed = list(dict.fromkeys([*asked, *in_predicate]))
     groups: Sequence[int] = range(parquet.num_row_groups)
     if fragment is not None:
         groups = groups_that_may_match(fragment, where, bound, with_table_types(present, known))
@@ -221,36 +218,56 @@ def _matching(
     for span in spans(parquet.metadata, groups, query.ahead_bytes) if in_steps else [groups]:
         if in_steps and _is_worth_steps(parquet, span, is_wide=is_wide):
             decode = partial(_columns, file, parquet, span, query)
-            yield from matching_in_steps(decode, looked_at, requested, match)
+            yield from matching_in_steps(decode, looked_at, asked, match)
             continue
         for batch in group_rows(file, parquet, span, needed, query):
             kept = keep_rows(batch, where, bound, query.constants)
             if kept.num_rows:
-                yield kept.select(requested)
+                yield kept.select(asked)
+
+
+def open_in_table_units(
+    file: pa.NativeFile, query: ParquetQuery, metadata: pq.FileMetaData | None = None
+) -> pq.ParquetFile:
+    """Open a file of a table.
+
+    Args:
+        file: the file.
+        query: has the columns of the table, and those to read as dictionaries.
+        metadata: its footer, if it was read already.
+    """
+    parquet = open_file(file, metadata, query.dictionaries)
+    stored = parquet.metadata
+    right = in_table_units(stored, query.types)
+    return parquet if right is stored else open_file(file, right, query.dictionaries)
 
 
 def open_for_condition(
-    file: pa.NativeFile,
-    constants: Mapping[str, pa.Scalar],
-    dictionaries: Sequence[str] = (),
-    metadata: pq.FileMetaData | None = None,
+    file: pa.NativeFile, query: ParquetQuery, metadata: pq.FileMetaData | None = None
 ) -> tuple[pq.ParquetFile, ds.ParquetFileFragment | None]:
     """Open a file of which some rows are needed.
 
     Args:
         file: the file.
-        constants, dictionaries: as of `ParquetQuery`.
+        query: what is read of it.
         metadata: its footer, if it was read already.
 
     Returns:
         The file, and what tells which row groups may match; None for a small file with one row group, which
         is decoded in less time.
     """
-    if not is_small(file):
-        fragment = fragment_of(file, constants)
-        return open_file(file, fragment.metadata, dictionaries), fragment
-    parquet = open_file(file, metadata, dictionaries)
-    return parquet, fragment_of(file, constants) if parquet.num_row_groups > 1 else None
+    if is_small(file):
+        parquet = open_in_table_units(file, query, metadata)
+        if parquet.num_row_groups <= 1:
+            return parquet, None
+        # Its footer alone, which has the units of the table.
+        return parquet, fragment_of(pa.BufferReader(footer_bytes(parquet.metadata)), query.constants)
+    fragment = fragment_of(file, query.constants)
+    stored = fragment.metadata
+    right = in_table_units(stored, query.types)
+    if right is not stored:
+        fragment = fragment_of(pa.BufferReader(footer_bytes(right)), query.constants)
+    return open_file(file, right, query.dictionaries), fragment
 
 
 def _is_worth_steps(parquet: pq.ParquetFile, groups: Sequence[int], *, is_wide: bool) -> bool:
@@ -292,7 +309,13 @@ def types_of(constants: Mapping[str, pa.Scalar]) -> pa.Schema:
     return pa.schema([(name, value.type) for name, value in constants.items()])
 
 
-def _requested(query: ParquetQuery, present: pa.Schema) -> list[str]:
+def requested(query: ParquetQuery, present: pa.Schema) -> list[str]:
+    """Return the columns to read of a file.
+
+    Args:
+        query: what is read of it.
+        present: its columns.
+    """
     if query.columns is None:
         return list(present.names)
     stored = {*present.names}
@@ -337,12 +360,12 @@ def _rows_of_a_batch(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequ
     metadata = [parquet.metadata.row_group(group) for group in groups]
     size_bytes: int = sum(group.total_byte_size for group in metadata)
     if size_bytes > BATCH_BYTES:
-        requested = set(names)
+        needed = set(names)
         columns = (group.column(at) for group in metadata for at in range(group.num_columns))
         size_bytes = sum(
             each.total_uncompressed_size
             for each in columns
-            if each.path_in_schema.partition(".")[0] in requested
+            if each.path_in_schema.partition(".")[0] in needed
         )
     rows: int = sum(group.num_rows for group in metadata)
     return max(_BATCH_ROWS_MIN, rows * BATCH_BYTES // max(1, size_bytes))
@@ -354,8 +377,8 @@ def stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence
     if sum(group.total_byte_size for group in metadata) <= WHOLE_BYTES_MAX:
         return 0
     columns = [group.column(at) for group in metadata for at in range(group.num_columns)]
-    requested = set(names)
-    return sum(c.total_compressed_size for c in columns if c.path_in_schema.partition(".")[0] in requested)
+    needed = set(names)
+    return sum(c.total_compressed_size for c in columns if c.path_in_schema.partition(".")[0] in needed)
 
 
 def spans(

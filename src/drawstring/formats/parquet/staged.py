@@ -24,8 +24,8 @@ from drawstring.formats.parquet.read import (
     columns_of,
     fetched_if_small,
     group_rows,
-    open_file,
     open_for_condition,
+    open_in_table_units,
     spans,
     types_of,
 )
@@ -150,12 +150,15 @@ class StagedFile:
 
 
 @contextmanager
-def staged(storage: Storage, path: str, constants: Mapping[str, pa.Scalar] | None) -> Iterator[StagedFile]:
+def staged(
+    storage: Storage, path: str, types: pa.Schema, constants: Mapping[str, pa.Scalar] | None
+) -> Iterator[StagedFile]:
     """Open a file.
 
     Args:
         storage: storage of the table.
         path: path of the file, relative to the storage's root.
+        types: the columns of the table.
         constants: columns with a known value, whatever the file has; None if no condition will be tested.
 
     Raises:
@@ -166,9 +169,10 @@ def staged(storage: Storage, path: str, constants: Mapping[str, pa.Scalar] | Non
     with opened:
         with about_file(path):
             file = fetched_if_small(opened)
+            query = ParquetQuery(types=types, constants=constants or {})
             if constants is None:
-                parquet, fragment = open_file(file), None
+                parquet, fragment = open_in_table_units(file, query), None
             else:
-                parquet, fragment = open_for_condition(file, constants)
+                parquet, fragment = open_for_condition(file, query)
             schema = columns_of(parquet)
         yield StagedFile(path, file, parquet, fragment, schema, constants or {})

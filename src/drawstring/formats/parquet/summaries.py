@@ -19,7 +19,7 @@ from pyarrow import types as pt
 
 from drawstring.formats.avro.decimals import decimals_of_bytes
 from drawstring.formats.file_errors import about_file
-from drawstring.formats.parquet.read import ParquetQuery, read_parquet
+from drawstring.formats.parquet.read import ParquetQuery, open_in_table_units, read_parquet
 from drawstring.model.column_summary import ColumnSummary, bounds_of, merged
 from drawstring.schema.fields import leaf_type, top_level, values_of
 from drawstring.storage.protocol import Storage
@@ -29,7 +29,7 @@ _COUNTS_NAN: Final = "parquet-mr"
 
 
 def column_summaries(
-    storage: Storage, path: str, columns: Sequence[str]
+    storage: Storage, path: str, columns: Sequence[str], types: pa.Schema
 ) -> tuple[dict[str, ColumnSummary], int]:
     """Return the summaries of those columns that a file has, and its number of rows.
 
@@ -37,18 +37,19 @@ def column_summaries(
         storage: storage of the table.
         path: path of the file, relative to the table's root.
         columns: names of columns; those of fields of structs are joined by dots.
+        types: the columns of the table.
 
     Raises:
         CorruptTableError: the file is missing or damaged.
     """
     with about_file(path), storage.open(path) as file:
-        parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        parquet = open_in_table_units(file, ParquetQuery(types=types))
         metadata, schema = parquet.metadata, parquet.schema_arrow
     known = ((name, leaf_type(schema, name)) for name in columns)
     found = footer_summaries(metadata, {name: kind for name, kind in known if kind is not None})
     unknown = [each.column for each in found.values() if each.lacks_bounds]
     if unknown:
-        batches = read_parquet(storage, path, ParquetQuery(top_level(unknown, schema)))
+        batches = read_parquet(storage, path, ParquetQuery(top_level(unknown, schema), types=types))
         for name, summary in summaries_of_rows(batches, unknown).items():
             stored = found[name]
             found[name] = replace(summary, size_bytes=stored.size_bytes, plain_bytes=stored.plain_bytes)

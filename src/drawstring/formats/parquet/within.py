@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -13,9 +13,10 @@ from drawstring.formats.parquet.read import (
     ParquetQuery,
     columns_of,
     group_rows,
-    open_file,
+    open_in_table_units,
     read_open_parquet,
     read_parquet_bytes,
+    requested,
 )
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.streams import RangeFile
@@ -25,7 +26,7 @@ PART_WHOLE_BYTES_MAX: Final = 2 << 20
 
 
 def read_parquet_part(
-    file: pa.NativeFile, offset: int, size: int, columns: Sequence[str]
+    file: pa.NativeFile, offset: int, size: int, query: ParquetQuery
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a Parquet file within another file; if it is large, only its columns are fetched.
 
@@ -33,7 +34,7 @@ def read_parquet_part(
         file: the other file, open for random access.
         offset: start of the Parquet file.
         size: size of the Parquet file in bytes.
-        columns: top-level columns to yield; those that it lacks are omitted.
+        query: the columns to yield, and those of the table.
 
     Raises:
         CorruptTableError: the Parquet file is damaged.
@@ -44,15 +45,15 @@ def read_parquet_part(
         return bytes(file.read(end - start))
 
     if size <= PART_WHOLE_BYTES_MAX:
-        yield from read_parquet_bytes(fetch(0, size), columns)
+        yield from read_parquet_bytes(fetch(0, size), query)
         return
     with about_file(None):
         part = pa.PythonFile(RangeFile(fetch, size), mode="r")
-        yield from read_open_parquet(part, ParquetQuery(columns))
+        yield from read_open_parquet(part, query)
 
 
 def read_part_of_keys(
-    file: pa.NativeFile, offset: int, size: int, columns: Sequence[str], keys: pa.Array
+    file: pa.NativeFile, offset: int, size: int, query: ParquetQuery, keys: pa.Array
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of those row groups of a Parquet file within another file that have any of some keys.
 
@@ -62,7 +63,7 @@ def read_part_of_keys(
         file: the other file, open for random access.
         offset: start of the Parquet file.
         size: size of the Parquet file in bytes, which is read at once.
-        columns: top-level columns to yield, the record key among them; those that it lacks are omitted.
+        query: the columns to yield, the record key among them, and those of the table.
         keys: the record keys (string).
 
     Raises:
@@ -71,9 +72,8 @@ def read_part_of_keys(
     file.seek(offset)
     part = pa.BufferReader(file.read_buffer(size))
     with about_file(None):
-        parquet = open_file(part)
-        stored = {*columns_of(parquet).names}
-        names = [name for name in columns if name in stored]
+        parquet = open_in_table_units(part, query)
+        names = requested(query, columns_of(parquet))
         asked = [name for name in names if name == RECORD_KEY]
         for group in range(parquet.metadata.num_row_groups):
             found = (batch.column(0) for batch in group_rows(part, parquet, [group], asked))

@@ -125,7 +125,8 @@ class ReadSummaries:
         return kind
 
     def _of_parquet(self, base: BaseFile) -> dict[str, ColumnSummary]:
-        found, rows = column_summaries(open_spec(self.storage), base.status.path, self.columns)
+        storage = open_spec(self.storage)
+        found, rows = column_summaries(storage, base.status.path, self.columns, self.schema)
         strange = [name for name, each in found.items() if not self._is_ordered(each)]
         if strange:
             found |= self._of_base_rows(base, strange)

@@ -14,6 +14,7 @@ from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.filegroups.write.settings import FileSettings
 from drawstring.formats.parquet.column_chunks import ChunkSource, chunk_source
 from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
+from drawstring.formats.parquet.units import has_table_units
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import PARQUET, BaseFile, FileSlice, file_extension, join_path, random_file_id
 from drawstring.storage.protocol import Storage
@@ -37,8 +38,8 @@ def stitched(
         ids: names file groups.
 
     Returns:
-        The new files; None if rows have to be decoded: there are log files, different schemas, or very small
-        row groups.
+        The new files; None if rows have to be decoded: there are log files, different schemas, timestamps in
+        units that the table does not have, or very small row groups.
 
     Raises:
         CorruptTableError: a file is missing or damaged.
@@ -51,6 +52,8 @@ def stitched(
     row_groups = sum(len(each.row_groups) for each in sources)
     size_bytes = sum(each.status.size_bytes for each in files)
     if len(sources) < len(candidates) or not sources or not can_stitch(sources):
+        return None
+    if not has_table_units(sources[0], settings.full_schema):
         return None
     if size_bytes < row_groups * ROW_GROUP_BYTES_MIN:
         return None

@@ -239,7 +239,7 @@ class _Copy:
     def _base_rows(self) -> Iterator[pa.RecordBatch]:
         schema, groups = base_schema(self.task), np.flatnonzero(self.is_merged).tolist()
         storage = open_spec(self.settings.storage)
-        for batch in read_parquet_groups(storage, self.file.source.path, schema.names, groups):
+        for batch in read_parquet_groups(storage, self.file.source.path, schema, groups):
             yield conform(batch, schema)
 
 

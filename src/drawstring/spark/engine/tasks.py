@@ -149,7 +149,7 @@ def read_row_groups(task: Sequence[RowGroups]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the row groups of a task."""
     for part in task:
         storage = open_spec(part.folder)
-        for batch in read_parquet_groups(storage, part.name, part.schema.names, part.groups):
+        for batch in read_parquet_groups(storage, part.name, part.schema, part.groups):
             yield with_types(batch, part.schema)
 
 

@@ -25,6 +25,7 @@ from drawstring.formats.parquet import parquet_schema
 from drawstring.model.files import BaseFile
 from drawstring.query.replanning import Skips, Task
 from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
+from drawstring.schema.timestamp_units import has_millis, table_units
 from drawstring.spark.engine.failures import Watched, surface_in_actions, watch
 from drawstring.spark.engine.types import spark_schema
 from drawstring.spark.locations import spark_path
@@ -37,6 +38,9 @@ FOLDERS_IN_A_LITERAL_MAX: Final = 100
 """Maximum number of partitions whose values are literals in the query; more are joined."""
 
 _FOOTER_THREADS: Final = 16
+
+_FOOTERS_MAX: Final = 1_000
+"""Files of a table with milliseconds up to which Spark reads files: the footer of each is read before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,16 +252,25 @@ def _base(task: ReadTask) -> BaseFile:
 def _instants_that_fit(storage: Storage, tasks: Sequence[ReadTask], reading: SliceReading) -> set[str]:
     """Return the instants whose files Spark can read with the current schema of the table.
 
-    All files of an instant have the same schema, so one footer per instant is enough.
+    All files of an instant have the same schema, so one footer per instant is enough. Apache Hudi copies row
+    groups, so in files of one instant timestamps may have different units: all files are asked, if few.
     """
     schema = tasks[0].schema
     required = (
         schema if reading.where is not None else pa.schema([schema.field(n) for n in reading.schema.names])
     )
-    samples = {base.instant: base.status.path for base in map(_base, tasks)}
+    bases = [_base(task) for task in tasks]
+    samples = {base.instant: base for base in bases}
+    is_each_asked = has_millis(required)
+    if is_each_asked and len(bases) > _FOOTERS_MAX:
+        return set()
+    asked = bases if is_each_asked else list(samples.values())
     with ThreadPoolExecutor(_FOOTER_THREADS) as pool:
-        footers = pool.map(lambda path: parquet_schema(storage, path), samples.values())
-        return {instant for instant, stored in zip(samples, footers, strict=True) if fits(stored, required)}
+        footers = pool.map(lambda base: parquet_schema(storage, base.status.path), asked)
+        unfit = {
+            base.instant for base, stored in zip(asked, footers, strict=True) if not fits(stored, required)
+        }
+    return samples.keys() - unfit
 
 
 def fits(stored: pa.Schema, required: pa.Schema) -> bool:
@@ -292,4 +305,5 @@ def _same(stored: pa.DataType, required: pa.DataType) -> bool:
 def _is_timestamp_like(stored: pa.DataType, required: pa.DataType) -> bool:
     both = pa.types.is_timestamp(stored) and pa.types.is_timestamp(required)
     # Spark reads no nanoseconds; the old 96-bit timestamps have nanoseconds and no time zone.
-    return both and (stored.tz is None) == (required.tz is None) and stored.unit != "ns"
+    is_readable = both and (stored.tz is None) == (required.tz is None) and stored.unit != "ns"
+    return is_readable and table_units(stored, required) is stored

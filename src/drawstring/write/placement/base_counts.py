@@ -38,7 +38,7 @@ def base_counts(task: ReadTask, keys: pa.Array) -> Array | None:
         return counts
     if not may_stage(task):
         return None
-    with staged(open_spec(task.storage), base.status.path, None) as file:
+    with staged(open_spec(task.storage), base.status.path, task.schema, None) as file:
         present = {*file.schema.names}
         stored = pa.schema([each for each in task.schema if each.name in present])
         wanted = key_numbers(keys, task.config, stored, ()) or KeyTexts(keys, task.config)
