@@ -9,7 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.metadata.column_ranges import has_partition_ranges, has_ranges, ranges_of
+from drawstring.metadata.column_ranges import (
+    COLUMN_STATS,
+    PARTITION_STATS,
+    has_partition_ranges,
+    has_ranges,
+    ranges_of,
+)
 from drawstring.metadata.partitions import STATISTICS, Kind, record_schema
 
 MEMBERS = {"Int": 1, "Long": 2, "Double": 4, "Bytes": 5, "String": 6, "TimestampMicros": 10}
@@ -17,7 +23,7 @@ TYPE = record_schema(Kind.STATISTICS).field(STATISTICS).type
 
 
 def ranges(
-    kind: pa.DataType, low: Any, high: Any, *, partition: bool = False, **more: Any
+    kind: pa.DataType, low: Any, high: Any, *, index: str = COLUMN_STATS, **more: Any
 ) -> tuple[Any, ...]:
     """Return the bounds in use of a column, and whether all and some of its values are null."""
     wrapper, ordinal = more.pop("wrapper", "Long"), more.pop("ordinal", 4)
@@ -38,7 +44,7 @@ def ranges(
         pa.array(["k" * 48]),
         pa.array([row], TYPE),
         pa.field(row["columnName"], kind),
-        is_of_partition=partition,
+        index,
     )
     return found.least[0].as_py(), found.greatest[0].as_py(), bool(found.is_null[0]), bool(found.has_null[0])
 
@@ -50,6 +56,7 @@ def wrapped(value: Any, wrapper: str) -> dict[str, Any] | None:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DECIMAL = {"wrapper": "Bytes", "ordinal": 10, "info": "10,2"}
 STRING = {"wrapper": "String", "ordinal": 7}
+OWN = {"isTightBound": True}
 
 
 @pytest.mark.parametrize(
@@ -72,6 +79,14 @@ STRING = {"wrapper": "String", "ordinal": 7}
         (pa.timestamp("us"), 0, 1, {"ordinal": 16}, (None, None)),
         (pa.timestamp("ms", "UTC"), 0, 1, {"wrapper": "TimestampMicros", "ordinal": None}, (None, None)),
         (pa.timestamp("us", "UTC"), 0, 1, {"ordinal": None}, (None, None)),
+        (pa.timestamp("ms", "UTC"), 0, 1000, {"ordinal": 15}, (None, None)),  # see `timestamp_units`
+        (pa.timestamp("ms", "UTC"), 0, 1000, {"ordinal": 15, "fileName": ".f.log.1_0-0-0"}, (None, None)),
+        (pa.timestamp("ms", "UTC"), 0, 1000, {"ordinal": 15, **OWN}, (EPOCH, EPOCH + timedelta(seconds=1))),
+        (pa.timestamp("ms"), 0, 1000, {"ordinal": 18}, (None, None)),
+        (pa.string(), "a", "z", {**STRING, "nullCount": 1}, (None, None)),  # it may be a long text
+        (pa.string(), "a", "z", {**STRING, "nullCount": 1, **OWN}, ("a", "z")),
+        (pa.string(), "a", "z", {**STRING, "nullCount": 1, "fileName": ".f.log.1_0-0-0"}, ("a", "z")),
+        (pa.string(), "a", "z", {**STRING, "nullCount": 1, "index": "expr_index_n"}, ("a", "z")),
     ],
 )
 def test_bounds_hold_only_in_the_order_of_the_columns_type(
@@ -83,15 +98,18 @@ def test_bounds_hold_only_in_the_order_of_the_columns_type(
 @pytest.mark.parametrize(
     ("more", "is_null", "has_null"),
     [
-        ({"nullCount": 5}, True, True),
-        ({"nullCount": 4}, False, True),
+        ({"nullCount": 5}, False, True),  # Hudi says so where a footer says nothing
+        ({"nullCount": 5, **OWN}, True, True),
+        ({"nullCount": 5, "fileName": ".f.log.1_0-0-0"}, True, True),
+        ({"nullCount": 5, "index": "expr_index_n"}, True, True),
+        ({"nullCount": 4, **OWN}, False, True),
         ({"nullCount": 0}, False, False),  # all NaN, or texts that are too long
         ({"nullCount": -1}, False, True),
         ({"nullCount": None}, False, True),
         ({"valueCount": 0}, False, True),  # the file does not have the column
-        ({"nullCount": 5, "name": "_hoodie_commit_time"}, False, True),
-        ({"nullCount": 5, "partition": True}, False, True),
-        ({"nullCount": 0, "partition": True}, False, True),  # files that lack the column do not count
+        ({"nullCount": 5, "name": "_hoodie_commit_time", **OWN}, False, True),
+        ({"nullCount": 5, "index": PARTITION_STATS, **OWN}, False, True),
+        ({"nullCount": 0, "index": PARTITION_STATS, **OWN}, False, True),  # files may lack the column
     ],
 )
 def test_without_bounds_all_values_are_null_only_if_they_are_counted(
@@ -101,7 +119,9 @@ def test_without_bounds_all_values_are_null_only_if_they_are_counted(
 
 
 def test_only_types_that_always_have_bounds_are_used_of_partitions() -> None:
-    kinds = (pa.int64(), pa.string(), pa.float64(), pa.date32(), pa.binary(), pa.list_(pa.int64()))
+    often = (pa.string(), pa.float64(), pa.timestamp("us", "UTC"), pa.decimal128(9, 2))
+    never = (pa.binary(), pa.list_(pa.int64()))
+    kinds = (pa.int64(), pa.date32(), pa.bool_(), *often, *never)
     fields = [pa.field("c", kind) for kind in kinds]
-    assert [has_ranges(each) for each in fields] == [True, True, True, True, False, False]
-    assert [has_partition_ranges(each) for each in fields] == [True, False, False, True, False, False]
+    assert [has_ranges(each) for each in fields] == [True] * 7 + [False] * 2
+    assert [has_partition_ranges(each) for each in fields] == [True] * 3 + [False] * 6

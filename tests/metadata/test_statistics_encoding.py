@@ -95,6 +95,11 @@ def test_records_of_files_and_partitions_have_their_keys_and_kinds() -> None:
     (record,) = decoded(of_partition)
     assert (record[MIN], record[MAX], record["isTightBound"]) == (None, None, True)
     assert (record["valueCount"], record["nullCount"], record["isDeleted"]) == (2, 2, False)
+    files = [Described("p", name, summary) for name in ("f", ".f.log.1_0-0-0")]
+    tight = [
+        [row["isTightBound"] for row in decoded(encode_statistics(files, is_v2=it))] for it in (True, False)
+    ]
+    assert tight == [[True, True], [True, False]]  # in version 6 a log file is appended to
     (gone,) = decoded(encode_deleted([("c", "p", "f")]))
     assert (gone["isDeleted"], gone["valueCount"], gone["fileName"]) == (True, -1, "f")
 

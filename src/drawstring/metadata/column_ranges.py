@@ -2,12 +2,17 @@
 
 A range is used only if it certainly holds, whoever wrote it:
 
-no bounds       nothing is known unless all values are null: writers leave out bounds of long texts and of NaN
+no bounds       nothing is known: Hudi counts all values as null where a footer of parquet-mr says nothing,
+                as of texts over 4 KiB. Nulls are counted by drawstring, in log files, of expressions
+texts           if nulls are counted in a base file, a row group without bounds may be among them
+milliseconds    Hudi before 1.1 called them microseconds in files (`schema.timestamp_units`)
 other types     bounds of a type that is not ordered as the table's column is (a number that became text)
 floats          Hudi writes bounds of 0 for a row group with NaN: base files with 0 in the range are read
 texts           Java compares UTF-16 units, Arrow UTF-8 bytes: they differ beyond U+D7FF
 partitions      bounds are combined from those of files, of which some may have had none: only types whose
-                bounds writers never leave out
+                bounds writers never leave out, unlike those of old timestamps of 96 bits and old decimals
+
+Statistics by drawstring say that their bounds are tight, which Hudi says of partitions alone.
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ from drawstring.metadata.metadata_table import MetadataTable
 from drawstring.metadata.partitions import KEY, STATISTICS
 from drawstring.metadata.statistics import MAX, MIN, bounds_as
 from drawstring.schema.meta import META_COLUMNS
+from drawstring.schema.timestamp_units import has_millis
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -57,7 +63,8 @@ def has_ranges(column: pa.Field) -> bool:
 
 def has_partition_ranges(column: pa.Field) -> bool:
     """Return whether statistics of partitions of a column can be used."""
-    return has_ranges(column) and not (pt.is_string(column.type) or pt.is_floating(column.type))
+    kind = column.type
+    return bool(pt.is_boolean(kind) or pt.is_signed_integer(kind) or pt.is_date32(kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +119,20 @@ def column_ranges(
         described = statistics.filter(chosen)
         if partition not in (COLUMN_STATS, PARTITION_STATS):
             described = _with_nulls_counted(described)
-        ranges[column.name] = ranges_of(keys, described, column, is_of_partition=partition == PARTITION_STATS)
+        ranges[column.name] = ranges_of(keys, described, column, partition)
     return ranges
 
 
-def ranges_of(
-    keys: pa.Array, statistics: pa.StructArray, column: pa.Field, *, is_of_partition: bool
-) -> ColumnRanges:
+def ranges_of(keys: pa.Array, statistics: pa.StructArray, column: pa.Field, partition: str) -> ColumnRanges:
     """Return the ranges that certainly hold by statistics of one column.
 
     Args:
         keys: keys of the records.
         statistics: their contents.
         column: the column, with the type of the table.
-        is_of_partition: whether they are statistics of partitions.
+        partition: as of `column_ranges`.
     """
+    is_of_partition, is_exact = partition == PARTITION_STATS, _are_exact(statistics, partition)
     least, greatest = (_usable(bounds_as(statistics, name, column.type), name) for name in (MIN, MAX))
     if pt.is_floating(column.type):
         holds = ~may_hide_values(statistics.field("fileName"), least, greatest)
@@ -134,8 +140,13 @@ def ranges_of(
             pc.if_else(pa.array(holds), each, pa.scalar(None, column.type)) for each in (least, greatest)
         )
     values, nulls = (_counts(statistics.field(name)) for name in ("valueCount", "nullCount"))
+    if pt.is_string(column.type) or has_millis(column.type):
+        holds = _are_own(statistics) if has_millis(column.type) else is_exact | (nulls == 0)
+        least, greatest = (
+            pc.if_else(pa.array(holds), each, pa.scalar(None, column.type)) for each in (least, greatest)
+        )
     is_bare = ~is_true(statistics.field(MIN).is_valid()) & ~is_true(statistics.field(MAX).is_valid())
-    is_null = is_bare & (nulls == values) & (values > 0)
+    is_null = is_bare & (nulls == values) & (values > 0) & is_exact
     if is_of_partition or column.name in META_COLUMNS:
         is_null[:] = False
     has_null = (nulls != 0) | (values <= 0)
@@ -150,6 +161,18 @@ def ranges_of(
         is_null,
         has_null,
     )
+
+
+def _are_exact(statistics: pa.StructArray, partition: str) -> Array:
+    """Return which statistics were made of values, and not of what a footer leaves out."""
+    if partition not in (COLUMN_STATS, PARTITION_STATS):
+        return np.ones(len(statistics), np.bool_)
+    is_log = pc.starts_with(statistics.field("fileName"), ".")
+    return _are_own(statistics) | is_true(is_log)
+
+
+def _are_own(statistics: pa.StructArray) -> Array:
+    return is_true(statistics.field("isTightBound"))
 
 
 def may_hide_values(names: pa.Array, least: pa.Array, greatest: pa.Array) -> Array:

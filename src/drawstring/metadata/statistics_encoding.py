@@ -3,6 +3,7 @@
     values of a type ── wrapper of the version ──> minValue, maxValue, valueType     (`metadata.statistics`)
 
 Version V1 belongs to table versions 6 and 8, V2 to version 9. A record that is deleted has counts of -1.
+Bounds are tight, which Hudi does not say of those of files: so readers know that nothing was left out.
 """
 
 from __future__ import annotations
@@ -176,11 +177,17 @@ def _records(group: Sequence[Described], stored: Stored) -> pa.Table:
         "totalSize": pa.array([each.size_bytes for each in summaries], pa.int64()),
         "totalUncompressedSize": pa.array([each.plain_bytes for each in summaries], pa.int64()),
         "isDeleted": pa.repeat(pa.scalar(False), len(group)),
-        "isTightBound": pa.array([each.file is None for each in group], pa.bool_()),
+        "isTightBound": pa.array([_is_tight(each, stored) for each in group], pa.bool_()),
         "valueType": _value_types(stored, len(group)),
     }
     keys = [column_key(each.summary.column, each.partition, each.file) for each in group]
     return _table(keys, columns)
+
+
+def _is_tight(described: Described, stored: Stored) -> bool:
+    """Return whether bounds and counts are those of all values: in version 6 a log file may yet get more."""
+    is_log = described.file is not None and described.file.startswith(".")
+    return not is_log or stored.ordinal > 0
 
 
 def _table(keys: list[str], columns: dict[str, pa.Array]) -> pa.Table:

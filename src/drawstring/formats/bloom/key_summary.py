@@ -93,8 +93,9 @@ def may_hold_any(footer: Mapping[bytes, bytes], keys: Sequence[str]) -> bool:
 def _may_hold_any(ends: tuple[str, str], text: bytes, filter_type: str, keys: Sequence[str]) -> bool:
     """Return whether there may be any of some keys between two ends, empty if unknown, and in a filter."""
     if all(ends):
+        # Writers of Avro records order keys as Java does, those of Spark's rows by their bytes.
         low, high = map(_in_java, ends)
-        keys = [key for key in keys if low <= _in_java(key) <= high]
+        keys = [key for key in keys if low <= _in_java(key) <= high or ends[0] <= key <= ends[1]]
     return may_have_any(text, filter_type, keys) if keys and text else bool(keys)
 
 
