@@ -40,6 +40,10 @@ _ALWAYS_NAMED: Final = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE
 _PATHLESS: Final = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 
 
+_RECORD_INDEX: Final = "record_index"
+_INDEXED_BYTES_MAX: Final = (1 << 15) - 1
+
+
 class KeyGenerator:
     """Makes the record keys and partition paths of one table.
 
@@ -82,12 +86,20 @@ class KeyGenerator:
                 part.check_type(schema.field(part.field).type, number_texts=number_texts)
 
     def keys_and_paths(self, batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
-        """Return the record key and the partition path of each row; see `record_keys`, `partition_paths`."""
+        """Return the record key and the partition path of each row; see `record_keys`, `partition_paths`.
+
+        Raises:
+            InvalidError: the record index of the table has no room for the key of an incoming row.
+        """
         if self._function is None:
-            return self.record_keys(batch), self.partition_paths(batch)
-        name = self._config.key_generator_class
-        keys, paths = self._called(self._function, batch)
-        return _plain_key(keys, name), check_paths(paths.fill_null(""), name)
+            keys, paths = self.record_keys(batch), self.partition_paths(batch)
+        else:
+            name = self._config.key_generator_class
+            keys, paths = self._called(self._function, batch)
+            keys, paths = _plain_key(keys, name), check_paths(paths.fill_null(""), name)
+        if self._is_writing and _RECORD_INDEX in self._config.metadata_partitions:
+            _check_indexable(keys)
+        return keys, paths
 
     def record_keys(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the record key of each row, text.
@@ -247,6 +259,16 @@ def _text(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not isinstance(flat, pa.Array):
         raise TypeError(f"a {type(column).__name__} is not a column")
     return flat.cast(pa.string())
+
+
+def _check_indexable(keys: pa.Array) -> None:
+    """Check that the record index of a table has room for keys."""
+    longest = pc.max(pc.binary_length(keys)).as_py() or 0
+    if longest > _INDEXED_BYTES_MAX:
+        raise InvalidError(
+            f"A record key has {longest:,} bytes, but the record index of the table has keys of at most"
+            f" {_INDEXED_BYTES_MAX:,} bytes. Shorten it, or drop the index {_RECORD_INDEX}."
+        )
 
 
 def _plain_key(texts: pa.Array, field: str) -> pa.Array:

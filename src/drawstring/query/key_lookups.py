@@ -24,6 +24,7 @@ from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.metadata_table import MetadataTable, about_metadata
 from drawstring.metadata.partitions import BLOOM, BLOOM_FILTERS, KEY, RECORD_INDEX
 from drawstring.metadata.record_index import RecordIndex, candidate_groups
+from drawstring.metadata.secondary_keys import are_indexed
 from drawstring.model.files import FileStatus
 from drawstring.query.pruning import key_values
 from drawstring.storage.protocol import Storage
@@ -88,7 +89,7 @@ class KeyLookups:
             fields = list(defined.get(name, {}).get("sourceFields") or ())
             column = fields[0] if len(fields) == 1 else ""
             values = key_values(self.where, self.schema, column) if column in self.schema.names else None
-            if values is not None:
+            if values is not None and pc.all(are_indexed(values), min_count=0).as_py():
                 yield name, values.cast(pa.string()).to_pylist()
 
     def groups(

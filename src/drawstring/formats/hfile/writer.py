@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.errors import UnsupportedError
 from drawstring.formats.hfile.blocks import DATA, FILE_INFO, ROOT_INDEX, Codec, encode_block
 from drawstring.formats.hfile.trailer import encode_info, encode_trailer, encode_vint
 
@@ -25,6 +26,9 @@ Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 BLOCK_BYTES_MAX: Final = 1 << 17
 """Largest size of a data block; a longer entry gets a block of its own."""
+
+KEY_BYTES_MAX: Final = (1 << 15) - 1
+"""Bytes of a key: its length is a signed number of 16 bits."""
 
 _COMPARATOR: Final = b"org.apache.hudi.io.storage.HoodieHBaseKVComparator"
 _INDEX_ENTRY, _ROW = struct.Struct(">qi"), struct.Struct(">h")
@@ -96,6 +100,9 @@ class HFileWriter:
         Args:
             keys: ascending keys, as text or bytes, all greater than the ones before.
             values: the value of each key, as bytes.
+
+        Raises:
+            UnsupportedError: a key is too long.
         """
         if not len(keys):
             return
@@ -176,7 +183,13 @@ class _Entries:
 
     @staticmethod
     def of(keys: pa.LargeBinaryArray, values: pa.LargeBinaryArray) -> _Entries:
-        return _Entries(keys, values, _lengths(keys), _lengths(values))
+        key_bytes = _lengths(keys)
+        if key_bytes.max() > KEY_BYTES_MAX:
+            raise UnsupportedError(
+                f"A key of {key_bytes.max():,} bytes is too long for an index of the metadata table, whose"
+                f" keys have at most {KEY_BYTES_MAX:,} bytes. Shorten the record keys, or drop the index."
+            )
+        return _Entries(keys, values, key_bytes, _lengths(values))
 
     def then(self, later: _Entries) -> _Entries:
         """Return these entries and later ones."""

@@ -196,7 +196,7 @@ class ReadValueChanges:
             if among is not None:
                 chosen = pc.is_in(keys, value_set=among)
                 keys, values = keys.filter(chosen), values.filter(chosen)
-            yield pa.RecordBatch.from_arrays([*secondary_keys(values, keys), keys], schema=_PAIRS)
+            yield pa.RecordBatch.from_arrays([*secondary_keys(values, keys)], schema=_PAIRS)
 
     def _task(self, file_slice: FileSlice, among: pa.Array | None = None) -> ReadTask:
         config = self.config
