@@ -37,6 +37,21 @@ def in_table_units(batch: pa.RecordBatch, types: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
+def units_of_table(columns: pa.Schema, types: pa.Schema, *, across_zones: bool = False) -> pa.Schema:
+    """Return columns with the units of the table's timestamps; the same object if they have these.
+
+    Args:
+        columns: of a file, or of rows.
+        types: the columns of the table.
+        across_zones: as of `table_units`.
+    """
+    fields = list(columns)
+    kinds = [table_units(each.type, _type_of(types, each.name), across_zones=across_zones) for each in fields]
+    if all(kind is each.type for kind, each in zip(kinds, fields, strict=True)):
+        return columns
+    return pa.schema([each.with_type(kind) for each, kind in zip(fields, kinds, strict=True)])
+
+
 def table_units(stored: pa.DataType, table: pa.DataType | None, *, across_zones: bool = False) -> pa.DataType:
     """Return the type of a column of a file with the units of the table; the same object if it has these.
 

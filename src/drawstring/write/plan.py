@@ -38,6 +38,7 @@ from drawstring.schema.normal import normalise
 from drawstring.schema.schema_changes import evolved_history
 from drawstring.timeline.table_schema import check_timeline, table_schema_json, with_history
 from drawstring.write.facts import WriteFacts, key_config
+from drawstring.write.mislabelled_files import keeping_millis
 from drawstring.write.placement.arrangement import Arrangement, arrangement
 from drawstring.write.placement.place import Prepare
 from drawstring.write.verbs import Verb
@@ -265,6 +266,8 @@ def _schema_after(
         return current_json, current
     fixed = (*config.record_key_fields, *config.partition_fields, *config.ordering_fields)
     evolved = evolve(current, incoming, fixed)
+    kept = keeping_millis(facts, current, incoming, evolved)
+    evolved = evolved if kept is incoming else evolve(current, kept, fixed)
     if not (options.partial_update or options.null_for_missing):
         _check_complete(current, incoming, verb, config)
     if evolved.equals(current):
