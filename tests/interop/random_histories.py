@@ -103,6 +103,7 @@ class Draw:
         self.kind = Kind.draw(self._rng)
         self._clock = 100
         self._is_wide = False
+        self._deleted = set[str]()
         self.story = [str(self.kind)]
 
     def run(self) -> None:
@@ -125,7 +126,7 @@ class Draw:
         steps: dict[str, tuple[int, Callable[[], Any]]] = {
             "upsert": (6, lambda: self._write("upsert", self._rows(18))),
             "soft delete": (2, self._soft_delete),
-            "delete": (3, lambda: self._write("delete", self._rows(6))),
+            "delete": (3, self._delete),
             "insert": (1, lambda: self._write("insert", self._rows(5, first=KEYS + self._clock))),
             "add a column": (1, self._widen),
             "insert_overwrite": (1, lambda: self._write("insert_overwrite", self._rows(6, CITIES[0]))),
@@ -147,11 +148,12 @@ class Draw:
         return steps
 
     def _rows(self, count: int, city: str | None = None, first: int = 0) -> list[Row]:
-        """Return rows, some of them late."""
+        """Return rows, some of them late, but none that was deleted: the two engines differ there."""
         self._clock += 10
         numbers = self._rng.sample(range(first, first + KEYS), count)
         late = {number: self._rng.choice((0, 0, 0, 35)) for number in numbers}
         rows = [row(number, self._clock - late[number], self._rng.randint(1, 99) / 4) for number in numbers]
+        rows = [each | {"ts": self._clock} if each["id"] in self._deleted else each for each in rows]
         return [each for each in rows if city is None or each["city"] == city] or rows[:1]
 
     def _table(self, rows: list[Row], deleted: set[str] | None = None) -> pa.Table:
@@ -172,6 +174,11 @@ class Draw:
 
     def _bulk_insert(self) -> None:
         self._write("bulk_insert", [row(number, 100) for number in range(KEYS // 2)])
+
+    def _delete(self) -> None:
+        rows = self._rows(6)
+        self._write("delete", rows)
+        self._deleted |= {each["id"] for each in rows}
 
     def _soft_delete(self) -> None:
         rows = self._rows(8)

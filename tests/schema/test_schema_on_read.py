@@ -11,7 +11,12 @@ import pytest
 from drawstring.base.errors import CorruptTableError
 from drawstring.config.table.schema_versions import SchemaHistory
 from drawstring.schema.evolve import conform
-from drawstring.schema.schema_on_read import decode_history, encode_history, in_requested_columns
+from drawstring.schema.schema_on_read import (
+    decode_history,
+    encode_history,
+    in_requested_columns,
+    stored_columns,
+)
 
 
 def record(*fields: tuple[int, str, Any]) -> dict[str, Any]:
@@ -116,9 +121,15 @@ def test_a_struct_that_lost_all_its_fields_stays_a_struct() -> None:
 def test_columns_are_asked_of_a_file_by_their_old_names() -> None:
     renames = history().renames("19")
     assert renames is not None
-    assert renames.stored_names(["number", "gone", "place", "_hoodie_operation"]) == [
-        "n", "st", "_hoodie_operation",
-    ]  # fmt: skip
+    place = pa.struct([("a", pa.int64()), ("c", pa.string())])
+    asked = [
+        ("number", pa.int64()),
+        ("gone", pa.int64()),
+        ("place", place),
+        ("_hoodie_operation", pa.string()),
+    ]
+    stored = [("n", pa.int64()), ("st", pa.struct([("b", pa.int64())])), ("_hoodie_operation", pa.string())]
+    assert stored_columns(pa.schema(asked), renames) == pa.schema(stored)
 
 
 @pytest.mark.parametrize(("asked", "instant"), [(20, "20"), (20, "21"), (0, "19")])

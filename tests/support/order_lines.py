@@ -69,8 +69,8 @@ def read(table: Table, columns: Sequence[str] | None = None, where: str | None =
 class Model:
     """The rows that a table must have, by those of its base file and those that survive in its logs.
 
-    As in Hudi, log records are merged among themselves first. A delete without ordering value wins over all
-    before it.
+    Log records are merged among themselves first. A delete without ordering value wins over all before it, in
+    the base file too; what comes after it is new.
     """
 
     def __init__(self, table: Table, *, by_commit: bool = False, log_format: str = "parquet") -> None:
@@ -79,6 +79,7 @@ class Model:
         self.base: dict[tuple[int, int], Row] = {}
         self.logs: dict[tuple[int, int], Row | None] = {}
         self.dated: set[Row] = set()
+        self.deleted: set[tuple[int, int]] = set()
 
     def load(self, rows: Sequence[Row]) -> None:
         self.table.bulk_insert(lineitem(rows))
@@ -94,14 +95,17 @@ class Model:
     def delete(self, rows: Sequence[Row]) -> None:
         self.table.delete(lineitem(rows), options=self.options)
         self.logs |= {row[:2]: None for row in rows}
+        self.deleted |= {row[:2] for row in rows}
 
     def newer(self, old: Row | None, new: Row) -> Row:
         return new if old is None or self.by_commit or new[2] >= old[2] else old
 
+    def _before(self, key: tuple[int, int]) -> Row | None:
+        return None if key in self.deleted else self.base.get(key)
+
     def matching(self, is_match: Callable[[Row], bool] = lambda _: True) -> list[Row]:
         logged = {
-            key: None if row is None else self.newer(self.base.get(key), row)
-            for key, row in self.logs.items()
+            key: None if row is None else self.newer(self._before(key), row) for key, row in self.logs.items()
         }
         rows = (self.base | logged).values()
         return sorted(row for row in rows if row is not None and row not in self.dated and is_match(row))

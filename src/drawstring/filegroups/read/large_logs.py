@@ -119,7 +119,9 @@ def stream_log_records(reading: LogReading, file_slice: FileSlice) -> StreamedRe
         pieces = list(_numbered(logs.read(each) for each in logs.blocks_to_merge(reading.instants)))
     numbered = narrow.schema.append(pa.field(_NUMBER, pa.int64()))
     merged = merged_records(replace(narrow, schema=numbered), pieces)
-    return StreamedRecords(merged.versions, merged.merger, None, reading, file_slice)
+    return StreamedRecords(
+        merged.versions, merged.merger, None, reading, file_slice, replaces=merged.replaces
+    )
 
 
 def _numbered(pieces: Iterator[LogPiece]) -> Iterator[LogPiece]:

@@ -32,6 +32,8 @@ class LogRecords:
             without such blocks.
         instants: all instants whose visibility decided which blocks were merged; None if that is not known.
         positions: the row of the base file that each version belongs to; None unless all are known.
+        replaces: which of them win over all earlier versions: they are deletes without ordering value, or
+            came after one.
     """
 
     versions: Versions
@@ -39,6 +41,7 @@ class LogRecords:
     partial_keys: pa.Array | None
     instants: frozenset[str] | None = field(default=None, kw_only=True)
     positions: Array | None = field(default=None, kw_only=True)
+    replaces: Array = field(kw_only=True)
 
     def rows(self, alive: Array, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield selected records.
@@ -57,7 +60,8 @@ class LogRecords:
 
     def slice(self, offset: int, length: int) -> LogRecords:
         """Return some of the records, without a copy."""
-        return replace(self, versions=self.versions.slice(offset, length), positions=None)
+        replaces = self.replaces[offset : offset + length]
+        return replace(self, versions=self.versions.slice(offset, length), positions=None, replaces=replaces)
 
     def beats(self, base_ordering: Sequence[pa.Array], numbers: Array) -> Array:
         """Return whether log records win as a whole over base records of the same keys.
@@ -70,7 +74,7 @@ class LogRecords:
             return np.ones(len(numbers), dtype=bool)
         taken = pa.array(numbers)
         wins = wins_over([column.take(taken) for column in self.versions.ordering], base_ordering)
-        return np.asarray(wins | self.versions.is_commit_time_ordering_delete[numbers])
+        return np.asarray(wins | self.replaces[numbers])
 
 
 def read_log_records(reading: LogReading, file_slice: FileSlice) -> LogRecords:
@@ -129,7 +133,10 @@ def merged_records(
     )
     partial_keys = [key for piece in pieces if piece.is_partial for key in piece.keys.chunks]
     merged = merger.merge(versions, codes, distinct)
-    return LogRecords(merged, merger, pa.concat_arrays(partial_keys) if partial_keys else None)
+    replaces = np.zeros(distinct, dtype=bool)
+    replaces[codes[versions.is_commit_time_ordering_delete]] = True
+    touched = pa.concat_arrays(partial_keys) if partial_keys else None
+    return LogRecords(merged, merger, touched, replaces=replaces)
 
 
 def _unset(pieces: Sequence[LogPiece]) -> dict[str, Array]:

@@ -24,7 +24,7 @@ from drawstring.filegroups.read.merge_memory import NOTHING, Decision, Decisions
 from drawstring.filegroups.read.tasks import ReadTask, nullable
 from drawstring.formats.parquet.staged import StagedFile
 from drawstring.merge.order import Array
-from drawstring.merge.versions import Versions, ordering_columns, ordering_of, stored_ordering_fields
+from drawstring.merge.versions import ordering_columns, ordering_of, stored_ordering_fields
 from drawstring.schema.evolve import conform
 from drawstring.schema.fields import type_at
 
@@ -84,7 +84,7 @@ class Verdicts:
         if all(group in decisions for group in file.groups):
             return Verdicts(file, decisions, candidates, None, None)
         keys = log.versions.keys.cast(pa.binary()) if task.config.populate_meta_fields else None
-        lowest = _Lowest.of(log.versions, task, file.schema)
+        lowest = _Lowest.of(log, task, file.schema)
         return Verdicts(file, decisions, candidates, keys, lowest)
 
     def of_group(self, group: int) -> Verdict:
@@ -111,11 +111,11 @@ class _Lowest:
     is_alone: bool
 
     @staticmethod
-    def of(versions: Versions, task: ReadTask, stored: pa.Schema) -> _Lowest | None:
+    def of(log: LogRecords, task: ReadTask, stored: pa.Schema) -> _Lowest | None:
         """Return it; None if base rows win over no log record."""
-        may_lose = ~versions.is_commit_time_ordering_delete
+        may_lose = ~log.replaces
         names = stored_ordering_fields(task.config, task.schema)
-        values = versions.ordering
+        values = log.versions.ordering
         if not may_lose.all():
             values = tuple(column.filter(pa.array(may_lose)) for column in values)
         if not values or not len(values[0]):
@@ -157,7 +157,7 @@ def decided_by_position(
     known = {} if decisions is None else decisions
     order = np.argsort(positions)
     rows, first = positions[order], 0
-    merge = _Merge(task, log, file, _Lowest.of(log.versions, task, file.schema))
+    merge = _Merge(task, log, file, _Lowest.of(log, task, file.schema))
     for group in file.groups:
         end = first + file.rows_of(group)
         low, high = np.searchsorted(rows, (first, end))

@@ -158,7 +158,9 @@ def _content(settings: FileSettings, merged: LogRecords) -> LogContent:
     if is_sorted and not AscendingKeys().go_on(flat(rows.column(RECORD_KEY))):
         rows = rows.sort_by(RECORD_KEY)
     part = LogPart(settings, rows.to_batches(max_chunksize=BATCH_ROWS))
-    deletes = versions.take(np.flatnonzero(versions.is_delete))
+    # A record that came after a delete without ordering value is stored after that delete.
+    numbers = np.flatnonzero(versions.is_delete | (merged.replaces & bool(versions.ordering)))
+    deletes = replace(versions.take(numbers), is_commit_time_ordering_delete=merged.replaces[numbers])
     ordering: Sequence[pa.Array] | None = _delete_ordering(settings.config, deletes)
     keys, gone = flat(rows.column(RECORD_KEY)).cast(pa.string()), deletes.keys
     if is_sorted:

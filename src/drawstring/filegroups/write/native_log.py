@@ -80,6 +80,8 @@ class _NativeLogs:
         self._deletes: _OpenLog | None = None
         self._done: list[WriteStat] = []
         self._later = 0
+        # A log compaction may have a record and a delete before it: deletes get the lower version.
+        self._before_data = int(HeaderKey.COMPACTED_BLOCK_TIMES in target.header)
         self._last_key: pa.Scalar | None = None
         settings = target.settings
         fields = ordering_fields(settings.config)
@@ -107,7 +109,7 @@ class _NativeLogs:
         """Finish the files, and return the statistics of all that the write made."""
         for each in self._files():
             self._done.append(each.close(self._done))
-        self._later += max(len(self._data), 1 if self._deletes else 0)
+        self._later += max(len(self._data) + self._before_data, 1 if self._deletes else 0)
         self._data, self._deletes = {}, None
         return self._done
 
@@ -122,7 +124,7 @@ class _NativeLogs:
     def _file_of(self, part: LogPart) -> _OpenLog:
         columns = part.settings.partial
         if columns not in self._data:
-            later = self._later + len(self._data)
+            later = self._later + self._before_data + len(self._data)
             self._data[columns] = _OpenLog(self._target, _records_of(self._target, part, later))
         return self._data[columns]
 
