@@ -244,7 +244,7 @@ def test_no_option_that_deletes_or_keeps_is_without_effect(word: str) -> None:
         "hoodie.archive.async", "hoodie.archivelog.folder", "hoodie.clean.async",
         "hoodie.clean.async.enabled", "hoodie.clean.multiple.enabled", "hoodie.clean.allow.multiple",
         "hoodie.fail.on.timeline.archiving", "hoodie.clean.optimize.using.local.engine.context",
-        "hoodie.metadata.derive.from.datatable.clean.policy",
+        "hoodie.metadata.derive.from.datatable.clean.policy", "hoodie.commits.archival.batch",
         "hoodie.datasource.meta.sync.glue.skip_table_archive",
         "hoodie.datasource.read.table.valued.function.timeline.relation.archived",
     }  # fmt: skip

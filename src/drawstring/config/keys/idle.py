@@ -502,6 +502,9 @@ _KEYS: Final[Mapping[str, str]] = {
     "a holder is described by its process, or by hoodie.write.lock.app_id": """
         hoodie.write.application.id
     """,
+    "it sizes log blocks in the archive of version 6, which here have all instants of one archiving": """
+        hoodie.commits.archival.batch
+    """,
     "archiving runs within the write, in its own order": """
         hoodie.archive.async
     """,

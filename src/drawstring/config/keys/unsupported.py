@@ -49,7 +49,6 @@ _OF_SERVICES: Final[tuple[Option, ...]] = (
         "hoodie.write.empty.clean.interval.hours",
         "Hours after which a clean that deletes nothing is recorded.",
     ),
-    _only("10", "hoodie.commits.archival.batch", "Instants in a file of the archive."),
     Option(
         "hoodie.clustering.execution.strategy.class",
         "Class that rewrites files.",
