@@ -198,6 +198,9 @@ def test_a_call_passes_over_parameters_that_the_procedure_lacks_and_suggests_mis
     assert "CALL show_commits has no parameter path" in caplog.text
     with pytest.raises(AnalysisException, match="`limit`"):
         sql("CALL show_commits(table => 'rides', limits => 1)")
+    with pytest.raises(AnalysisException, match="WRONG_NUM_ARGS"):
+        sql("CALL show_commits('rides', 1, 'surplus')")
+    assert len(sql("CALL show_commits('rides', '1')")) == 1
     with pytest.raises(InvalidError, match="limit is -1"):
         sql("CALL show_commits(table => 'rides', limit => -1)")
 
@@ -245,6 +248,8 @@ def test_rows_are_dropped_and_copied(session: SparkSession, sql: Ask, tmp_path: 
 def test_a_wrong_call_says_what_is_right(session: SparkSession, sql: Ask) -> None:
     with pytest.raises(AnalysisException, match=r"no procedure show_comits\. Did you mean show_commits"):
         called(session, "show_comits", table="rides")
+    with pytest.raises(AnalysisException, match="no procedure show_inflight_commits"):
+        called(session, "show_inflight_commits", table="rides")
     with pytest.raises(InvalidError, match="CALL show_commits needs table"):
         called(session, "show_commits")
     with pytest.raises(InvalidError, match="no Hudi table nowhere"):
@@ -353,8 +358,12 @@ def test_a_table_is_opened_by_its_name(session: SparkSession, sql: Ask) -> None:
 
 
 def test_the_metadata_table_is_deleted_and_made_again(session: SparkSession, sql: Ask, rides: None) -> None:
-    (deleted,) = called(session, "delete_metadata_table", table="rides")
+    sql("CREATE TABLE trips (id INT) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+    sql("INSERT INTO trips VALUES (1)")
+    (deleted,) = called(session, "delete_metadata_table", table="rides,lake.trips")
     assert deleted.result.startswith("Removed Metadata Table from ")
+    with pytest.raises(InvalidError, match="nothing to delete"):
+        called(session, "delete_metadata_table", table="trips")
     with pytest.raises(InvalidError, match="has no metadata table"):
         called(session, "init_metadata_table", table="rides")
     with pytest.raises(InvalidError, match="nothing to delete"):

@@ -45,6 +45,7 @@ def test_a_text_is_a_time_of_the_timeline_in_any_zone_of_the_session(
         assert sql(f"SELECT id FROM {table} FOR SYSTEM_TIME AS OF '{between}'") == [(1,)], table
     assert sql("SELECT id FROM rides TIMESTAMP AS OF '2099-01-01'") == [(1,), (2,)]
     assert sql("SELECT id FROM rides TIMESTAMP AS OF current_timestamp()") == [(1,), (2,)]
+    assert sql(f"SELECT id FROM rides VERSION AS OF '{digits}'") == [(1,)]
     assert sql(f"SELECT id FROM hudi_table_changes('rides', 'latest_state', '{between}')") == [(2,)]
     earlier = f"(SELECT id FROM rides TIMESTAMP AS OF '{between}')"
     assert sql(f"SELECT id FROM rides WHERE id NOT IN {earlier}") == [(2,)]

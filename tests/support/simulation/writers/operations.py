@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.table import Table
 from tests.support.simulation.writers import restores
 from tests.support.simulation.writers.history import Operation, Rows
@@ -197,7 +197,14 @@ class Operations:
         city = self.draw.choice(CITIES)
 
         def act(table: Table, options: dict[str, str]) -> Any:
-            return table.delete_partition(city, options=options)
+            try:
+                return table.delete_partition(city, options=options)
+            except ConflictError as error:
+                if "in the pending compaction" not in str(error):
+                    raise
+                with suppress(InvalidError):  # others ran it meanwhile
+                    table.compact(error.instant, options=options)
+                return table.delete_partition(city, options=options)
 
         def apply(rows: Rows) -> Rows:
             return {at: value for at, value in rows.items() if at[0] != city}

@@ -20,6 +20,7 @@ from drawstring.services.metadata_tables import (
 from drawstring.services.table_properties import overwrite_properties
 from drawstring.spark.engine.spark_engine import SparkEngine
 from drawstring.spark.locations import storage_options
+from drawstring.spark.sql.named import named_table
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 from drawstring.spark.sql.table import path_of
 from drawstring.storage import open_storage
@@ -123,10 +124,15 @@ def create_metadata(call: Call) -> Rows:
 
 
 def delete_metadata(call: Call) -> Rows:
-    """Delete the metadata table of a table; the next write that keeps one builds it anew."""
-    context = call.table._context
-    delete_metadata_table(context, options_of("insert", call.options))
-    return [(f"Removed Metadata Table from {metadata_address(context)}",)]
+    """Delete the metadata tables of tables, separated by commas; the next write that keeps one builds it."""
+    call.needed("table")
+    tables = [named_table(call.spark, name) for name in call.names("table")]
+    for each in tables:
+        delete_metadata_table(
+            each.table._context, options_of("insert", {**each.options, **call.given_options})
+        )
+    addresses = (metadata_address(each.table._context) for each in tables)
+    return [(f"Removed Metadata Table from {', '.join(addresses)}",)]
 
 
 def init_metadata(call: Call) -> Rows:
