@@ -176,6 +176,12 @@ def test_a_column_of_another_shape_than_its_type_is_refused() -> None:
     of_doubles = pa.field("c", pa.list_(pa.float64()), metadata=told("VECTOR(3)"))
     with pytest.raises(InvalidError, match=r"'c' is VECTOR\(3\) by its entry 'hudi_type', but has type list"):
         normalise(pa.schema([of_doubles]))
+    texts = pa.struct([("metadata", pa.string()), ("value", pa.binary())])
+    with pytest.raises(InvalidError, match="'c' is VARIANT by its entry 'hudi_type', but has type struct"):
+        normalise(pa.schema([pa.field("c", texts, metadata=told("VARIANT"))]))
+    short = pa.struct([("type", pa.string()), ("data", pa.binary())])
+    with pytest.raises(InvalidError, match="'c' is BLOB by its entry 'hudi_type', but has type struct"):
+        normalise(pa.schema([pa.field("c", short, metadata=told("BLOB"))]))
     inner = pa.field("v", pa.list_(pa.float32()), metadata=told("VECTOR(3)"))
     with pytest.raises(InvalidError, match=r"VECTOR column 's\.v' is inside of a struct"):
         normalise(pa.schema([("s", pa.struct([inner]))]))

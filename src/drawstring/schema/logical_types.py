@@ -245,17 +245,15 @@ def _declared(field: pa.Field, column: str) -> pa.Field:
 
 def _has_shape(given: pa.DataType, kind: pa.DataType) -> bool:
     if is_vector(kind):
-        return (
-            bool(
-                (pt.is_fixed_size_list(given) and given.list_size == kind.list_size)
-                or pt.is_list(given)
-                or pt.is_large_list(given)
-            )
-            and given.value_type == kind.value_type
-        )
-    return bool(pt.is_struct(given)) and {each.name for each in given.fields} == {
-        each.name for each in kind.fields
-    }
+        is_list = pt.is_list(given) or pt.is_large_list(given)
+        is_list = is_list or (pt.is_fixed_size_list(given) and given.list_size == kind.list_size)
+        return bool(is_list) and given.value_type == kind.value_type
+    if not pt.is_struct(kind):
+        return str(given).removeprefix("large_") == str(kind)
+    names = {each.name: each.type for each in given.fields} if pt.is_struct(given) else {}
+    return len(names) == kind.num_fields and all(
+        each.name in names and _has_shape(names[each.name], each.type) for each in kind.fields
+    )
 
 
 def nested_vector(column: str) -> InvalidError:
