@@ -22,6 +22,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
+from unicodedata import category
 
 import pyarrow as pa
 from pyarrow import types as pt
@@ -38,6 +39,12 @@ _SCHEMAS_CACHED: Final = 64
 _ILLEGAL_START = re.compile(r"^[^A-Za-z_]")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 _LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CODE_MAX: Final = 0xFFFF
+"""Largest code that Java's Avro, which looks at UTF-16, sees as a letter."""
+
+_LETTERS: Final = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo"))
+_LETTER, _DIGITS = "L", "Nd"
+"""Categories of characters in names: letters of any kind and '_', and digits."""
 
 
 def sanitise(name: str) -> str:
@@ -50,8 +57,15 @@ def sanitise(name: str) -> str:
 
 
 def is_legal(name: str) -> bool:
-    """Return whether a column may have a name."""
-    return _LEGAL.fullmatch(name) is not None
+    """Return whether a column may have a name: letters and digits of any script, as Java's Avro has it."""
+    if _LEGAL.fullmatch(name):
+        return True
+    kinds = [_LETTER if each == "_" or _is_letter(each) else category(each) for each in name]
+    return bool(kinds) and kinds[0] == _LETTER and set(kinds) <= {_LETTER, _DIGITS}
+
+
+def _is_letter(character: str) -> bool:
+    return ord(character) <= _CODE_MAX and category(character) in _LETTERS
 
 
 def record_name(table: str) -> tuple[str, str]:

@@ -41,6 +41,7 @@ from drawstring.spark.reading.given_columns import with_columns
 from drawstring.spark.reading.named_streams import NamedStreamReader
 from drawstring.spark.reading.views import follow_refreshes
 from drawstring.spark.sql.install import install
+from drawstring.spark.sql.rewrites import by_name
 from drawstring.spark.sql.saving import save_as_table
 from drawstring.spark.sql.texts import follow_statements
 from drawstring.spark.writing.streaming import TableStreamWriter
@@ -251,6 +252,18 @@ class TableWriter(DataFrameWriter):
             return
         self._refuse_buckets(name)
         save_as_table(self._df, name, self._options, self._partition_by, self._mode)
+
+    @analysed()
+    def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:
+        """Insert into a table of the catalog: by name if the columns have its names, else by position."""
+        rows = by_name(self._df, tableName)
+        if rows is self._df:
+            super().insertInto(tableName, overwrite)
+            return
+        TableWriter(rows).mode(self._mode).options(**self._options)._insert(tableName, overwrite)
+
+    def _insert(self, table: str, overwrite: bool | None) -> None:
+        super().insertInto(table, overwrite)
 
     def _refuse_buckets(self, table: str) -> None:
         if self._bucketing:

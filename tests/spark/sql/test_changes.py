@@ -105,7 +105,7 @@ def test_a_merge_with_all_clauses_is_one_commit(sql: Ask, tmp_path: Path, kind: 
 def test_a_merge_follows_sparks_rules(sql: Ask) -> None:
     rides(sql)
     source = "(SELECT 1 AS id, 9.5D AS fare, 2L AS ts, 'oslo' AS city)"
-    with pytest.raises(Exception, match="MERGE_CARDINALITY_VIOLATION"):
+    with pytest.raises(InvalidError, match="Several rows change the record with key '1'"):
         sql(
             f"MERGE INTO rides t USING (SELECT * FROM {source} UNION ALL SELECT * FROM {source}) s"
             " ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"

@@ -16,7 +16,7 @@ from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.positions import POSITION, positions_of_keys
 from drawstring.filegroups.read.log_blocks import row_deletes, row_deletes_always_win, without_ordering
 from drawstring.filegroups.write.settings import FileSettings
-from drawstring.merge.order import Array, number_keys, winning_rows
+from drawstring.merge.order import Array, number_keys, rank, winning_rows
 from drawstring.merge.record_mergers import merger_of
 from drawstring.merge.versions import Versions, flat, ordering_of, stored_ordering
 from drawstring.schema.meta import RECORD_KEY
@@ -173,7 +173,7 @@ def acted(rows: pa.Table, settings: FileSettings) -> Changes:
     if ACTION not in rows.column_names:
         return upserts(rows, settings)
     actions = flat(rows.column(ACTION)).to_numpy(zero_copy_only=False)
-    _check_unambiguous(rows, actions)
+    _check_unambiguous(rows, actions, settings.config)
     is_delete = actions == RowAction.DELETE
     if not is_delete.any():
         return upserts(rows, settings)
@@ -195,18 +195,33 @@ def inserts_among(records: pa.Table, *, all_new: bool = False) -> int | None:
     return int(np.count_nonzero(actions == RowAction.INSERT))
 
 
-def _check_unambiguous(rows: pa.Table, actions: Array) -> None:
-    """Check that rows of one key are all inserts, which merge, or all deletes; others are ambiguous."""
+def _check_unambiguous(rows: pa.Table, actions: Array, config: TableConfig) -> None:
+    """Check that rows of one key are all inserts, which merge, all deletes, or updates one of which wins."""
     codes, distinct = number_keys(rows.column(RECORD_KEY))
     if distinct == len(codes):
         return
     times = np.bincount(codes, minlength=distinct)
     inserts = np.bincount(codes[actions == RowAction.INSERT], minlength=distinct)
     deleted = np.bincount(codes[actions == RowAction.DELETE], minlength=distinct)
+    updated = np.bincount(codes[actions == RowAction.UPDATE], minlength=distinct)
     wrong = (times > 1) & (inserts < times) & (deleted < times)
+    if wrong.any():
+        wrong &= ~((updated == times) & _one_wins(rows, codes, distinct, config))
     if wrong.any():
         key = rows.column(RECORD_KEY)[int(np.flatnonzero(wrong[codes])[0])].as_py()
         raise InvalidError(
             f"Several rows change the record with key {key!r}, so the result is ambiguous. Keep one source"
             " row per record, or narrow the conditions. A record that the table has twice counts as several."
         )
+
+
+def _one_wins(rows: pa.Table, codes: Array, distinct: int, config: TableConfig) -> Array:
+    """Return for each key whether one of its rows alone has the greatest ordering value."""
+    ordering = ordering_of(rows, config)
+    if not ordering:
+        return np.zeros(distinct, dtype=bool)
+    ranks = rank(ordering)
+    greatest = np.full(distinct, ranks.min())
+    np.maximum.at(greatest, codes, ranks)
+    wins = ranks == greatest[codes]
+    return np.equal(np.bincount(codes[wins], minlength=distinct), 1)

@@ -12,6 +12,7 @@ them: its one field has the name of the type (`stand_in`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from drawstring.schema.logical_types import (
 )
 
 _COMMENT: Final = "comment"
+_LENGTHS: Final = re.compile(r'''(^|"(?:type|elementType|keyType|valueType)"\s*:\s*)"(?:var)?char\(\d+\)"''')
 _ELEMENT: Final = "element"
 _VALUE: Final = "value"
 _STAND_IN: Final = "hudi "
@@ -61,6 +63,11 @@ _FROM_ARROW: dict[pa.DataType, T.DataType] = {
     pa.large_string(): T.StringType(),
     pa.large_binary(): T.BinaryType(),
 }
+
+
+def without_lengths(schema: str) -> str:
+    """Return Spark's JSON of columns or of a type with strings for `varchar(n)` and `char(n)`, as in Hudi."""
+    return _LENGTHS.sub(r'\1"string"', schema)
 
 
 def spark_schema(schema: pa.Schema) -> T.StructType:

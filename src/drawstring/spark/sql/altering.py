@@ -25,7 +25,7 @@ from drawstring.config.table.storage_layout import STORAGE_LAYOUT
 from drawstring.schema.column_changes import ChangeKind, ColumnChange, commented, replacement
 from drawstring.services.alter_columns import alter_columns, check_names
 from drawstring.services.maintenance_tasks import after_commit
-from drawstring.spark.engine.types import commented_schema
+from drawstring.spark.engine.types import commented_schema, without_lengths
 from drawstring.spark.sql.options import is_stored, session_options, table_options, write_options
 from drawstring.write.run import write_source
 from drawstring.write.verbs import VERBS
@@ -157,7 +157,9 @@ def alter(table: TablePeer, given: Mapping[str, Any]) -> None:
         if by_versions or target._facts().config.history is not None or _has_comment(of_columns):
             after_commit(alter_columns(target._context, of_columns, parsed, by_versions=by_versions))
             return
-        rows = commented_schema(StructType.fromJson(json.loads(given["schema"]))).empty_table()
+        rows = commented_schema(
+            StructType.fromJson(json.loads(without_lengths(given["schema"])))
+        ).empty_table()
         context, source = target._rows_of(rows)
         after_commit(write_source(context, InputRows(source), VERBS["insert"], parsed))
 
@@ -192,5 +194,5 @@ def _change(told: Mapping[str, Any]) -> ColumnChange:
 def _type(told: Mapping[str, Any]) -> pa.DataType | None:
     if "type" not in told:
         return None
-    field = {"name": "c", "type": json.loads(told["type"]), "nullable": True, "metadata": {}}
+    field = {"name": "c", "type": json.loads(without_lengths(told["type"])), "nullable": True, "metadata": {}}
     return commented_schema(StructType.fromJson({"type": "struct", "fields": [field]})).field(0).type

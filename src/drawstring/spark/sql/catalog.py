@@ -19,8 +19,9 @@ from drawstring.entry import open as open_table
 from drawstring.schema.logical_types import declared
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.spark.engine.spark_engine import SparkEngine
-from drawstring.spark.engine.types import commented_schema, spark_schema
+from drawstring.spark.engine.types import commented_schema, spark_schema, without_lengths
 from drawstring.spark.locations import storage_options
+from drawstring.spark.sql.driver import refresh
 from drawstring.spark.sql.options import (
     ORDERING,
     PARTITION_PATH,
@@ -52,7 +53,7 @@ class CatalogPeer(Peer):
             "function": lambda given: plan_of_function(json.loads(given[0]), session_of(given[1])),
             "procedure": facts_of,
             "procedures": lambda _: json.dumps(sorted(PROCEDURES)),
-            "call": lambda given: call(json.loads(given[0]), session_of(given[1])),
+            "call": lambda given: _called(json.loads(given[0]), session_of(given[1])),
         }
 
 
@@ -65,7 +66,7 @@ def _define(given: Mapping[str, Any], spark: SparkSession) -> str:
         InvalidError: the statement does not describe a table.
     """
     properties: dict[str, str] = given["properties"]
-    columns = StructType.fromJson(json.loads(given["schema"]))
+    columns = StructType.fromJson(json.loads(without_lengths(given["schema"])))
     columns = StructType([each for each in columns if each.name not in META_COLUMNS])
     partitioned_by = _identities(given["transforms"])
     check_names(properties)
@@ -81,7 +82,8 @@ def _define(given: Mapping[str, Any], spark: SparkSession) -> str:
             f" the location of a table{f' ({location} has none)' if location else ''}."
         )
     else:
-        partitioned_by = _spelled(columns, partitioned_by)
+        columns, partitioned_by = _of_new(columns, partitioned_by)
+        options = _spelled(options, columns)
         WriteOptions.parse({**options, PARTITION_PATH: ",".join(partitioned_by)})
     return json.dumps(
         {
@@ -105,18 +107,28 @@ def _identities(transforms: Sequence[tuple[str, str | None]]) -> list[str]:
     return [column for _, column in transforms if column is not None]
 
 
-def _spelled(columns: StructType, by: Sequence[str]) -> list[str]:
-    """Return the partition columns of a new table as its columns spell them.
+def _of_new(columns: StructType, by: Sequence[str]) -> tuple[StructType, list[str]]:
+    """Return the columns of a new table in the order of SQL, and its partition columns as they spell them.
 
     Raises:
-        InvalidError: one is none of the columns.
+        InvalidError: a partition column is none of the columns.
     """
-    _, named = partitions_last(columns, by)
+    ordered, named = partitions_last(columns, by)
     if len(named) < len(by):
         names = {each.lower() for each in named}
         missing = next(each for each in by if each.lower() not in names)
         raise InvalidError(f"Column {missing} of PARTITIONED BY is no column of the table. Add it.")
-    return named
+    return ordered, named
+
+
+def _spelled(options: Mapping[str, str], columns: StructType) -> dict[str, str]:
+    """Return options whose key and ordering columns are spelled as the columns are."""
+    names = {each.lower(): each for each in columns.names}
+
+    def spelled(fields: str) -> str:
+        return ",".join(names.get(each.strip().lower(), each.strip()) for each in fields.split(","))
+
+    return {**options, **{key: spelled(options[key]) for key in (RECORD_KEY, ORDERING) if options.get(key)}}
 
 
 def _existing(location: str, spark: SparkSession) -> Table | None:
@@ -169,7 +181,6 @@ def _create(given: Mapping[str, Any], spark: SparkSession) -> None:
         options.setdefault(PARTITION_PATH, ",".join(given["partitioned_by"]))
     try:
         parsed = WriteOptions.parse(options)
-        _check_key(parsed)
         stored = storage_options(spark, path, options)
         target = Target(path, open_storage(path, stored), stored, SparkEngine(spark))
         target.create(commented_schema(StructType.fromJson(json.loads(given["schema"]))), parsed, options)
@@ -177,13 +188,12 @@ def _create(given: Mapping[str, Any], spark: SparkSession) -> None:
         raise error.at(table=path) from error.__cause__
 
 
-def _check_key(options: WriteOptions) -> None:
-    """Check that rows that are ordered have keys."""
-    if options.ordering and not options.record_key:
-        raise InvalidError(
-            f"{ORDERING} (orderingFields, preCombineField) orders records with the same key, but the table"
-            f" has none. Set primaryKey ({RECORD_KEY}), or leave it out."
-        )
+def _called(given: Mapping[str, Any], spark: SparkSession) -> Any:
+    """Call a procedure, after which cached queries show what it did."""
+    try:
+        return call(given, spark)
+    finally:
+        refresh(spark, None)
 
 
 def _purge(path: str, spark: SparkSession) -> None:

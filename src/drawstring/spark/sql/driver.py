@@ -83,3 +83,14 @@ def _compiled(gateway: Any) -> Path:
 def _add_to_class_path(jvm: Any, folder: Path) -> None:
     loader = getattr(jvm, "java.lang.Thread").currentThread().getContextClassLoader()
     loader.addURL(getattr(jvm, "java.io.File")(f"{folder}/").toURI().toURL())
+
+
+def refresh(spark: SparkSession, path: str | None) -> None:
+    """Let what Spark has cached of a table show its rows of now.
+
+    Args:
+        spark: a classic session.
+        path: path of the table; None for all tables.
+    """
+    if _loaded.get(spark.sparkContext._gateway):
+        java(spark, "HudiCatalog").refresh(spark._jsparkSession, path)

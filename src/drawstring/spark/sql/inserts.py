@@ -3,6 +3,7 @@
 | statement | operation |
 |---|---|
 | INSERT INTO | `hoodie.spark.sql.insert.into.operation`: `insert` (default), `upsert` or `bulk_insert` |
+| MERGE INTO that only inserts | `insert` of the records that the table lacks, of each key the one that wins |
 | INSERT OVERWRITE of the whole table | `insert_overwrite_table` |
 | INSERT OVERWRITE of partitions, static or dynamic | `insert_overwrite` |
 """
@@ -21,7 +22,7 @@ from drawstring.config.options.write_options import options_of
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.services.maintenance_tasks import after_commit
 from drawstring.spark.engine.spark_engine import SparkRows
-from drawstring.spark.sql.driver import java
+from drawstring.spark.sql.driver import java, refresh
 from drawstring.spark.sql.options import (
     INSERT_OPERATION,
     OPERATION,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _INSERTING: Final = ("insert", "upsert", "bulk_insert")
 _OVERWRITING: Final = ("insert_overwrite", "insert_overwrite_table")
+_NEW: Final = "new"
 _DYNAMIC: Final = "dynamic"
 _STATIC: Final = "static"
 
@@ -50,9 +52,9 @@ def insert(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
 
     Args:
         table: the table.
-        how: `mode`: `append`, `table` (overwrite all), `dynamic` (overwrite the partitions of the rows),
-            `partitions` (overwrite those of `where`), or `exists` (of a table that was to be created);
-            `options` of the write.
+        how: `mode`: `append`, `new` (of a MERGE that only inserts), `table` (overwrite all), `dynamic`
+            (overwrite the partitions of the rows), `partitions` (overwrite those of `where`), or `exists` (of
+            a table that was to be created); `options` of the write.
         rows: Spark's rows, with the columns of the table and perhaps meta columns.
 
     Raises:
@@ -69,12 +71,16 @@ def insert(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
     df = given.drop(*(name for name in META_COLUMNS if name in given.columns))
     target = table.for_writes()
     verb = _verb(table, target, how)
-    options = options_of(verb.name, write_options(table.spark, table.properties, how["options"]))
+    given_options = write_options(table.spark, table.properties, how["options"])
+    if how["mode"] == _NEW and target.config.record_key_fields:
+        given_options |= {"hoodie.datasource.write.insert.drop.duplicates": "true"}
+    options = options_of(verb.name, given_options)
     with attempting(table.path) as attempt, target._errors():
         is_own = java(table.spark, "Plans").reads(_plan(df), table.path)
         written = SparkRows.of(df)
         source = StatementRows(written, attempt) if is_own else InputRows(written)
         after_commit(write_source(target._context, source, verb, options))
+    refresh(table.spark, table.path)
 
 
 def _plan(df: DataFrame) -> Any:
@@ -88,6 +94,8 @@ def _verb(table: TablePeer, target: Table, how: Mapping[str, Any]) -> Verb:
         return (statement_option(table.spark, table.properties, how["options"], keys) or "").lower()
 
     operation = said(OPERATION)
+    if how["mode"] == _NEW:
+        return verb_of("insert")
     if how["mode"] != "append":
         return _overwriting(table, target, how, operation)
     operation = operation or said(INSERT_OPERATION) or "insert"

@@ -6,13 +6,18 @@ import logging
 from typing import Any, Final
 
 from py4j.java_collections import ListConverter
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from drawstring.model.event import Event
 from drawstring.spark.blobs import register_read_blob
 from drawstring.spark.reading import planning
 from drawstring.spark.sql.catalog import CatalogPeer
-from drawstring.spark.sql.driver import java, load
+from drawstring.spark.sql.driver import java, load, refresh
+from drawstring.spark.sql.statement_rows import current_attempt
+from drawstring.spark.sql.table import path_of
 from drawstring.spark.sql.table_functions import FUNCTIONS
+from drawstring.txn.events import add_listener
 
 CATALOG: Final = "spark.sql.catalog.spark_catalog"
 _OURS: Final = "drawstring.sql.HudiCatalog"
@@ -53,4 +58,17 @@ def install(spark: SparkSession) -> bool:
     java(spark, "TableFunctions").register(spark._jsparkSession, names)
     register_read_blob(spark)
     spark.conf.set(CATALOG, _OURS)
+    add_listener(_refresh_cached)
     return True
+
+
+def _refresh_cached(event: Event) -> None:
+    """Let cached queries of a table show what a commit of this process wrote.
+
+    A statement of SQL, whose reads show one snapshot while it runs, does so at its end.
+    """
+    if current_attempt() is not None:
+        return
+    session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    if session is not None and SparkContext._active_spark_context is not None:
+        refresh(session, path_of(event.table).removeprefix("file://"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from drawstring.query.facts import TableFacts
 from drawstring.table import Table
 from drawstring.timeline.instants import instant_time
 
+_ANY: Final = "*"
 _EQUAL: Final = ("=", "<=>")
 _AND: Final = "AND"
 _IS_NULL: Final = "IS_NULL"
@@ -138,7 +140,14 @@ def _texts_of(facts: TableFacts) -> Iterator[tuple[str, dict[str, str | None]]]:
 
 
 def _agree(texts: Mapping[str, str | None], wanted: Mapping[str, str | None]) -> bool:
-    return all(texts[name] == text for name, text in wanted.items())
+    return all(texts[name] == text or _is_like(texts[name], text) for name, text in wanted.items())
+
+
+def _is_like(text: str | None, pattern: str | None) -> bool:
+    """Return whether a text is one that a pattern with `*` stands for."""
+    if text is None or pattern is None or _ANY not in pattern:
+        return False
+    return re.fullmatch(".*".join(map(re.escape, pattern.split(_ANY))), text, re.DOTALL) is not None
 
 
 def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[str | None]]:
@@ -171,6 +180,15 @@ def text_of(value: pa.Scalar) -> str | None:
     if not value.is_valid:
         return None
     return str(value.cast(_STORED.get(value.type, value.type)).cast(pa.string()).as_py())
+
+
+def paths_like(table: Table, texts: Sequence[str | None]) -> list[str]:
+    """Return the path of a partition by the texts of all its values, in which `*` stands for any text."""
+    if not any(text and _ANY in text for text in texts):
+        return [path_of_texts(table, texts)]
+    facts = table._facts()
+    wanted = dict(zip(facts.config.partition_fields, texts, strict=True))
+    return [path for path, found in _texts_of(facts) if _agree(found, wanted)]
 
 
 def path_of_texts(table: Table, texts: Sequence[str | None]) -> str:

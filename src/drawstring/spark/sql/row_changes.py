@@ -35,8 +35,9 @@ from drawstring.spark.engine.types import spark_schema
 from drawstring.spark.reading.dataframe import plan_name
 from drawstring.spark.reading.pushed_filters import conditions
 from drawstring.spark.reading.relation import Slices, relation
+from drawstring.spark.sql.driver import refresh
 from drawstring.spark.sql.options import write_options
-from drawstring.spark.sql.partitions import path_of_texts
+from drawstring.spark.sql.partitions import paths_like
 from drawstring.spark.sql.statement_rows import Attempt, attempting
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.merge.changed_rows import RECORD, RECORD_TYPE, BoundChanges, read_records
@@ -90,6 +91,7 @@ def change(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
     with attempting(table.path) as attempt, target._errors():
         source = StatementChanges(SparkRows.of(changes), attempt, matched_on)
         after_commit(write_source(target._context, source, verb, options))
+    refresh(table.spark, table.path)
 
 
 def _changes(df: DataFrame, command: str) -> DataFrame:
@@ -195,11 +197,16 @@ def drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> None:
 
 
 def drop_partition(table: TablePeer, texts: Sequence[str | None]) -> bool:
-    """Delete the rows of a partition, given by the texts of its values; return whether there was any."""
+    """Delete the rows of partitions, given by the texts of their values; return whether there was any.
+
+    Args:
+        table: the table.
+        texts: the values; `*` in them stands for any text, as in Hudi.
+    """
     target = table.for_writes()
     with target._errors():
-        path, options = path_of_texts(target, texts), write_options(table.spark, table.properties, {})
-        outcome = drop_partitions(target._context, [path], options)
+        paths, options = paths_like(target, texts), write_options(table.spark, table.properties, {})
+        outcome = drop_partitions(target._context, paths, options)
         after_commit(outcome)
     return bool(outcome.result.partitions_dropped)
 

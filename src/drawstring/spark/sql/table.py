@@ -14,6 +14,7 @@ from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError, NoTableError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
+from drawstring.merge.versions import ordering_fields
 from drawstring.query.scan import Scan
 from drawstring.schema.meta import META_COLUMNS, without_meta
 from drawstring.spark.engine.types import spark_schema, with_comments
@@ -112,6 +113,7 @@ class TablePeer(Peer):
             "schema": schema.json(),
             "partitioned_by": partitioned_by,
             "meta_columns": list(META_COLUMNS) if has_meta else [],
+            "is_ordered": bool(table.config.record_key_fields and ordering_fields(table.config)),
             "record": RECORD_JSON,
             "properties": {**self.properties, "provider": "hudi", "location": self.path},
             "snapshot": f"{self.path} {digest(timeline)} {self._read_options}",

@@ -32,18 +32,16 @@ from drawstring.spark.sql.column_types import DEFINES, with_stand_ins
 from drawstring.spark.sql.indexes import SHOWN, shown
 from drawstring.spark.sql.named import location_of, named_table
 from drawstring.spark.sql.procedures.calls import procedure_of
-
-_BEFORE: Final = r"\s*(?:(?:--[^\n]*\n|/\*(?:(?!\*/)[\s\S])*\*/)\s*)*"
-"""Comments before a statement."""
+from drawstring.spark.sql.rewrites import BEFORE, Run, run_as_hudi
 
 _SHOW_INDEXES: Final = re.compile(
-    rf"{_BEFORE}SHOW\s+INDEX(?:ES)?\s+(?:FROM|IN)\s+(?:TABLE\s+)?(\S+?)\s*;?\s*", re.IGNORECASE
+    rf"{BEFORE}SHOW\s+INDEX(?:ES)?\s+(?:FROM|IN)\s+(?:TABLE\s+)?(\S+?)\s*;?\s*", re.IGNORECASE
 )
 _CALL: Final = re.compile(
-    rf"{_BEFORE}CALL\s+(?:spark_catalog\.)?(?:system\.)?(\w+)\s*(\(|;?\s*$)", re.IGNORECASE
+    rf"{BEFORE}CALL\s+(?:spark_catalog\.)?(?:system\.)?(\w+)\s*(\(|;?\s*$)", re.IGNORECASE
 )
 _COMPACTION: Final = re.compile(
-    rf"{_BEFORE}(RUN|SCHEDULE|SHOW)\s+COMPACTION\s+ON\s+(?:(['\"])(?P<path>.+?)\2|(?P<table>[\w.`]+))"
+    rf"{BEFORE}(RUN|SCHEDULE|SHOW)\s+COMPACTION\s+ON\s+(?:(['\"])(?P<path>.+?)\2|(?P<table>[\w.`]+))"
     r"(?:\s+AT\s+(?P<at>\d+)|\s+LIMIT\s+(?P<limit>\d+))?\s*;?\s*",
     re.IGNORECASE,
 )
@@ -58,11 +56,11 @@ _AS_OF_LITERAL: Final = re.compile(
     re.IGNORECASE,
 )
 _NOTHING_TO_DO: Final = re.compile(
-    rf"{_BEFORE}(?:ANALYZE\s+TABLE\s+(\S+)\s+.*COMPUTE\s.*|(?:MSCK\s+)?REPAIR\s+TABLE\s+([^\s;]+).*"
+    rf"{BEFORE}(?:ANALYZE\s+TABLE\s+(\S+)\s+.*COMPUTE\s.*|(?:MSCK\s+)?REPAIR\s+TABLE\s+([^\s;]+).*"
     r"|REFRESH\s+INDEX\s+\S+\s+ON\s+(?:TABLE\s+)?([^\s;]+)\s*;?\s*)",
     re.IGNORECASE | re.DOTALL,
 )
-_SHOW_PARTITIONS: Final = re.compile(rf"{_BEFORE}SHOW\s+PARTITIONS\s+([^\s;(]+)", re.IGNORECASE)
+_SHOW_PARTITIONS: Final = re.compile(rf"{BEFORE}SHOW\s+PARTITIONS\s+([^\s;(]+)", re.IGNORECASE)
 _NULL_VALUE: Final = re.compile(r"(?<==)null(?=/|$)")
 _NO_ROWS: Final = StructType([])
 
@@ -80,18 +78,22 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
         def run(text: str) -> DataFrame:
             return own_sql(spark, text, *args, **kwargs)
 
-        return _answer(spark, sqlQuery, run) if is_registered(spark) else run(sqlQuery)
+        if not is_registered(spark):
+            return run(sqlQuery)
+        is_whole = not (args or kwargs)
+        return _answer(spark, sqlQuery, run, partial(run_as_hudi, spark, run=run) if is_whole else run)
 
     SparkSession.sql = sql  # type: ignore[method-assign, assignment]
 
 
-def _answer(spark: SparkSession, text: str, run: Callable[[str], DataFrame]) -> DataFrame:
+def _answer(spark: SparkSession, text: str, run: Run, run_other: Run) -> DataFrame:
     """Run a statement of a registered session.
 
     Args:
         spark: the session.
         text: the statement.
         run: runs a statement that Spark knows.
+        run_other: runs one that is none of those above.
     """
     if asks := _SHOW_INDEXES.fullmatch(text):
         return show_indexes(spark, asks[1])
@@ -112,7 +114,7 @@ def _answer(spark: SparkSession, text: str, run: Callable[[str], DataFrame]) -> 
     if called := _CALL.match(text):
         is_whole = called[2].startswith("(")
         return _called(called[1], text if is_whole else text.rstrip("; \n\t") + "()", run)
-    return run(text)
+    return run_other(text)
 
 
 def _compaction_call(asked: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
 import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.catalyst.TableIdentifier;
@@ -34,6 +35,9 @@ import scala.Option;
 /** Spark's own catalog, in which tables with provider hudi are drawstring's. */
 public class HudiCatalog extends DelegatingCatalogExtension implements ProcedureCatalog {
     static BiFunction peer;
+
+    /** Names under which statements of this driver found tables, by their paths. */
+    private static final ConcurrentHashMap NAMES = new ConcurrentHashMap();
 
     public static void setPeer(BiFunction given) {
         peer = given;
@@ -285,7 +289,38 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
             given.put("schema", entry.schema().json());
             given.put("properties", properties(entry));
         }
-        return new HudiTable((BiFunction) Calls.ask(peer, "table", new Object[] {Calls.json(given), Calls.session()}));
+        return named(name, given);
+    }
+
+    private static HudiTable named(Identifier name, HashMap given) {
+        HudiTable table = new HudiTable(
+            (BiFunction) Calls.ask(peer, "table", new Object[] {Calls.json(given), Calls.session()}));
+        NAMES.putIfAbsent(table.path(), new ConcurrentHashMap());
+        ((ConcurrentHashMap) NAMES.get(table.path())).put(quoted(name.namespace()[0]) + "." + quoted(name.name()), "");
+        return table;
+    }
+
+    private static String quoted(String name) {
+        return "`" + name.replace("`", "``") + "`";
+    }
+
+    /** Lets what is cached of the table at a path show its rows of now; of all tables if the path is null. */
+    public static void refresh(SparkSession session, String path) {
+        if (session.sharedState().cacheManager().isEmpty()) {
+            return;
+        }
+        Object[] paths = path == null ? NAMES.keySet().toArray() : new Object[] {path};
+        for (int n = 0; n < paths.length; n++) {
+            Map names = (Map) NAMES.getOrDefault(paths[n], new HashMap());
+            Object[] all = names.keySet().toArray();
+            for (int m = 0; m < all.length; m++) {
+                try {
+                    session.catalog().refreshTable((String) all[m]);
+                } catch (Exception error) {  // a table that was dropped
+                    names.remove(all[m]);
+                }
+            }
+        }
     }
 
     private static boolean isPath(Identifier name) {

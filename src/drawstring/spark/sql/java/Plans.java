@@ -12,7 +12,9 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeRows;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -125,6 +127,23 @@ public class Plans {
         }
         names.add(name);
         return names;
+    }
+
+    /** Returns the plan of a MERGE that lets several rows of its source change a row of the table. */
+    public static LogicalPlan withRepeated(LogicalPlan plan) {
+        ArrayList children = new ArrayList();
+        for (int n = 0; n < plan.children().length(); n++) {
+            children.add(withRepeated((LogicalPlan) plan.children().apply(n)));
+        }
+        TreeNode changed = plan.withNewChildren(PythonUtils.toSeq(children));
+        if (!(plan instanceof MergeRows)) {
+            return (LogicalPlan) changed;
+        }
+        Object[] all = new Object[changed.productArity()];
+        for (int n = 0; n < all.length; n++) {
+            all[n] = changed.productElement(n) instanceof Boolean ? Boolean.FALSE : changed.productElement(n);
+        }
+        return (LogicalPlan) changed.makeCopy(all);
     }
 
     /** Returns whether a plan, or a subquery in it, reads the table at a path. */

@@ -91,6 +91,11 @@ public class RowChanges implements SupportsDelta {
             this.how = how;
         }
 
+        /** Returns whether the table decides which of several source rows of a record counts. */
+        boolean decides() {
+            return Boolean.TRUE.equals(table.facts.get("is_ordered"));
+        }
+
         void run(Dataset rows, ArrayList equalled) {
             how.put("equalled", equalled);
             Calls.ask(table.peer, "change", new Object[] {Calls.json(how), rows});

@@ -4,8 +4,13 @@ import java.lang.reflect.Constructor;
 import java.util.HashSet;
 import java.util.Set;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.LeftAnti$;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.plans.logical.WriteDelta;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.connector.catalog.TruncatableTable;
@@ -13,6 +18,7 @@ import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.datasources.v2.TruncateTableExec;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
@@ -24,6 +30,14 @@ public class Statements extends SparkStrategy {
     }
 
     private static Runnable action(LogicalPlan plan) {
+        if (plan instanceof V2WriteCommand && !(plan instanceof OverwritePartitionsDynamic)) {
+            HudiTable.Writing write = (HudiTable.Writing) among(plan, HudiTable.Writing.class);
+            LogicalPlan query = (LogicalPlan) among(plan, LogicalPlan.class);
+            if (write != null && query != null && isMerge(query, (LogicalPlan) plan.productElement(0))) {
+                write.how.put("mode", "new");
+                return new Insert(write, query);
+            }
+        }
         if (plan instanceof OverwritePartitionsDynamic) {
             OverwritePartitionsDynamic overwrite = (OverwritePartitionsDynamic) plan;
             Object write = overwrite.write().isEmpty() ? null : overwrite.write().get();
@@ -37,6 +51,31 @@ public class Statements extends SparkStrategy {
             return write instanceof RowChanges.Write ? new Change((RowChanges.Write) write, delta) : null;
         }
         return null;
+    }
+
+    /** Returns what an optional argument of a plan has, if it is of a class; null if none is. */
+    private static Object among(LogicalPlan plan, Class kind) {
+        for (int n = 0; n < plan.productArity(); n++) {
+            Object each = plan.productElement(n);
+            Object found = each instanceof Option && !((Option) each).isEmpty() ? ((Option) each).get() : null;
+            if (kind.isInstance(found)) {
+                return found;
+            }
+        }
+        return null;
+    }
+
+    /** Returns whether Spark made a query of a MERGE that only inserts: its rows join no row of the table. */
+    private static boolean isMerge(LogicalPlan query, LogicalPlan table) {
+        LogicalPlan plan = query;
+        while (plan instanceof Project) {
+            plan = ((Project) plan).child();
+        }
+        if (!(plan instanceof Join) || !((Join) plan).joinType().equals(LeftAnti$.MODULE$)) {
+            return false;
+        }
+        Seq columns = ((LogicalPlan) ((Join) plan).right()).output();
+        return columns.length() > 0 && table.outputSet().contains((NamedExpression) columns.head());
     }
 
     /** Returns the physical plan that runs an action: Spark's own for commands without rows. */
@@ -79,7 +118,8 @@ public class Statements extends SparkStrategy {
         }
 
         public void run() {
-            Dataset rows = (Dataset) Dataset$.MODULE$.ofRows(Calls.session(), delta.query());
+            LogicalPlan query = write.decides() ? Plans.withRepeated(delta.query()) : delta.query();
+            Dataset rows = (Dataset) Dataset$.MODULE$.ofRows(Calls.session(), query);
             write.run(rows, Plans.equalled(delta.condition(), ((LogicalPlan) delta.originalTable()).output()));
         }
     }
