@@ -91,7 +91,6 @@ def test_a_wrong_statement_leaves_nothing_behind(sql: Ask, tmp_path: Path) -> No
     for properties, why in (
         ("primaryKey = 'nope'", "column nope that the schema lacks"),
         ("type = 'cows'", "no table type 'cows'"),
-        ("'hoodie.nonsense' = '1'", "no option 'hoodie.nonsense'"),
     ):
         with pytest.raises(InvalidError, match=why) as caught:
             sql(f"CREATE TABLE rides (id INT, ts INT) USING hudi TBLPROPERTIES ({properties})")
