@@ -114,7 +114,8 @@ class LockedTable:
             discard_failed_attempts(self.context.storage, instant.requested, metadata.stats)
         self.lock.check()
         versions = put_versions(self.config, self.context.storage, self.store, instant, history)
-        rolled = rolled_entries(self.store, self.context.rolling, metadata.extra)
+        rolling = self.context.rolling
+        rolled = rolled_entries(self.store, rolling, metadata.extra) if rolling.keys else {}
         metadata = replace(metadata, extra={**rolled, **metadata.extra, **versions})
         content = self.guard.content_of(instant, metadata)
         later = self.lock.in_order_afterwards()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from drawstring.base.errors import InvalidError
@@ -22,6 +22,7 @@ class Archiving:
         asked_max: writes on the active timeline before archiving is to start, None if not given.
         beyond_savepoint: whether writes after a savepoint are archived.
         waits_for_cleans: whether writes whose files the last clean retained stay on the timeline.
+        commits_min, commits_max: the two bounds; one that is given alone raises the other.
         batch_files: files of one level of the archived timeline that are merged into one of the next level.
         file_bytes_max: target size in bytes of a file of the archived timeline.
         manifests_kept: older versions of the archived timeline that are retained for readers.
@@ -35,25 +36,21 @@ class Archiving:
     file_bytes_max: int
     manifests_kept: int
     waits_for_cleans: bool = False
+    commits_min: int = field(init=False)
+    commits_max: int = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.asked_min is not None and self.commits_min >= self.commits_max:
-            raise InvalidError(
-                f"hoodie.keep.max.commits is {self.commits_max}, which is not greater than"
-                f" hoodie.keep.min.commits ({self.commits_min}). Change one of them."
-            )
-
-    @property
-    def commits_min(self) -> int:
-        """Writes that remain on the active timeline after archiving."""
-        return _MIN if self.asked_min is None else self.asked_min
-
-    @property
-    def commits_max(self) -> int:
-        """Writes on the active timeline before archiving starts; what is given alone raises it."""
+        commits_min = _MIN if self.asked_min is None else self.asked_min
+        commits_max = commits_min + _MAX - _MIN if self.asked_max is None else self.asked_max
         if self.asked_min is None:
-            return max(self.asked_max or _MAX, _MIN + 1)
-        return self.asked_min + _MAX - _MIN if self.asked_max is None else self.asked_max
+            commits_max = max(commits_max, commits_min + 1)
+        object.__setattr__(self, "commits_min", commits_min)
+        object.__setattr__(self, "commits_max", commits_max)
+        if commits_min >= commits_max:
+            raise InvalidError(
+                f"hoodie.keep.max.commits is {commits_max}, which is not greater than"
+                f" hoodie.keep.min.commits ({commits_min}). Change one of them."
+            )
 
 
 ARCHIVE_OPTIONS: Final[tuple[Option, ...]] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from drawstring.base.errors import InvalidError
@@ -29,6 +29,7 @@ class Cleaning:
         partitions: paths of the partitions that it looks at, which win over the pattern; empty for all.
         commits_max: most commits that a clean covers after the one before; None for no bound.
         due_after_commits: commits after the last clean before the next one.
+        has_filter: whether a clean leaves out partitions.
         window_minutes: duration of queries whose files are retained regardless of the policy; 0 for none.
     """
 
@@ -43,8 +44,10 @@ class Cleaning:
     commits_max: int | None
     due_after_commits: int
     window_minutes: int
+    has_filter: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "has_filter", bool(self.partitions or self.partition_pattern))
         if self.partition_pattern:
             try:
                 re.compile(self.partition_pattern)
@@ -53,11 +56,6 @@ class Cleaning:
                     f"{PARTITION_PATTERN} is {self.partition_pattern!r}, which is no regular expression"
                     f" ({error}). Correct it, or drop it."
                 ) from None
-
-    @property
-    def has_filter(self) -> bool:
-        """Whether a clean leaves out partitions."""
-        return bool(self.partitions or self.partition_pattern)
 
     def covers(self, partition: str) -> bool:
         """Return whether a clean looks at a partition."""

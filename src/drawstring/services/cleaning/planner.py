@@ -102,7 +102,8 @@ class CleanPlanner:
     ) -> CleanPlan:
         view = self.context.view(self.config, self.timeline, self.store)
         places = view.listing.partitions() if partitions is None else sorted(partitions)
-        places = [place for place in places if self.cleaning.covers(place)]
+        if self.cleaning.has_filter:
+            places = [place for place in places if self.cleaning.covers(place)]
         earliest_time = earliest.requested if earliest else None
         base = Retention(earliest_time, needed, self.cleaning.versions_retained)
         retentions = _retention_by_partition(base, view, facts) if places else {}
