@@ -179,7 +179,8 @@ def test_an_upgraded_table_has_log_files_of_both_formats_and_no_file_changes(
     assert held(table) == now
     assert held(table, as_of=then) == [("a", "rome", 2, 20.0), ("b", "rome", 5, 50.0)]
     assert table.log_compact(min_blocks=2)
-    assert [name.rpartition("_")[2] for name in names(table)[-2:]] == ["1.log.parquet", "1.deletes.parquet"]
+    written = [name.rpartition("_")[2] for name in names(table)[-2:]]
+    assert written == ["1.deletes.parquet", "2.log.parquet"]  # a record may have come after its delete
     assert held(table) == now
     assert table.compact()
     assert held(table) == now

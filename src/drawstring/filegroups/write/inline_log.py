@@ -148,8 +148,8 @@ def _with_index(
 def _blocks(target: LogTarget, content: LogContent, entries: Mapping[str, str] | None) -> list[bytes]:
     """Return the encoded blocks of a piece.
 
-    With an index, the file ends in a Parquet block, whose footer holds the index. Deletes come first: a
-    record of the same key came after its delete (`log_compaction`).
+    With an index, the file ends in a Parquet block, whose footer holds the index. In a log compaction deletes
+    come first, since a record of the same key came after its delete; else no key is in both.
     """
     settings, parts = target.settings, list(content.parts)
     deletes = []
@@ -159,7 +159,9 @@ def _blocks(target: LogTarget, content: LogContent, entries: Mapping[str, str] |
         header = _positioned(target, target.block_header, content.delete_positions)
         deletes.append(encode_block(BlockType.DELETE, header, encoded))
     if entries is None:
-        return [*deletes, *(_data_block(target, part) for part in parts)]
+        records = [_data_block(target, part) for part in parts]
+        is_compaction = HeaderKey.COMPACTED_BLOCK_TIMES in target.header
+        return [*deletes, *records] if is_compaction else [*records, *deletes]
     last = LogPart(settings, [])
     if parts and settings.log_format != "avro":
         last = parts.pop()
