@@ -84,6 +84,13 @@ DIFFERENCES: Final = (
         "Rows match by the condition.",
         "The condition of `ON` says which rows match, as in Spark's SQL.",
     ),
+    Difference(
+        "merge_casts",
+        ("mor whole numbers", "mor texts that are cast", "mor expressions"),
+        "A MERGE that sets a DOUBLE of a MERGE_ON_READ table to an INT of the source stores a broken row.",
+        "The value is cast to the type of the column.",
+        "No statement may damage a row.",
+    ),
 )
 
 HEAD: Final = """\
