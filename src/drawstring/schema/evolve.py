@@ -268,7 +268,8 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """
     if batch.schema.equals(schema):
         for field, column in zip(schema, batch.columns, strict=True):
-            check_values(column, field.name)
+            if field.type.num_fields:
+                check_values(column, field.name)
         return replace_hidden_nulls_in_batch(batch)
     places = {name: at for at, name in enumerate(batch.schema.names)}
     columns = [
@@ -300,7 +301,8 @@ def _conform_column(array: pa.Array | None, field: pa.Field, rows: int) -> pa.Ar
 
 def _fit(array: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
     if array.type.equals(kind):
-        check_values(array, column)
+        if kind.num_fields:
+            check_values(array, column)
         return array
     if pt.is_dictionary(array.type):
         array = _decoded(array)

@@ -50,7 +50,9 @@ def normalise(schema: pa.Schema) -> pa.Schema:
     Raises:
         InvalidError: a Hudi table cannot store the type of a column, or two columns have the same name.
     """
-    return _normal(declared(schema).remove_metadata())
+    if any(each.metadata or each.type.num_fields for each in schema):
+        schema = declared(schema)
+    return _normal(schema.remove_metadata())
 
 
 @lru_cache(maxsize=_SCHEMAS_KEPT)

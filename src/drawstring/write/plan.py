@@ -266,7 +266,7 @@ def _schema_after(
         return current_json, current
     fixed = (*config.record_key_fields, *config.partition_fields, *config.ordering_fields)
     evolved = evolve(current, incoming, fixed)
-    kept = keeping_millis(facts, current, incoming, evolved)
+    kept = incoming if evolved.equals(current) else keeping_millis(facts, current, incoming, evolved)
     evolved = evolved if kept is incoming else evolve(current, kept, fixed)
     if not (options.partial_update or options.null_for_missing):
         _check_complete(current, incoming, verb, config)

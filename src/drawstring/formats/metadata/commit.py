@@ -1,13 +1,14 @@
 """Commit metadata (JSON in layout 1, Avro in layout 2) and compaction plans (Avro in both).
 
 Specification: Transaction Log, Commit Metadata. Decoders distinguish JSON and Avro by the first bytes, ignore
-unknown fields, and treat an empty file as empty metadata.
+unknown fields, and treat an empty file as empty metadata. Write statistics (HoodieWriteStat) have the same
+fields in both, except that JSON omits the four fields of log files for base files.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -21,8 +22,7 @@ from drawstring.formats.metadata.rollback import (
     encode_rollback,
     encode_rollback_plan,
 )
-from drawstring.formats.metadata.write_stats import avro_stats, json_stats, stats_of
-from drawstring.model.commit import CommitMetadata, WriteOperation
+from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.plans import CompactionOperation, CompactionPlan
 from drawstring.model.table_version import CommitEncoding, TimelineLayout
 
@@ -69,7 +69,7 @@ def encode_commit(meta: CommitMetadata, layout: TimelineLayout, replace: bool) -
 
 def _encode_json(meta: CommitMetadata, replace: bool) -> bytes:
     content: dict[str, Any] = {
-        "partitionToWriteStats": json_stats(meta.stats),
+        "partitionToWriteStats": _json_stats(meta.stats),
         "compacted": meta.compacted,
         "extraMetadata": dict(meta.extra),
         "operationType": str(meta.operation),
@@ -81,7 +81,7 @@ def _encode_json(meta: CommitMetadata, replace: bool) -> bytes:
 
 def _encode_avro(meta: CommitMetadata, replace: bool) -> bytes:
     record: dict[str, Any] = {
-        "partitionToWriteStats": avro_stats(meta.stats),
+        "partitionToWriteStats": _avro_stats(meta.stats),
         "compacted": meta.compacted,
         "extraMetadata": dict(meta.extra),
         "version": None,
@@ -167,7 +167,7 @@ def json_commit(data: bytes) -> dict[str, Any]:
 def _commit_of(content: dict[str, Any]) -> CommitMetadata:
     replaced = content.get("partitionToReplaceFileIds") or {}
     return CommitMetadata(
-        stats=stats_of(content.get("partitionToWriteStats") or {}),
+        stats=_stats_of(content.get("partitionToWriteStats") or {}),
         operation=content.get("operationType") or WriteOperation.UNKNOWN,
         extra=_texts(content.get("extraMetadata") or {}),
         replaced={partition: tuple(ids) for partition, ids in replaced.items()},
@@ -305,3 +305,153 @@ def _clustered(record: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (info["partitionPath"] or "", info["fileId"]) for group in groups for info in group["slices"] or ()
     ]
+
+
+def _json_stats(stats: Iterable[WriteStat]) -> dict[str, list[dict[str, Any]]]:
+    """Return write stats by partition for JSON, in the field order of layout 1."""
+    return _by_partition((stat, _json_stat(stat)) for stat in stats)
+
+
+def _avro_stats(stats: Iterable[WriteStat]) -> dict[str, list[dict[str, Any]]]:
+    """Return write stats by partition for Avro of layout 2."""
+    return _by_partition((stat, _avro_stat(stat)) for stat in stats)
+
+
+def _by_partition(pairs: Iterable[tuple[WriteStat, dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    partitions: dict[str, list[dict[str, Any]]] = {}
+    for stat, record in pairs:
+        partitions.setdefault(stat.partition, []).append(record)
+    return partitions
+
+
+def _json_stat(stat: WriteStat) -> dict[str, Any]:
+    return {
+        "numInserts": stat.num_inserts,
+        "numUpdates": 0,
+        "numDeletes": stat.num_deletes,
+        "totalLogReadTimeMs": 0,
+        "totalLogRecords": stat.log_records,
+        "totalLogFilesCompacted": stat.log_files_compacted,
+        "totalLogSizeCompacted": stat.log_size_compacted,
+        "totalUpdatedRecordsCompacted": 0,
+        "totalLogBlocks": stat.log_blocks,
+        "totalValidLogBlocks": 0,
+        "totalLogBlocksSize": 0,
+        "totalLogBlocksScanTimeMs": 0,
+        "totalCorruptLogBlock": 0,
+        "totalRollbackBlocks": 0,
+        "fileId": stat.file_id,
+        "path": stat.path or None,
+        "cdcStats": dict(stat.cdc_files) or None,
+        "prevCommit": stat.prev_commit,
+        "numWrites": stat.num_writes,
+        "numUpdateWrites": stat.num_updates,
+        "totalWriteBytes": stat.size_bytes,
+        "totalWriteErrors": 0,
+        "tempPath": None,
+        "partitionPath": stat.partition,
+        "fileSizeInBytes": stat.size_bytes,
+        "minEventTime": None,
+        "maxEventTime": None,
+        "prevBaseFile": stat.prev_base_file,
+        "runtimeStats": _runtime(stat),
+        **(_log_fields(stat) if stat.log_version is not None else {}),
+    }
+
+
+def _avro_stat(stat: WriteStat) -> dict[str, Any]:
+    return {
+        "fileId": stat.file_id,
+        "path": stat.path or None,
+        "prevCommit": stat.prev_commit,
+        "numWrites": stat.num_writes,
+        "numDeletes": stat.num_deletes,
+        "numUpdateWrites": stat.num_updates,
+        "totalWriteBytes": stat.size_bytes,
+        "totalWriteErrors": 0,
+        "partitionPath": stat.partition,
+        "totalLogRecords": stat.log_records,
+        "totalUpdatedRecordsCompacted": 0,
+        "numInserts": stat.num_inserts,
+        "totalLogBlocks": stat.log_blocks,
+        "totalCorruptLogBlock": 0,
+        "totalRollbackBlocks": 0,
+        "fileSizeInBytes": stat.size_bytes,
+        **_log_fields(stat),
+        "prevBaseFile": stat.prev_base_file,
+        "runtimeStats": _runtime(stat),
+        "cdcStats": dict(stat.cdc_files) or None,
+        "totalLogFilesCompacted": stat.log_files_compacted,
+        "totalLogReadTimeMs": 0,
+        "totalLogSizeCompacted": stat.log_size_compacted,
+        "numUpdates": 0,
+    }
+
+
+def _log_fields(stat: WriteStat) -> dict[str, Any]:
+    return {
+        "logVersion": stat.log_version,
+        "logOffset": None if stat.log_version is None else 0,
+        "baseFile": stat.base_file,
+        "logFiles": None if stat.log_files is None else list(stat.log_files),
+    }
+
+
+def _runtime(stat: WriteStat) -> dict[str, int]:
+    milliseconds = round(stat.seconds * 1000)
+    return {
+        "totalScanTime": 0,
+        "totalUpsertTime": 0 if stat.created else milliseconds,
+        "totalCreateTime": milliseconds if stat.created else 0,
+    }
+
+
+def _stats_of(partitions: Mapping[str, Iterable[Mapping[str, Any]]]) -> tuple[WriteStat, ...]:
+    """Return the write stats of decoded metadata, JSON or Avro.
+
+    Args:
+        partitions: `partitionToWriteStats` as decoded.
+    """
+    return tuple(_stat_of(partition, record) for partition, each in partitions.items() for record in each)
+
+
+def _stat_of(partition: str, record: Mapping[str, Any]) -> WriteStat:
+    log_files = record.get("logFiles")
+    prev_commit = _text(record, "prevCommit") or "null"
+    return WriteStat(
+        partition=inside(partition),
+        file_id=_text(record, "fileId"),
+        path=inside(_text(record, "path")),
+        prev_commit=prev_commit,
+        num_writes=_number(record, "numWrites"),
+        num_inserts=_number(record, "numInserts"),
+        num_updates=_number(record, "numUpdateWrites"),
+        num_deletes=_number(record, "numDeletes"),
+        size_bytes=_number(record, "fileSizeInBytes") or _number(record, "totalWriteBytes"),
+        base_file=None if record.get("baseFile") is None else inside(_text(record, "baseFile")),
+        log_version=record.get("logVersion"),
+        log_files=None if log_files is None else all_inside(log_files),
+        prev_base_file=record.get("prevBaseFile"),
+        log_records=_number(record, "totalLogRecords"),
+        log_blocks=_number(record, "totalLogBlocks"),
+        log_files_compacted=_number(record, "totalLogFilesCompacted"),
+        log_size_compacted=_number(record, "totalLogSizeCompacted"),
+        seconds=_seconds(record.get("runtimeStats") or {}),
+        created=prev_commit == "null",
+        cdc_files={inside(path): int(size) for path, size in (record.get("cdcStats") or {}).items()},
+    )
+
+
+def _text(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name) or ""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r} instead of a text")
+    return value
+
+
+def _number(record: Mapping[str, Any], name: str) -> int:
+    return int(record.get(name) or 0)
+
+
+def _seconds(runtime: Mapping[str, Any]) -> float:
+    return (_number(runtime, "totalCreateTime") + _number(runtime, "totalUpsertTime")) / 1000
