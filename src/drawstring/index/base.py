@@ -40,6 +40,7 @@ class HashingIndex(NoIndexFiles):
     is_hashed: ClassVar = True
     is_global: ClassVar = False
     """Every partition has its own buckets."""
+    moves_records: ClassVar = False
     can_index_log_files: ClassVar = True
     """A bucket takes new records in log files too."""
 
@@ -70,6 +71,11 @@ class LookupIndex(NoIndexFiles):
     @property
     def is_hashed(self) -> bool:
         """Return False."""
+        return False
+
+    @property
+    def moves_records(self) -> bool:
+        """Return False: keys are looked up in the partition of the row."""
         return False
 
     @property

@@ -67,6 +67,11 @@ class Index(IndexLifecycle, Protocol):
         ...
 
     @property
+    def moves_records(self) -> bool:
+        """Whether a record whose partition value changes moves to the new partition."""
+        ...
+
+    @property
     def can_index_log_files(self) -> bool:
         """Whether new records may be written to log files; otherwise they go to base files only."""
         ...

@@ -167,6 +167,47 @@ def test_rows_keep_their_place_with_every_index(sql: Ask, more: str) -> None:
     ]
 
 
+@TYPES
+def test_a_merge_moves_rows_to_other_partitions_under_a_global_index(sql: Ask, kind: str) -> None:
+    moves = ", 'hoodie.index.type' = 'GLOBAL_SIMPLE'"
+    by_record_index = ", 'hoodie.index.type' = 'RECORD_INDEX', 'hoodie.metadata.record.index.enable' = 'true'"
+    late = (2, 2.5, 1, "lima", "city=lima")
+    moved = [(1, 10.0, 2, "lima", "city=lima"), late, (3, 30.0, 1, "rome", "city=rome")]
+    stayed = [(1, 10.0, 2, "oslo", "city=oslo"), late, (3, 30.0, 1, "oslo", "city=oslo")]
+    for more, expected in (
+        (moves, moved),
+        (by_record_index, stayed),
+        (by_record_index + ", 'hoodie.record.index.update.partition.path' = 'true'", moved),
+        (moves + ", 'hoodie.simple.index.update.partition.path' = 'false'", stayed),
+    ):
+        rides(sql, kind, more)
+        source = (
+            "(SELECT * FROM VALUES (1, 10.0D, 2L, 'lima'), (2, 20.0D, 0L, 'rome'), (3, 30.0D, 1L, 'rome'),"
+            " (4, 40.0D, 1L, 'oslo') AS s(id, fare, ts, city)) s"
+        )
+        merge = f"MERGE INTO rides t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
+        sql(f"{merge} WHEN NOT MATCHED THEN INSERT *")
+        rows = sql("SELECT id, fare, ts, city, _hoodie_partition_path FROM rides")
+        assert rows == [*expected, (4, 40.0, 1, "oslo", "city=oslo")]
+        sql("UPDATE rides SET fare = 11, ts = 3 WHERE id = 1")
+        sql("DELETE FROM rides WHERE id = 3")
+        assert sql("SELECT id, fare FROM rides WHERE id < 4") == [(1, 11.0), (2, 2.5)]
+        sql("DROP TABLE rides")
+    rides(sql, kind, moves)
+    with pytest.raises(InvalidError, match="Several rows change the record"):
+        sql(
+            "MERGE INTO rides t USING (VALUES (1, 8L, 'bern'), (1, 9L, 'rome') AS v(id, ts, at)) s"
+            " ON t.id = s.id WHEN MATCHED THEN UPDATE SET ts = s.ts, city = s.at"
+        )
+    with pytest.raises(InvalidError, match="would change the partition path of a row"):
+        sql("UPDATE rides SET city = 'rome' WHERE id = 1")
+    sql("DROP TABLE rides")
+    rides(sql, kind)
+    with pytest.raises(InvalidError, match="would change the partition path of a row"):
+        sql(merge)
+    assert sql("SELECT id, city FROM rides") == [(1, "oslo"), (2, "lima"), (3, "oslo")]
+
+
 def test_a_global_index_needs_a_match_by_key(sql: Ask) -> None:
     rides(sql, more=", 'hoodie.index.type' = 'GLOBAL_SIMPLE'")
     with pytest.raises(UnsupportedError, match="must match on the record key only"):

@@ -158,6 +158,8 @@ class RowAction(IntEnum):
     INSERT = 0
     UPDATE = 1
     DELETE = 2
+    MOVE = 3
+    """A delete of a record that is inserted in another partition."""
 
 
 def acted(rows: pa.Table, settings: FileSettings) -> Changes:
@@ -174,7 +176,7 @@ def acted(rows: pa.Table, settings: FileSettings) -> Changes:
         return upserts(rows, settings)
     actions = flat(rows.column(ACTION)).to_numpy(zero_copy_only=False)
     _check_unambiguous(rows, actions, settings.config)
-    is_delete = actions == RowAction.DELETE
+    is_delete = (actions == RowAction.DELETE) | (actions == RowAction.MOVE)
     if not is_delete.any():
         return upserts(rows, settings)
     deleted = deletes(rows.filter(pa.array(is_delete)))

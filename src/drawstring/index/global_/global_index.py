@@ -59,6 +59,11 @@ class GlobalIndex(LookupIndex):
         """Return True: keys are looked up in all partitions."""
         return True
 
+    @property
+    def moves_records(self) -> bool:
+        """Whether a record whose partition value changed moves to the new partition."""
+        return self.update_partition_path
+
     def merge_across_partitions(self, rows: Rows, settings: FileSettings) -> Rows:
         """Merge rows of one key with the merger of the table, across partitions."""
         shared = pa.schema([*rows.schema, pa.field(_SHARE, pa.string())])

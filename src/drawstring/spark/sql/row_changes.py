@@ -19,7 +19,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.config.options.write_options import options_of
-from drawstring.config.table.config import KeyGeneratorType
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.evaluation import evaluated
 from drawstring.filegroups.read.tasks import ReadTask
@@ -40,7 +40,7 @@ from drawstring.spark.sql.options import write_options
 from drawstring.spark.sql.partitions import paths_like
 from drawstring.spark.sql.statement_rows import Attempt, attempting
 from drawstring.txn.transaction import LockedTable
-from drawstring.write.merge.changed_rows import RECORD, RECORD_TYPE, BoundChanges, read_records
+from drawstring.write.merge.changed_rows import RECORD, BoundChanges, read_records, record_type
 from drawstring.write.merge.matched_rows import facts_for_change
 from drawstring.write.run import write_source
 from drawstring.write.table_writes import drop_partitions
@@ -56,12 +56,17 @@ _ACTIONS: Final = {1: RowAction.DELETE, 2: RowAction.UPDATE, 3: RowAction.INSERT
 """Actions by Spark's numbers of operations on rows."""
 
 _VERBS: Final[Mapping[str, Verb]] = {"DELETE": VERBS["delete"], "UPDATE": UPDATE, "MERGE": MERGE}
-RECORD_JSON: Final[str] = spark_schema(pa.schema([(RECORD, RECORD_TYPE)]))[RECORD].dataType.json()
+
+
+def record_json(schema: pa.Schema, config: TableConfig) -> str:
+    """Return Spark's type of the column that identifies each row, as JSON."""
+    return spark_schema(pa.schema([(RECORD, record_type(schema, config))]))[RECORD].dataType.json()
 
 
 def records(table: TablePeer, scan: Scan) -> DataFrame:
     """Return the rows of a scan with the column that identifies each."""
-    columns = spark_schema(scan.schema.append(pa.field(RECORD, RECORD_TYPE, nullable=False)))
+    kind = record_type(scan.schema, table.open().config)
+    columns = spark_schema(scan.schema.append(pa.field(RECORD, kind, nullable=False)))
     name = plan_name(table.path)
 
     def shown(tasks: Sequence[Task]) -> DataFrame:

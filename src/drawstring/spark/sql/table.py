@@ -29,7 +29,7 @@ from drawstring.spark.sql.inserts import insert
 from drawstring.spark.sql.options import check_reads_latest, read_options, table_options
 from drawstring.spark.sql.partitions import add_partition, partitions_last, partitions_of
 from drawstring.spark.sql.peers import Peer
-from drawstring.spark.sql.row_changes import RECORD_JSON, can_drop, change, drop, drop_partition, records
+from drawstring.spark.sql.row_changes import can_drop, change, drop, drop_partition, record_json, records
 from drawstring.spark.sql.statement_rows import current_attempt
 from drawstring.table import Table
 from drawstring.timeline.change_detection import digest
@@ -114,7 +114,7 @@ class TablePeer(Peer):
             "partitioned_by": partitioned_by,
             "meta_columns": list(META_COLUMNS) if has_meta else [],
             "is_ordered": bool(table.config.record_key_fields and ordering_fields(table.config)),
-            "record": RECORD_JSON,
+            "record": record_json(self.scan.schema, table.config),
             "properties": {**self.properties, "provider": "hudi", "location": self.path},
             "snapshot": f"{self.path} {digest(timeline)} {self._read_options}",
         }

@@ -8,7 +8,7 @@ tagging. Rows to insert have no place; the index finds one, as in an upsert.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,12 +20,17 @@ from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
+from drawstring.filegroups.read.log_blocks import row_deletes
 from drawstring.filegroups.read.open_logs import record_keys
 from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
 from drawstring.filegroups.write.changes import ACTION, RowAction
+from drawstring.index.global_.partition_update_merger import old_name
 from drawstring.index.location import LOCATION, file_group_locations
 from drawstring.index.tag_context import TagContext
 from drawstring.keygen.keys import KeyGenerator
+from drawstring.merge.order import wins_over
+from drawstring.merge.record_mergers import merger_of
+from drawstring.merge.versions import ordering_columns, ordering_of
 from drawstring.schema.evolve import conform
 from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
 from drawstring.txn.reach import Groups, Reads, anywhere
@@ -37,25 +42,36 @@ from drawstring.write.plan import WritePlan
 from drawstring.write.verbs import Verb
 
 RECORD: Final = "_drawstring_record"
-"""Hidden column that identifies a row: record key, partition path and file id."""
+"""Hidden column that identifies a row: record key, partition path, file id and stored ordering columns."""
 
-RECORD_TYPE: Final = pa.struct(
-    [pa.field(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, FOUND_LOCATION)]
-)
+
+def record_type(schema: pa.Schema, config: TableConfig) -> pa.StructType:
+    """Return the type of the column `RECORD`.
+
+    Args:
+        schema: columns of the table.
+        config: the table.
+    """
+    places = [pa.field(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, FOUND_LOCATION)]
+    stored = [schema.field(name).with_nullable(True) for name in ordering_columns(config, schema)]
+    return pa.struct([*places, *(each.with_name(old_name(each.name)) for each in stored)])
 
 
 def read_records(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """Read a slice, with the column `RECORD` beside those of the task."""
-    needed = [name for name in key_columns(task.config) if name not in task.columns]
-    for batch in read_slice(replace(task, columns=(*task.columns, *needed))):
+    ordering = ordering_columns(task.config, task.schema)
+    needed = [name for name in (*key_columns(task.config), *ordering) if name not in task.columns]
+    kind = record_type(task.schema, task.config)
+    for batch in read_slice(replace(task, columns=tuple(dict.fromkeys((*task.columns, *needed))))):
         fields = [
             record_keys(batch, task.config),
             *(
                 pa.repeat(pa.scalar(text, pa.string()), batch.num_rows)
                 for text in (task.file_slice.partition, task.file_slice.file_id)
             ),
+            *(batch.column(name) for name in ordering),
         ]
-        yield batch.append_column(RECORD, pa.StructArray.from_arrays(fields, fields=list(RECORD_TYPE)))
+        yield batch.append_column(RECORD, pa.StructArray.from_arrays(fields, fields=list(kind)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,36 +170,83 @@ class PrepareChanges:
         generator = KeyGenerator(self.prepare.config, is_writing=True)
         for batch in batches:
             if not self.has_actions:
-                yield self._prepared(
-                    batch, None if self.prepare.schema.names else RowAction.DELETE, generator
-                )
+                action = None if self.prepare.schema.names else RowAction.DELETE
+                yield from self._prepared(batch, action, generator)
                 continue
             actions = batch.column(ACTION)
-            for each in RowAction:
+            for each in (RowAction.INSERT, RowAction.UPDATE, RowAction.DELETE):
                 if (rows := batch.filter(pc.equal(actions, int(each)))).num_rows:
-                    yield self._prepared(rows, each, generator)
+                    yield from self._prepared(rows, each, generator)
 
     def _prepared(
         self, rows: pa.RecordBatch, action: RowAction | None, generator: KeyGenerator
-    ) -> pa.RecordBatch:
+    ) -> Iterator[pa.RecordBatch]:
         """Prepare rows with the same action; None for updates."""
-        prepare, schema = self.prepare, self.schema
         record = rows.column(RECORD)
         keys, partitions, found = (pc.struct_field(record, number) for number in range(3))
         if action is RowAction.DELETE:
-            columns = [pa.nulls(rows.num_rows, each.type) for each in prepare.schema]
-        else:
-            whole = conform(rows, prepare.schema)
-            columns = whole.columns
-            made = self._keys_and_paths(whole, generator)
-            if action is RowAction.INSERT:
-                keys, partitions = made
-            else:
-                self._check_not_moved((keys, partitions), made)
-        locations = prepare.index.locations(keys, partitions) if self.place == LOCATION else None
+            yield self._placed(self._no_columns(rows.num_rows), keys, partitions, found, action)
+            return
+        whole = conform(rows, self.prepare.schema)
+        made_keys, made_partitions = self._keys_and_paths(whole, generator)
+        if action is RowAction.INSERT:
+            yield self._placed(whole.columns, made_keys, made_partitions, found, action)
+            return
+        self._check_kept("record key", keys, made_keys)
+        if not (self.has_actions and self.prepare.index.is_global):
+            self._check_kept("partition path", partitions, made_partitions)
+        leaves = self._leaving(whole, record, pc.not_equal(partitions, made_partitions))
+        if leaves is None:
+            yield self._placed(whole.columns, keys, partitions, found, action)
+            return
+        stays, left = pc.invert(leaves), whole.filter(leaves)
+        kept = [each.filter(stays) for each in (keys, partitions, found)]
+        yield self._placed(whole.filter(stays).columns, kept[0], kept[1], kept[2], action)
+        old = [each.filter(leaves) for each in (keys, partitions, found)]
+        yield self._placed(self._no_columns(left.num_rows), old[0], old[1], old[2], RowAction.MOVE)
+        nowhere = pa.nulls(left.num_rows, pa.string())
+        yield self._placed(left.columns, old[0], made_partitions.filter(leaves), nowhere, RowAction.INSERT)
+
+    def _leaving(self, rows: pa.RecordBatch, record: pa.StructArray, moved: pa.Array) -> pa.Array | None:
+        """Return which updates go to another partition; None if none do.
+
+        As in an upsert, a row that is late by its ordering value stays and loses, and one with a delete mark
+        deletes the record where it is.
+        """
+        if not (self.prepare.index.moves_records and pc.any(moved).as_py()):
+            return None
+        config = self.prepare.config
+        if not merger_of(config).chooses_whole_records:
+            raise UnsupportedError(
+                "The merge would move a row to another partition, but the table merges versions of a record"
+                " by column. Upsert the rows of the source instead."
+            )
+        wanted = pa.schema([rows.schema.field(name) for name in ordering_columns(config, rows.schema)])
+        names = [old_name(name) for name in wanted.names]
+        stored = [pc.struct_field(record, [name]) for name in names]
+        leaves = np.asarray(moved.to_numpy(zero_copy_only=False), dtype=bool)
+        leaves &= ~row_deletes(pa.Table.from_batches([rows]), config)[0]
+        if stored:
+            old = conform(pa.RecordBatch.from_arrays(stored, names=wanted.names), wanted)
+            leaves &= wins_over(ordering_of(rows, config), ordering_of(old, config))
+        return pa.array(leaves) if leaves.any() else None
+
+    def _no_columns(self, count: int) -> list[pa.Array]:
+        return [pa.nulls(count, each.type) for each in self.prepare.schema]
+
+    def _placed(
+        self,
+        columns: Sequence[pa.Array],
+        keys: pa.Array,
+        partitions: pa.Array,
+        found: pa.Array,
+        action: RowAction | None,
+    ) -> pa.RecordBatch:
+        """Return rows with key, partition path, file group and action."""
+        locations = self.prepare.index.locations(keys, partitions) if self.place == LOCATION else None
         place = file_group_locations(found) if locations is None else locations
-        actions = [pa.array(np.full(rows.num_rows, action, dtype=np.int8))] if self.has_actions else []
-        return pa.RecordBatch.from_arrays([*columns, keys, partitions, place, *actions], schema=schema)
+        actions = [pa.array(np.full(len(keys), action, dtype=np.int8))] if self.has_actions else []
+        return pa.RecordBatch.from_arrays([*columns, keys, partitions, place, *actions], schema=self.schema)
 
     def _keys_and_paths(self, rows: pa.RecordBatch, generator: KeyGenerator) -> tuple[pa.Array, pa.Array]:
         """Return the keys and partition paths that rows have by their columns; keys are made if need be."""
@@ -195,17 +258,14 @@ class PrepareChanges:
         named = conform(rows, key_schema) if key_schema.names else rows
         return keys, generator.partition_paths(named)
 
-    def _check_not_moved(self, before: tuple[pa.Array, pa.Array], after: tuple[pa.Array, pa.Array]) -> None:
-        """Check that updates leave key and partition of rows as they are."""
-        has_keys = bool(self.prepare.config.record_key_fields)
-        for what, fields, old, new in (
-            ("record key", self.prepare.config.record_key_fields, before[0], after[0]),
-            ("partition path", self.prepare.config.partition_fields, before[1], after[1]),
-        ):
-            moved = pc.index(pc.not_equal(old, new), True).as_py()
-            if moved >= 0 and (has_keys or what != "record key"):
-                raise InvalidError(
-                    f"An update would change the {what} of a row from {old[moved].as_py()!r} to"
-                    f" {new[moved].as_py()!r}, but {', '.join(fields)} cannot be set. Delete the row and"
-                    " insert another."
-                )
+    def _check_kept(self, what: str, before: pa.Array, after: pa.Array) -> None:
+        """Check that updates leave key or partition of rows as they are."""
+        config = self.prepare.config
+        fields = config.record_key_fields if what == "record key" else config.partition_fields
+        moved = pc.index(pc.not_equal(before, after), True).as_py()
+        if moved >= 0 and (config.record_key_fields or what != "record key"):
+            raise InvalidError(
+                f"An update would change the {what} of a row from {before[moved].as_py()!r} to"
+                f" {after[moved].as_py()!r}, but {', '.join(fields)} cannot be set. Delete the row and"
+                " insert another."
+            )
