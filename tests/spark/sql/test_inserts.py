@@ -174,6 +174,26 @@ def test_an_insert_of_a_table_into_itself_reads_each_row_once(sql: Ask) -> None:
     assert sql("SELECT id, fare FROM rides") == [(11, 2.5), (12, 3.5)]
 
 
+def test_an_insert_deletes_the_keys_of_its_rows_if_the_operation_says_so(sql: Ask) -> None:
+    sql(
+        "CREATE TABLE rides (id INT, fare DOUBLE, ts BIGINT, city STRING) USING hudi PARTITIONED BY (city)"
+        " TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts')"
+    )
+    sql("INSERT INTO rides VALUES (1, 1.5, 1, 'oslo'), (2, 2.5, 1, 'lima')")
+    sql("SET hoodie.datasource.write.operation = delete")
+    sql("INSERT INTO rides SELECT id, fare + 9, ts - 1, city FROM rides WHERE id = 1")
+    sql("INSERT INTO rides SELECT 7, fare, ts, city FROM rides")
+    left = sql("SELECT id FROM rides")
+    assert left == [(2,)]
+    with pytest.raises(InvalidError, match="which INSERT OVERWRITE does not do"):
+        sql("INSERT OVERWRITE rides SELECT id, fare, ts, city FROM rides")
+    sql("RESET hoodie.datasource.write.operation")
+    sql("SET hoodie.spark.sql.insert.into.operation = delete")
+    with pytest.raises(InvalidError, match="which INSERT INTO does not do"):
+        sql("INSERT INTO rides SELECT id, fare, ts, city FROM rides")
+    assert sql("SELECT id FROM rides") == left
+
+
 def test_dataframe_writers_know_tables_by_name(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
     def rows(*ids: int) -> DataFrameWriter:
         return session.createDataFrame([(number, "oslo") for number in ids], "id int, city string").write

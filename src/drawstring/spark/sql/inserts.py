@@ -3,6 +3,7 @@
 | statement | operation |
 |---|---|
 | INSERT INTO | `hoodie.spark.sql.insert.into.operation`: `insert` (default), `upsert` or `bulk_insert` |
+| INSERT INTO with `hoodie.datasource.write.operation=delete` | `delete` of the keys of the rows |
 | MERGE INTO that only inserts | `insert` of the records that the table lacks, of each key the one that wins |
 | INSERT OVERWRITE of the whole table | `insert_overwrite_table` |
 | INSERT OVERWRITE of partitions, static or dynamic | `insert_overwrite` |
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 _INSERTING: Final = ("insert", "upsert", "bulk_insert")
 _OVERWRITING: Final = ("insert_overwrite", "insert_overwrite_table")
+_DELETE: Final = "delete"
 _NEW: Final = "new"
 _DYNAMIC: Final = "dynamic"
 _STATIC: Final = "static"
@@ -98,11 +100,14 @@ def _verb(table: TablePeer, target: Table, how: Mapping[str, Any]) -> Verb:
         return verb_of("insert")
     if how["mode"] != "append":
         return _overwriting(table, target, how, operation)
+    if operation == _DELETE:
+        return verb_of(_DELETE)
     operation = operation or said(INSERT_OPERATION) or "insert"
     if operation not in (*_INSERTING, *_OVERWRITING):
         raise InvalidError(
             f"The operation is {operation}, which INSERT INTO does not do. Use one of"
-            f" {', '.join((*_INSERTING, *_OVERWRITING))} ({OPERATION}, {INSERT_OPERATION})."
+            f" {', '.join((*_INSERTING, *_OVERWRITING))} ({OPERATION}, {INSERT_OPERATION}), or {_DELETE}"
+            f" ({OPERATION})."
         )
     return verb_of(operation)
 
@@ -111,6 +116,11 @@ def _overwriting(table: TablePeer, target: Table, how: Mapping[str, Any], operat
     """Return the rules of an overwrite: an operation that overwrites wins over the modes."""
     if operation in _OVERWRITING:
         return verb_of(operation)
+    if operation == _DELETE:
+        raise InvalidError(
+            f"The operation is {_DELETE}, which INSERT OVERWRITE does not do. Use INSERT INTO, or RESET"
+            f" {OPERATION}."
+        )
     mode = statement_option(table.spark, table.properties, how["options"], (OVERWRITE_MODE,))
     mode = (mode or "").lower()
     if mode not in ("", _STATIC, _DYNAMIC):
