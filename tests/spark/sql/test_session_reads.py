@@ -133,6 +133,19 @@ def test_a_table_of_the_catalog_shows_base_files_only(sql: Ask, tmp_path: Path) 
         sql("UPDATE m_ro SET name = 'x' WHERE name = 'base'")
     sql("INSERT INTO m_ro VALUES (2, 'two', 1, 1)")
     assert sql("SELECT name FROM m") == [("log",), ("two",)]
+    sql("CREATE TABLE c USING hudi TBLPROPERTIES (primaryKey = 'id') AS SELECT 1 AS id")
+    shown = "TBLPROPERTIES ('hoodie.query.as.ro.table' = 'false', type = 'mor')"
+    for statement, why in (
+        (f"CREATE TABLE c_ro USING hudi {shown} LOCATION '{tmp_path}/lake/c'", "for MERGE_ON_READ tables"),
+        (f"CREATE TABLE new_rt (id INT) USING hudi {shown}", "another name of a table that is there"),
+        (
+            f"CREATE TABLE new_rt USING hudi {shown} AS SELECT 1 AS id",
+            "another name of a table that is there",
+        ),
+    ):
+        with pytest.raises((AnalysisException, InvalidError), match=why):
+            sql(statement)
+    assert {name for _, name, _ in sql("SHOW TABLES")} == {"m", "m_ro", "c"}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
+from drawstring.config.keys.read import QUERY_AS_RO
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.entry import open as open_table
 from drawstring.schema.logical_types import declared
@@ -74,6 +75,8 @@ def _define(given: Mapping[str, Any], spark: SparkSession) -> str:
     check_reads(options)
     location = properties.get("location")
     existing = _existing(location, spark) if location else None
+    if QUERY_AS_RO in options:
+        _check_has_logs(existing)
     if existing is not None:
         columns, partitioned_by = _of_existing(existing, columns, partitioned_by)
     elif not len(columns):
@@ -94,6 +97,25 @@ def _define(given: Mapping[str, Any], spark: SparkSession) -> str:
             "exists": existing is not None,
         }
     )
+
+
+def _check_has_logs(existing: Table | None) -> None:
+    """Check that there is a table of which another name in the catalog shows base files, or all rows.
+
+    Raises:
+        InvalidError: there is none, or it has base files only.
+    """
+    if existing is None:
+        raise InvalidError(
+            f"{QUERY_AS_RO} is for another name of a table that is there, but there is none at the location."
+            " Create the table without the property first, then this one at its LOCATION."
+        )
+    if not existing.config.is_merge_on_read:
+        raise InvalidError(
+            f"{QUERY_AS_RO} is for MERGE_ON_READ tables, and this one is COPY_ON_WRITE. Leave the property"
+            " out: all queries read base files.",
+            table=existing.uri,
+        )
 
 
 def _identities(transforms: Sequence[tuple[str, str | None]]) -> list[str]:
