@@ -1,4 +1,4 @@
-"""The properties of a table replaced as a whole, to repair them."""
+"""The properties of a table replaced as a whole, to repair them, and its name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from drawstring.timeline.properties_store import save_properties
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import lock_table
 
-_STAY: Final = ("hoodie.table.version", "hoodie.table.name", "hoodie.table.type", "hoodie.timeline.path")
+_NAME: Final = "hoodie.table.name"
+_STAY: Final = ("hoodie.table.version", _NAME, "hoodie.table.type", "hoodie.timeline.path")
 
 
 def overwrite_properties(
@@ -53,3 +54,19 @@ def overwrite_properties(
         locked.lock.check()
         save_properties(context.storage, properties, context.clock)
     return old
+
+
+def rename(context: TableContext, name: str, options: WriteOptions) -> None:
+    """Give a table another name (`hoodie.table.name`).
+
+    Args:
+        context: the table.
+        name: the new one.
+        options: of writes: lock.
+
+    Raises:
+        ConflictError: another writer holds the table.
+    """
+    with lock_table(context, options.locking) as locked:
+        locked.lock.check()
+        save_properties(context.storage, {**locked.config.properties, _NAME: name}, context.clock)

@@ -129,6 +129,25 @@ def test_what_cannot_be_altered_says_why(sql: Ask, statement: str, why: str) -> 
     ]
 
 
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_renamed_table_stores_its_name(sql: Ask, tmp_path: Path, kind: str) -> None:
+    place = f"{tmp_path}/elsewhere"
+    key = f"TBLPROPERTIES (primaryKey = 'id', type = '{kind}')"
+    for old, new, location in (("rides", "trips", ""), ("tours", "walks", f"LOCATION '{place}'")):
+        sql(f"CREATE TABLE {old} (id INT, fare INT) USING hudi {key} {location}")
+        sql(f"INSERT INTO {old} VALUES (1, 1)")
+        sql(f"ALTER TABLE {old} RENAME TO {new}")
+        sql(f"INSERT INTO {new} VALUES (2, 2)")
+        sql(f"UPDATE {new} SET fare = 3 WHERE id = 1")
+        sql(f"ALTER TABLE {new} ADD COLUMNS (city STRING)")
+        sql(f"UPDATE {new} SET city = 'oslo' WHERE id = 2")
+        assert sql(f"SELECT id, fare, city FROM {new}") == [(1, 3, None), (2, 2, "oslo")]
+    with pytest.raises(AnalysisException):
+        sql("ALTER TABLE trips RENAME TO walks")
+    assert drawstring.open(f"{tmp_path}/lake/trips").config.name == "trips"
+    assert drawstring.open(place).config.name == "walks"
+
+
 def test_properties_are_options_of_later_writes(sql: Ask) -> None:
     sql(RIDES)
     key = "hoodie.spark.sql.insert.into.operation"

@@ -7,6 +7,7 @@
 | REPLACE COLUMNS | the drops, additions and moves that lead there, in one commit |
 | comments | in the schema of the commit, and in the catalog |
 | SET, UNSET TBLPROPERTIES | in the catalog; the storage layout in the table, too |
+| RENAME TO | in the catalog, and `hoodie.table.name` in the table |
 | defaults of columns | refused: they cannot be stored |
 """
 
@@ -25,6 +26,7 @@ from drawstring.config.table.storage_layout import STORAGE_LAYOUT
 from drawstring.schema.column_changes import ChangeKind, ColumnChange, commented, replacement
 from drawstring.services.alter_columns import alter_columns, check_names
 from drawstring.services.maintenance_tasks import after_commit
+from drawstring.services.table_properties import rename
 from drawstring.spark.engine.types import commented_schema, without_lengths
 from drawstring.spark.sql.options import is_stored, session_options, table_options, write_options
 from drawstring.write.run import write_source
@@ -106,6 +108,17 @@ def _has_versions(table: TablePeer) -> bool:
     given = {**table_options(table.properties), **session_options(table.spark)}
     is_on = given.get(_ON_READ, "").strip().lower() == "true"
     return is_on or table.open()._facts().config.history is not None
+
+
+def rename_table(table: TablePeer, name: str) -> None:
+    """Store the new name of a table in its properties, as Hudi does.
+
+    Raises:
+        ConflictError: another writer holds the table.
+    """
+    target = table.for_writes()
+    with target._errors():
+        rename(target._context, name, options_of("insert", write_options(table.spark, table.properties, {})))
 
 
 def prepare_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> None:

@@ -23,7 +23,7 @@ from drawstring.spark.reading.plan_marks import Reread, plan_of
 from drawstring.spark.reading.read_options import scan_at
 from drawstring.spark.spark_table import SparkTable
 from drawstring.spark.spark_table import table as open_on_spark
-from drawstring.spark.sql.altering import alter, prepare_alter
+from drawstring.spark.sql.altering import alter, prepare_alter, rename_table
 from drawstring.spark.sql.indexes import create_index, drop_index, has_index
 from drawstring.spark.sql.inserts import insert
 from drawstring.spark.sql.options import check_reads_latest, read_options, table_options
@@ -67,6 +67,7 @@ class TablePeer(Peer):
             "insert": lambda given: insert(self, json.loads(given[0]), given[1]),
             "change": lambda given: change(self, json.loads(given[0]), given[1]),
             "prepare_alter": lambda given: prepare_alter(self, json.loads(given)),
+            "rename": lambda name: rename_table(self, name),
             "alter": lambda given: alter(self, json.loads(given)),
             "partitions": lambda given: json.dumps(partitions_of(self.open(), json.loads(given))),
             "add_partition": lambda given: add_partition(self.open(), json.loads(given)),

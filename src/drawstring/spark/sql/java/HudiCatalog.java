@@ -141,6 +141,24 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
         return found(name, null);
     }
 
+    public void renameTable(Identifier from, Identifier to) throws NoSuchTableException, TableAlreadyExistsException {
+        HudiTable table = tableExists(to) || entry(from) == null ? null : found(from, null);
+        if (table == null) {
+            super.renameTable(from, to);
+            return;
+        }
+        Calls.ask(table.peer, "rename", to.name());
+        boolean isDone = false;
+        try {
+            super.renameTable(from, to);
+            isDone = true;
+        } finally {
+            if (!isDone) {
+                Calls.ask(table.peer, "rename", from.name());
+            }
+        }
+    }
+
     private static boolean isWithoutColumns(TableChange[] changes) {
         boolean isWithout = false;
         for (int n = 0; n < changes.length; n++) {
