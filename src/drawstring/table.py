@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from drawstring.services.alter_columns import alter_columns
     from drawstring.services.archiving import run as archive
     from drawstring.services.background import wait_for_background
+    from drawstring.services.bucket_rescaling import rescale_buckets
     from drawstring.services.cleaning import run as clean
     from drawstring.services.clustering import base_file_compaction
     from drawstring.services.clustering import run as clustering
@@ -152,6 +153,7 @@ else:
         column_changes="drawstring.schema.column_changes",
         alter_columns="drawstring.services.alter_columns:alter_columns",
         wait_for_background="drawstring.services.background:wait_for_background",
+        rescale_buckets="drawstring.services.bucket_rescaling:rescale_buckets",
         clean="drawstring.services.cleaning.run",
         base_file_compaction="drawstring.services.clustering.base_file_compaction",
         clustering="drawstring.services.clustering.run",
@@ -1874,6 +1876,41 @@ class Table:
             return clustering.schedule_clustering(
                 self._context, self._options("cluster", options, **keywords)
             )
+
+    def rescale_buckets(
+        self, buckets: int, partitions: Columns = None, *, options: Options = None
+    ) -> CommitResult:
+        """Give partitions of a table with a simple bucket index another number of buckets.
+
+        Partitions that have another number are rewritten in one commit (`BUCKET_RESCALE`); rows keep their
+        commit times. Partitions that are yet to come begin with the new number. Writers wait meanwhile.
+
+        Args:
+            buckets: the number of buckets of each of the partitions.
+            partitions: partition paths; `*` matches any text. All by default, also those to come.
+            options: further options by Hudi's keys, as in `{"hoodie.parquet.compression.codec": "zstd"}`.
+
+        Returns:
+            The result of the commit; false if the partitions have this number already.
+
+        Raises:
+            ConflictError: another write is under way, or a partition has file groups in a pending compaction;
+                nothing was written.
+            InvalidError: the table has no simple bucket index, or no partitions; nothing was written.
+
+        Example:
+            >>> hashed = drawstring.create(
+            ...     "memory://hashed", rides.schema, record_key="id", partition_by="city", index="BUCKET",
+            ...     bucket_count=1,
+            ... )
+            >>> hashed.insert(rides).files
+            2
+            >>> hashed.rescale_buckets(2, ["lima"]).files
+            2
+        """
+        with self._errors():
+            named = [partitions] if isinstance(partitions, str) else partitions
+            return rescale_buckets(self._context, buckets, named, self._options("rescale_buckets", options))
 
     # -------------------- cleaning, archiving, expiry
 

@@ -83,3 +83,34 @@ def test_both_bring_keys_to_the_same_buckets(
     if ours_first:
         found = referee.read(path, {"hoodie.enable.data.skipping": "true"})
         assert found.num_rows == len(model)
+
+
+def test_hudi_goes_on_in_partitions_that_were_rescaled(referee: Referee, tmp_path: Path) -> None:
+    path = str(tmp_path / "rides")
+    options = {
+        "hoodie.table.name": "rides",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "day",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.operation": "upsert",
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": "2",
+    }
+    referee.write(path, rides(range(90), 1), options)
+    table = drawstring.open(path)
+    assert table.rescale_buckets(
+        5,
+        [CITIES[0], "2026-*"],
+        options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"},
+    )
+    assert [len(table.scan(where=f"day = '{day}'").tasks()) for day in CITIES] == [5, 2, 2]
+    assert referee.read(path).num_rows == 90
+    referee.write(path, rides(range(60, 120), 2), options)
+    found = drawstring.open(path).scan(columns=["id", "ts"]).to_arrow()
+    expected = {
+        row["id"]: row["ts"]
+        for row in (*rides(range(90), 1).to_pylist(), *rides(range(60, 120), 2).to_pylist())
+    }
+    assert sorted(zip(*found.to_pydict().values(), strict=True)) == sorted(expected.items())
+    assert [len(table.scan(where=f"day = '{day}'").tasks()) for day in CITIES] == [5, 2, 2]
+    assert drawstring.open(path).validate().is_sound

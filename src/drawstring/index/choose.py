@@ -205,8 +205,7 @@ def _counts(
         InvalidError: the two differ, or the rules for partitions are invalid.
     """
     rules = options.bucket_expressions or ""
-    pending = {instant.requested for instant in timeline.pending_of(Action.REPLACE_COMMIT)}
-    stored = stored_counts(open_spec(storage), lambda time: time not in pending)
+    stored = stored_counts(open_spec(storage), lambda time: time not in timeline.uncommitted)
     if stored is None:
         count = options.bucket_count or config.bucket_count or DEFAULT_BUCKET_COUNT
         if rules and (options.bucket_engine or config.bucket_engine) == CONSISTENT:

@@ -96,22 +96,30 @@ def _delete_requested(
         partitions = lookup.partitions_including_lost()
         _warn_of_unknown(locked, requested, partitions)
         dropped = matching(requested, partitions)
-        _refuse_pending_compactions(locked, dropped, lookup)
+        refuse_pending_compactions(locked, dropped, lookup, "dropped")
         return drop_listed(locked, dropped, lookup, options, extra)
 
 
-def _refuse_pending_compactions(locked: LockedTable, dropped: Sequence[str], lookup: SliceLookup) -> None:
+def refuse_pending_compactions(
+    locked: LockedTable, partitions: Sequence[str], lookup: SliceLookup, done: str
+) -> None:
     """Refuse partitions with file groups that a compaction or log compaction is to rewrite, as Hudi does.
+
+    Args:
+        locked: the table, locked and recovered.
+        partitions: partition paths.
+        lookup: file slices of the table under the lock.
+        done: the participle of what was to be done, for the error.
 
     Raises:
         ConflictError: there is such a plan.
     """
     view = locked.context.view(locked.config, lookup.timeline, locked.store)
     for (partition, _), instant in {**view.pending_log_compactions(), **view.pending_compactions()}.items():
-        if partition in dropped:
+        if partition in partitions:
             raise ConflictError(
                 f"Partition {partition} has file groups in the pending compaction {instant}, so it is not"
-                " dropped. Run that compaction, or give its plan up with rollback; then drop the partition.",
+                f" {done}. Run that compaction, or give its plan up with rollback; then try again.",
                 table=locked.context.storage.spec.uri,
                 instant=instant,
             )

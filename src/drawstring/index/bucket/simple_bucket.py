@@ -42,6 +42,7 @@ from drawstring.index.existing_writes import ExistingWrites, bucket_of, has_buck
 from drawstring.index.location import Location
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice, file_id_of
+from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 
 FOLDER: Final = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
@@ -145,16 +146,35 @@ def _linear(pattern: str) -> str:
         ) from error
 
 
-def encode_counts(counts: BucketCounts) -> tuple[str, bytes]:
-    """Return path and content of the file with the bucket counts of a new table."""
+def encode_counts(counts: BucketCounts, instant: str = _FIRST) -> tuple[str, bytes]:
+    """Return path and content of the file with the bucket counts of a table.
+
+    Args:
+        counts: the counts.
+        instant: from which on they are valid; by default they are those of a new table.
+    """
     content = {
         "expressions": counts.expressions,
         "defaultBucketNumber": counts.default,
         "rule": _RULE,
         "version": _VERSION,
-        "instant": _FIRST,
+        "instant": instant,
     }
-    return f"{FOLDER}/{_FIRST}{_ENDING}", json.dumps(content, indent=2).encode()
+    return f"{FOLDER}/{instant}{_ENDING}", json.dumps(content, indent=2).encode()
+
+
+def save_counts(storage: Storage, counts: BucketCounts, instant: str) -> None:
+    """Write the bucket counts of a rescaling, which are valid once that instant completed."""
+    path, content = encode_counts(counts, instant)
+    storage.put(path, content)
+    storage.sync(folders_above([path]))
+
+
+def remove_counts(storage: Storage, instant: str) -> None:
+    """Delete the bucket counts of an instant that is rolled back: the earlier ones are valid again."""
+    doomed = [each.path for each in storage.list_files(FOLDER) if each.name == f"{instant}{_ENDING}"]
+    storage.delete(doomed)
+    storage.sync(folders_above(doomed))
 
 
 def stored_counts(
@@ -250,7 +270,8 @@ class BucketIndex(HashingIndex):
             InvalidError: the table was written with another index or another number of buckets.
         """
         table.refuse_rings()
-        for key, stat in table.known_keys() if table.config.bucket_count is None else ():
+        knows_counts = table.config.bucket_count is not None or bool(self.expressions)
+        for key, stat in () if knows_counts else table.known_keys():
             numbers = bucket_numbers(pa.array([key]), self.counts.of(stat.partition), self.hash_fields)
             if int(numbers[0]) != bucket_of(stat.file_id):
                 _check_has_bucket(stat.file_id, stat.path)

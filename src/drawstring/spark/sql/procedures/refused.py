@@ -13,8 +13,9 @@ REFUSED: Final[Mapping[str, str]] = {
         " INTO ... SELECT * FROM parquet.`/folder` into one that is there."
     ),
     "partition_bucket_index_manager": (
-        "partition_bucket_index_manager is not supported: all partitions of a table have the same number of"
-        " buckets here. For buckets that grow with their partitions create the table with"
+        "partition_bucket_index_manager is not supported: table.rescale_buckets(buckets, partitions)"
+        " in Python gives partitions another number of buckets, and stores the rule as Hudi does. For"
+        " buckets that grow with their partitions create the table with"
         " hoodie.index.bucket.engine=CONSISTENT_HASHING; run_clustering splits and merges them."
     ),
     "repair_migrate_partition_meta": (
