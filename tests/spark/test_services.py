@@ -61,3 +61,17 @@ def test_a_thread_compacts_between_the_writes_of_a_stream(
     assert drawstring.spark.table(spark, table.uri).wait_for_services(120)
     assert held(table) == [("a", "rome", 4, 4.0), ("b", "oslo", 2, 2.0)]
     assert any(each.action == "commit" for each in table.timeline.writes())
+
+
+def test_spark_rewrites_the_buckets_of_a_partition(spark: SparkSession, tmp_path: Path) -> None:
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    made = create(path=tmp_path / "hashed", table_type=MOR, properties=buckets)
+    made.upsert(rides(*((f"k{number}", city, 1, 1.0) for city in ("oslo", "rome") for number in range(20))))
+    made.upsert(rides(("k7", "rome", 2, 2.0)))
+    before = held(made)
+    assert drawstring.spark.table(spark, made.uri).rescale_buckets(5, "rome").files == 5
+    assert held(made) == before
+    assert len(made.scan(where="city = 'rome' AND id = 'k7'").tasks()) == 1
+    made.upsert(rides(("k7", "rome", 3, 3.0)))
+    assert len(held(made)) == 40
+    assert made.validate().is_sound
