@@ -11,10 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError
 from drawstring.model.instant import PLANNED_ACTIONS
 from drawstring.storage.paths import LOCK_FOLDER
 from drawstring.table import Table
+from drawstring.timeline.properties_store import save_properties
 from drawstring.txn.reservations import RESERVED_SUFFIX
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Act, Interrupted, on, upserting
@@ -34,6 +36,8 @@ ONCE = {**OPTIMISTIC, **NO_WAIT, "hoodie.write.num.retries.on.conflict.failures"
 TWICE = {**OPTIMISTIC, **WITHOUT_SERVICES, "hoodie.write.num.retries.on.conflict.failures": "1"}
 EARLY = {**ONCE, "hoodie.write.concurrency.early.conflict.detection.enable": "true"}
 CHANGES_MAX = 100
+BUCKETS = "hoodie.bucket.index.num.buckets"
+"""What tables of Apache Hudi may lack, so that the first write to a partition decides."""
 
 Refused = Callable[[Table], object]
 """What is refused, on a table at which somebody else is at work."""
@@ -236,8 +240,10 @@ def test_properties_that_somebody_else_has_changed() -> None:
 
 def test_a_first_write_that_does_not_fit_the_first_of_somebody_else() -> None:
     table = create(properties={"hoodie.index.type": "BUCKET"})
-    four = {**ONCE, "hoodie.bucket.index.num.buckets": "4"}
-    eight = {**OPTIMISTIC, "hoodie.bucket.index.num.buckets": "8"}
+    left_open = {key: text for key, text in table.config.properties.items() if key != BUCKETS}
+    save_properties(table._context.storage, left_open, SystemClock())
+    four = {**ONCE, BUCKETS: "4"}
+    eight = {**OPTIMISTIC, BUCKETS: "8"}
     check(table, *after_other(upserting(ROW, options=four), upserting(RIVAL, options=eight), table), r"rome/")
 
 
