@@ -229,12 +229,30 @@ def test_each_option_of_hudi_has_one_state() -> None:
     assert not any(key.endswith((".", "*")) for key in idle_options())
 
 
-def test_hudis_default_of_a_refused_option_is_taken() -> None:
-    refused = [each for each in hudi_options() if OPTION_OF_KEY.get(each.key) in CHECKED_OPTIONS]
-    assert len(refused) > 50
-    for each in refused:
-        if each.default:
-            OPTION_OF_KEY[each.key].parse(each.key, each.default)
+def test_hudis_default_of_each_option_is_taken() -> None:
+    given = [(key, each.default) for each in hudi_options() if each.default for key in each.keys]
+    assert len(given) > 500
+    for key, default in given:
+        for parse in (WriteOptions.parse, ReadOptions.parse, table_scope):
+            parse({key: default})
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("hoodie.datasource.write.recordkey", "hoodie.datasource.write.recordkey.field"),
+        ("hoodie.precombine", "hoodie.datasource.write.precombine.field"),
+        ("hoodie.datasource.write.precombine", "hoodie.datasource.write.precombine.field"),
+        ("hoodie.table.partition", "hoodie.table.partition.fields"),
+        ("hoodie.clean.partition.regex", "hoodie.clean.partition.filter.regex"),
+        ("hoodie.clean.enabled", "hoodie.clean.automatic"),
+        ("hoodie.lock.provider", "hoodie.write.lock.provider"),
+    ],
+)
+def test_a_segment_that_is_missing_from_what_must_not_be_lost_is_refused(key: str, meant: str) -> None:
+    for parse in (WriteOptions.parse, ReadOptions.parse, table_scope):
+        with pytest.raises(InvalidError, match=f"There is no option '{key}'. Did you mean '{meant}'"):
+            parse({key: "x"})
 
 
 @pytest.mark.parametrize("word", ["clean", "archiv", "retain", "merge.mode", "lock.provider", "expir"])

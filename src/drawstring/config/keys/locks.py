@@ -189,7 +189,7 @@ def _check_described(settings: LockSettings) -> None:
     chosen = settings.known_provider
     if chosen is None or (settings.provider and chosen is ProviderName.OWN):
         return
-    for key in sorted(key for key, text in settings.given.items() if text):
+    for key in sorted(key for key, text in settings.given.items() if text and text != _DEFAULTS.get(key)):
         for prefix, provider in _DESCRIBING.items():
             if key.startswith(prefix) and not (provider and chosen.startswith(provider)):
                 instead = f" with {LOCK_PROVIDER}={settings.provider}" if settings.provider else ""
@@ -348,3 +348,7 @@ LOCK_OPTIONS: Final[tuple[Option, ...]] = (
         600_000,
     ),
 )
+_DEFAULTS: Final = {
+    option.key: str(option.default) for option in LOCK_OPTIONS if option.default not in (None, "")
+}
+"""Texts of the defaults: given without a provider, they describe no lock."""

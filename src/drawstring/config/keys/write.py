@@ -65,6 +65,7 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         "Version of a new table; 9 when not given.",
         kind=Kind.NUMBER,
         alternatives=("hoodie.table.version",),
+        spellings=(("SIX", "6"), ("EIGHT", "8"), ("NINE", "9"), ("TEN", "10")),
         only=tuple(map(str, WRITABLE_VERSIONS)),
         field="table_version",
     ),

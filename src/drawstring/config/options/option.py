@@ -48,7 +48,7 @@ class Option:
         default: the value when it is not given.
         alternatives: alternative keys, from older releases or the table's properties.
         choices: allowed values, compared case-insensitively; empty for any.
-        spellings: other spellings of choices or of flags, and the choice of each.
+        spellings: other spellings of choices, flags or numbers, and the choice of each.
         only: values that this release supports, in upper case, if it does not support all.
         field: the attribute in `WriteOptions` or `ReadOptions`, empty if the value is only checked.
         stored_as: the key under which a new table stores the value, empty if it does not.
@@ -144,6 +144,7 @@ def _flag(option: Option, key: str, text: str) -> bool:
 
 
 def _number(option: Option, key: str, text: str) -> int:
+    text = dict(option.spellings).get(text.upper(), text)
     try:
         number = int(text)
     except ValueError:

@@ -3,6 +3,8 @@
 hoodie.upsert.shuffle.paralelism   two letters at most differ              refused, with the key that is meant
 hoodie.write.datasource.operation  the same words in another order         refused, with the key that is meant
 hoodie.record.key.columns          like a key that says what a record is   refused, with the key that is meant
+hoodie.clean.partition.regex       such a key, or one of cleans, archiving
+                                   or locks, without one segment           refused, with the key that is meant
 hoodie.write.lock.my.timeout       it would be a protection                refused
 hoodie.anything.else               has no effect                           one warning, or refused
 """
@@ -17,8 +19,12 @@ from functools import cache
 from typing import Final
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.keys.archive import ARCHIVE_OPTIONS
+from drawstring.config.keys.clean import CLEAN_OPTIONS
+from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS
 from drawstring.config.keys.hudi_options import hudi_options
 from drawstring.config.keys.idle import idle_options
+from drawstring.config.keys.locks import LOCK_OPTIONS
 from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS
 from drawstring.config.keys.read import READ_OPTIONS
 from drawstring.config.keys.storage import STORAGE_OPTIONS
@@ -36,6 +42,14 @@ order loses rows."""
 _LIKE_OWN: Final = 0.75
 _OF_PROTECTION: Final = ("hoodie.write.lock.", "hoodie.write.concurrency.", "hoodie.write.conflict.")
 """Beginnings of keys whose user relies on a lock or on checks for conflicts."""
+
+_MUST_ACT: Final = (
+    *IDENTITY_OPTIONS, *CLEAN_OPTIONS, *ARCHIVE_OPTIONS, *LOCK_OPTIONS, *CONCURRENCY_OPTIONS,
+)  # fmt: skip
+"""Options without whose effect rows or history are lost."""
+
+_MEANT: Final = {"hoodie.clean.enabled": "hoodie.clean.automatic"}
+"""Keys that are like a wrong one."""
 
 _OWN: Final = "drawstring."
 _WORDS: Final = re.compile(r"[._]")
@@ -97,7 +111,9 @@ def close_key(key: str) -> str | None:
         return found
     words = sorted(_WORDS.split(key))
     moved = next((each for each in sorted(known) if sorted(_WORDS.split(each)) == words), None)
-    return moved or (_like_own(key) if key.startswith(_OWN) else _like_identity(key))
+    if moved or key.startswith(_OWN):
+        return moved or _like_own(key)
+    return _MEANT.get(key) or _like_identity(key) or _without_segment(key)
 
 
 @cache
@@ -138,6 +154,19 @@ def _like_identity(key: str) -> str | None:
         each for option in IDENTITY_OPTIONS for each in option.keys if "drop" not in each or "drop" in key
     ]
     return _most_alike((key, _COLUMNS.sub("field", key)), keys, _LIKE_IDENTITY)
+
+
+def _without_segment(key: str) -> str | None:
+    """Return the key of what must not be lost from which one segment is missing."""
+    given = _FAMILIES.sub("", key)
+    keys = (each for option in _MUST_ACT for each in option.keys if "drop" not in each)
+    return next((each for each in keys if given in _shortened(_FAMILIES.sub("", each))), None)
+
+
+def _shortened(key: str) -> set[str]:
+    """Return a key without each one of its segments."""
+    segments = key.split(".")
+    return {".".join(segments[:at] + segments[at + 1 :]) for at in range(len(segments))} - {""}
 
 
 def _like_own(key: str) -> str | None:
