@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from tests.support.expression_indexes import built, kept, without_times
+from tests.support.expression_indexes import built, kept, without_origin
 from tests.support.referee import Referee, RefereeError
 from tests.support.tables import COW
 
@@ -70,7 +70,7 @@ def test_both_keep_and_use_indexes_of_dates_in_texts(referee: Referee, tmp_path:
     def checked() -> None:
         table = drawstring.open(path, options=METADATA)
         for name in {each.name for each in table.indexes()}:
-            assert without_times(kept(table, name)) == without_times(built(table, name)), name
+            assert without_origin(kept(table, name)) == without_origin(built(table, name)), name
 
     def indexed_by_hudi(name: str, what: str, options: str) -> None:
         referee.sql(

@@ -14,7 +14,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.metadata.expressions.index import SETTINGS
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
-from tests.support.expression_indexes import built, kept, without_times
+from tests.support.expression_indexes import built, kept, without_origin
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.seeds import SHORT_AND_LONG, scaled_steps
@@ -30,7 +30,7 @@ def test_built_anew_an_index_is_that_of_real_hudi(name: str, partition: str, tmp
     table = drawstring.open(unpack(name, tmp_path))
     found = kept(table, partition)
     assert len(found) == (9 if "cs" in partition else 6)
-    assert without_times(built(table, partition)) == without_times(found)
+    assert without_origin(built(table, partition)) == without_origin(found)
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -55,7 +55,7 @@ def test_indexes_of_real_hudi_are_kept_over_a_life(name: str, tmp_path: Path) ->
 
     def check() -> None:
         for partition in ("expr_index_idx_cs", "expr_index_idx_bl"):
-            assert without_times(kept(table, partition)) == without_times(built(table, partition))
+            assert without_origin(kept(table, partition)) == without_origin(built(table, partition))
 
     table.upsert(later.slice(0, 3), options=QUIET)
     check()

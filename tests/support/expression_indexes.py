@@ -29,9 +29,13 @@ def built(table: drawstring.Table, partition: str) -> Records:
     return _contents(list(built_statistics.built(table, maintainer).values()))
 
 
-def without_times(contents: Records) -> Records:
-    """Return filters without the instants that wrote them; Hudi has that of the build, for all files."""
-    return {key: {**content, "timestamp": None} for key, content in contents.items()}
+def without_origin(contents: Records) -> Records:
+    """Return contents without the parts by which those of Hudi differ from those of drawstring.
+
+    Filters have the instants that wrote them; Hudi has that of the build, for all files. Bounds are tight,
+    which Hudi does not say of those of files.
+    """
+    return {key: {**content, "timestamp": None, "isTightBound": None} for key, content in contents.items()}
 
 
 def _contents(rows: list[dict[str, Any]]) -> Records:
