@@ -50,11 +50,13 @@ _VALUE: Final = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[-+\w.]+)"
 _NEAR: Final = 0.75
 _LOG: Final = logging.getLogger("drawstring")
 _AS_OF_LITERAL: Final = re.compile(
-    r"(?P<table>(?:`[^`]*`|[\w.])+)\s+(?:FOR\s+)?(?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+"
+    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|--[^\n]*|/\*(?:(?!\*/)[\s\S])*\*/"
+    r"|(?P<table>(?:`[^`]*`|[\w.])+)\s+(?:FOR\s+)?(?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+"
     r"(?:(?:TIMESTAMP|DATE)\s*)?(?:'(?P<text>[^'\\]*)'|\"(?P<other>[^\"\\]*)\"|(?P<number>\d+)\b)"
-    r"(?!\s*(?:[+*%|&^:.\[<>=!]|-(?!-)|/(?!\*)))",
-    re.IGNORECASE,
+    r"(?!\s*(?:[+*%|&^:.\[<>=!]|-(?!-)|/(?!\*)))|`[^`]*`",
+    re.IGNORECASE | re.DOTALL,
 )
+"""A time travel; or a text, a comment or a name in backticks, which stay as they are."""
 _NOTHING_TO_DO: Final = re.compile(
     rf"{BEFORE}(?:ANALYZE\s+TABLE\s+(\S+)\s+.*COMPUTE\s.*|(?:MSCK\s+)?REPAIR\s+TABLE\s+([^\s;]+).*"
     r"|REFRESH\s+INDEX\s+\S+\s+ON\s+(?:TABLE\s+)?([^\s;]+)\s*;?\s*)",
@@ -164,6 +166,8 @@ def _as_of_text(spark: SparkSession, travel: re.Match[str]) -> str:
     Spark makes a moment in the session's time zone of a text. Hudi takes it, like `as.of.instant`, for a time
     of the table's timeline.
     """
+    if not travel["table"]:
+        return travel[0]
     name, when = travel["table"], travel["text"] or travel["other"] or travel["number"] or ""
     is_hudi = name.lower().startswith("hudi.")
     return f"{name} VERSION AS OF '{when}'" if is_hudi or _is_in_catalog(spark, name) else travel[0]
