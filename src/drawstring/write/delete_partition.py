@@ -46,7 +46,12 @@ _log: Final = logging.getLogger(__name__)
 
 
 def delete_partitions(
-    context: TableContext, rows: Rows | None, options: WriteOptions, extra: Mapping[str, str] | None = None
+    context: TableContext,
+    rows: Rows | None,
+    options: WriteOptions,
+    extra: Mapping[str, str] | None = None,
+    *,
+    exact: bool = False,
 ) -> WriteOutcome:
     """Delete partitions in one commit.
 
@@ -55,6 +60,7 @@ def delete_partitions(
         rows: rows whose partitions are deleted, if the options name none.
         options: options of the write, including the names of the partitions.
         extra: extra metadata of the commit.
+        exact: whether the names are paths of partitions, in which `*` is a character like others.
 
     Raises:
         ConflictError: another writer holds the lock, or a file group is part of a pending compaction or
@@ -72,7 +78,9 @@ def delete_partitions(
         )
     if rows is not None and not requested and options.concurrency.mode != ConcurrencyMode.SINGLE_WRITER:
         rows = rows.repeatable()
-    return attempted(context, options, lambda _: _delete_requested(context, requested, rows, options, extra))
+    return attempted(
+        context, options, lambda _: _delete_requested(context, requested, rows, options, extra, exact)
+    )
 
 
 def _delete_requested(
@@ -81,6 +89,7 @@ def _delete_requested(
     rows: Rows | None,
     options: WriteOptions,
     extra: Mapping[str, str] | None,
+    exact: bool,
 ) -> WriteOutcome:
     with lock_table(context, options.locking) as locked:
         if not locked.config.partition_fields:
@@ -94,8 +103,11 @@ def _delete_requested(
             locked, timeline = recover_and_load(locked, options.failed_writes)
         lookup = write_lookup(locked, timeline, options)
         partitions = lookup.partitions_including_lost()
-        _warn_of_unknown(locked, requested, partitions)
-        dropped = matching(requested, partitions)
+        if exact:
+            dropped = [path for path in partitions if path in requested]
+        else:
+            _warn_of_unknown(locked, requested, partitions)
+            dropped = matching(requested, partitions)
         refuse_pending_compactions(locked, dropped, lookup, "dropped")
         return drop_listed(locked, dropped, lookup, options, extra)
 

@@ -95,9 +95,16 @@ def merge_rows(
 
 
 def drop_partitions(
-    context: TableContext, partitions: Sequence[str], options: Mapping[str, Any]
+    context: TableContext, partitions: Sequence[str], options: Mapping[str, Any], *, exact: bool = False
 ) -> WriteOutcome:
-    """Delete whole partitions; see `drawstring.Table.delete_partition`."""
+    """Delete whole partitions; see `drawstring.Table.delete_partition`.
+
+    Args:
+        context: the table.
+        partitions: paths or patterns.
+        options: write options by Hudi's keys.
+        exact: whether all of them are paths, in which `*` is a character like others.
+    """
     for each in partitions:
         if not isinstance(each, str):
             raise InvalidError(
@@ -107,7 +114,7 @@ def drop_partitions(
     check_call(options, DELETE_PARTITION)
     parsed = options_of(DELETE_PARTITION, options)
     named = replace(parsed, partitions_to_delete=(*partitions, *parsed.partitions_to_delete))
-    return drop(context, None, named)
+    return drop(context, None, named, exact=exact)
 
 
 def _change(

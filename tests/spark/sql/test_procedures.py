@@ -300,6 +300,8 @@ def test_a_partition_with_a_pending_compaction_is_not_dropped(session: SparkSess
             sql(statement)
     sql("ALTER TABLE rides DROP PARTITION (city = 'lima')")
     assert sql("SELECT id, fare FROM rides") == [(1, 9.5)]
+    sql("DELETE FROM rides WHERE city = 'oslo'")
+    assert sql("SELECT id FROM rides") == []
     sql("RUN COMPACTION ON rides")
     sql("ALTER TABLE rides DROP PARTITION (city = 'oslo')")
     assert sql("SELECT id FROM rides") == []

@@ -182,3 +182,19 @@ def test_partitions_are_dropped_by_a_pattern(sql: Ask) -> None:
         sql("ALTER TABLE hours DROP PARTITION (d = '2029-01-01', h = '01')")
     sql("ALTER TABLE hours DROP PARTITION (d = '2023-09-01', h = '*')")
     assert sql("SELECT id FROM hours") == []
+
+
+def test_a_star_is_a_pattern_neither_in_overwrites_nor_in_conditions(sql: Ask) -> None:
+    sql("CREATE TABLE hours (id INT, d STRING, h STRING) USING hudi PARTITIONED BY (d, h)")
+    sql("INSERT INTO hours VALUES (1, 'd1', '10'), (2, 'd1', '11'), (3, 'd1', '1*')")
+    sql("INSERT OVERWRITE hours PARTITION (d, h = '1*') SELECT 9, 'd1'")
+    assert sql("SELECT id, h FROM hours") == [(1, "10"), (2, "11"), (9, "1*")]
+    sql("DELETE FROM hours WHERE h = '1*'")
+    assert sql("SELECT id, h FROM hours") == [(1, "10"), (2, "11")]
+
+
+def test_a_time_travel_in_a_text_is_text(sql: Ask) -> None:
+    sql("CREATE TABLE notes (id INT, note STRING) USING hudi")
+    sql("INSERT INTO notes VALUES (1, \"see notes TIMESTAMP AS OF '2024-01-01'\") -- notes TIMESTAMP AS OF 1")
+    assert sql("SELECT note FROM notes") == [("see notes TIMESTAMP AS OF '2024-01-01'",)]
+    assert sql("SELECT id FROM notes TIMESTAMP AS OF '2099-01-01' WHERE 'it''s' <> ''") == [(1,)]

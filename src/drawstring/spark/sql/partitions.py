@@ -128,7 +128,9 @@ def paths_of_values(facts: TableFacts, values: Mapping[str, pa.Scalar]) -> tuple
     if set(fields[: len(values)]) == set(values):
         return (path_of_values(config, values, schema),)
     wanted = {name: text_of(value) for name, value in values.items()}
-    return tuple(path for path, texts in _texts_of(facts) if _agree(texts, wanted))
+    return tuple(
+        path for path, texts in _texts_of(facts) if all(texts[name] == text for name, text in wanted.items())
+    )
 
 
 def _texts_of(facts: TableFacts) -> Iterator[tuple[str, dict[str, str | None]]]:

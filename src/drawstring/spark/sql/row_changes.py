@@ -151,8 +151,18 @@ class StatementChanges:
 
 
 def can_drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the rows that meet a condition are whole partitions, or the table."""
-    return where_all(where) or dropped(table, where) is not None
+    """Return whether the rows that meet a condition are whole partitions, or the table.
+
+    Partitions with a pending compaction are not dropped: their rows are deleted as others.
+    """
+    if where_all(where):
+        return True
+    partitions = dropped(table, where)
+    if partitions is None:
+        return False
+    view = table.open()._facts().view
+    pending = (*view.pending_compactions(), *view.pending_log_compactions())
+    return not {partition for partition, _ in pending} & set(partitions)
 
 
 def where_all(where: Sequence[Mapping[str, Any]]) -> bool:
@@ -198,7 +208,7 @@ def drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> None:
             return
         partitions = dropped(table, where)
         if partitions:
-            after_commit(drop_partitions(target._context, partitions, options))
+            after_commit(drop_partitions(target._context, partitions, options, exact=True))
 
 
 def drop_partition(table: TablePeer, texts: Sequence[str | None]) -> bool:
@@ -211,7 +221,7 @@ def drop_partition(table: TablePeer, texts: Sequence[str | None]) -> bool:
     target = table.for_writes()
     with target._errors():
         paths, options = paths_like(target, texts), write_options(table.spark, table.properties, {})
-        outcome = drop_partitions(target._context, paths, options)
+        outcome = drop_partitions(target._context, paths, options, exact=True)
         after_commit(outcome)
     return bool(outcome.result.partitions_dropped)
 
