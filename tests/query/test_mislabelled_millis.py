@@ -124,6 +124,18 @@ def test_rows_in_microseconds_do_not_widen_columns_of_such_files(
     assert shown(table) == {"a": fine, "b": row("b", 2)}
 
 
+def test_each_file_of_a_commit_says_its_own_units(tmp_path: Path) -> None:
+    """Hudi copies row groups, so one file of a commit may be mislabelled, and another not."""
+    table = table_of(tmp_path, COW, 9, ordering=None)
+    upsert(table, [row("a", 1, "lima"), row("b", 2, "rome")], {})
+    assert mislabel(tmp_path / "t" / "rome") == 1
+    table = drawstring.open(tmp_path / "t")
+    wide = pa.schema([(each.name, in_micros(each.type)) for each in SCHEMA])
+    table.upsert(pa.Table.from_pylist([row("c", 3)], wide), options=WITHOUT_SERVICES)
+    assert shown(table) == {"a": row("a", 1), "b": row("b", 2, "rome"), "c": row("c", 3)}
+    assert table.schema.field("ts").type == MOMENT
+
+
 def in_micros(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([(each.name, in_micros(each.type)) for each in kind])

@@ -48,19 +48,19 @@ def keeping_millis(
         return incoming
     context = facts.locked.context
     lookup = context.lookup(facts.locked.config, facts.timeline)
-    files = list(_samples(each for path in lookup.partitions() for each in lookup.slices(path)))
+    files = list(_parts(each for path in lookup.partitions() for each in lookup.slices(path)))
     check = _IsMislabelled(context.storage.spec, current)
     return units_of_table(incoming, current) if any(at_once(check, files, worker_threads())) else incoming
 
 
-def _samples(slices: Iterator[FileSlice]) -> Iterator[BaseFile | LogFile]:
-    """Yield one base file of each instant, whose files have the same schema, and all log files."""
-    known: set[str] = set()
+def _parts(slices: Iterator[FileSlice]) -> Iterator[BaseFile | LogFile]:
+    """Yield all files that say the units of their columns.
+
+    Apache Hudi copies row groups, so files of one instant may have different units: none speaks for another.
+    """
     for each in slices:
-        base = each.base
-        if base is not None and base.instant not in known and is_parquet(base.status.path):
-            known.add(base.instant)
-            yield base
+        if each.base is not None and is_parquet(each.base.status.path):
+            yield each.base
         yield from each.logs
 
 
