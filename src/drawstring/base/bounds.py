@@ -26,6 +26,9 @@ SORTED_ROW_GROUP_BYTES: Final = 16 << 20
 SORTED_LOG_GROUP_BYTES: Final = 4 << 20
 """Bytes in memory of a row group of a sorted log file: a merge holds some of each log file."""
 
+HFILE_KEY_BYTES_MAX: Final = (1 << 15) - 1
+"""Bytes of a key of an HFile, whose length is a signed number of 16 bits."""
+
 VALUE_BYTES: Final = 16
 """Bytes in memory of a value, on an average, where nothing else tells."""
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from drawstring.base.bounds import HFILE_KEY_BYTES_MAX
 from drawstring.base.counted import counted
 from drawstring.base.errors import DrawstringError, InvalidError, MissingKeyError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
@@ -39,9 +40,7 @@ _VALUE_ONLY: Final = "VALUE_ONLY"
 _ALWAYS_NAMED: Final = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
 _PATHLESS: Final = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 
-
 _RECORD_INDEX: Final = "record_index"
-_INDEXED_BYTES_MAX: Final = (1 << 15) - 1
 
 
 class KeyGenerator:
@@ -264,10 +263,10 @@ def _text(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 def _check_indexable(keys: pa.Array) -> None:
     """Check that the record index of a table has room for keys."""
     longest = pc.max(pc.binary_length(keys)).as_py() or 0
-    if longest > _INDEXED_BYTES_MAX:
+    if longest > HFILE_KEY_BYTES_MAX:
         raise InvalidError(
             f"A record key has {longest:,} bytes, but the record index of the table has keys of at most"
-            f" {_INDEXED_BYTES_MAX:,} bytes. Shorten it, or drop the index {_RECORD_INDEX}."
+            f" {HFILE_KEY_BYTES_MAX:,} bytes. Shorten it, or drop the index {_RECORD_INDEX}."
         )
 
 

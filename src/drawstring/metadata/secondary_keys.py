@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from drawstring.formats.hfile.writer import KEY_BYTES_MAX
+from drawstring.base.bounds import HFILE_KEY_BYTES_MAX
 from drawstring.keygen.texts import java_text
 from drawstring.merge.versions import flat
 
@@ -28,7 +28,7 @@ _TO_ESCAPE: Final = r"[\\$\x00]"
 _ESCAPED: Final = r"\\\0"
 _NULL: Final = "\0"
 _PLAIN: Final = "plain"
-_TEXT_BYTES_MAX: Final = KEY_BYTES_MAX // 2
+_TEXT_BYTES_MAX: Final = HFILE_KEY_BYTES_MAX // 2
 _MOMENT: Final = pa.timestamp("us", "UTC")
 
 
@@ -69,7 +69,8 @@ def secondary_keys(values: pa.Array, record_keys: pa.Array) -> tuple[pa.Array, p
 
 def are_indexed(values: pa.Array) -> pa.Array:
     """Return which values an index has: texts that are not too long, and all others, null among them."""
-    if not pt.is_string(values.type):
+    longest = pc.max(pc.binary_length(values)).as_py() or 0 if pt.is_string(values.type) else 0
+    if longest <= _TEXT_BYTES_MAX // 2:  # a letter and its escape have two bytes at most
         return pa.repeat(True, len(values))
     return pc.less_equal(pc.binary_length(_escape(values)), _TEXT_BYTES_MAX).fill_null(True)
 

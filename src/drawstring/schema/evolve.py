@@ -25,6 +25,7 @@ from drawstring.schema.logical_types import (
     check_blobs,
     check_values,
     descriptor,
+    has_logical,
     is_blob,
     is_variant,
     is_vector,
@@ -268,7 +269,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """
     if batch.schema.equals(schema):
         for field, column in zip(schema, batch.columns, strict=True):
-            if field.type.num_fields:
+            if field.type.num_fields and has_logical(field.type):
                 check_values(column, field.name)
         return replace_hidden_nulls_in_batch(batch)
     places = {name: at for at, name in enumerate(batch.schema.names)}

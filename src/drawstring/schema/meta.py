@@ -14,6 +14,9 @@ RECORD_KEY: Final = "_hoodie_record_key"
 PARTITION_PATH: Final = "_hoodie_partition_path"
 FILE_NAME: Final = "_hoodie_file_name"
 
+KEY_ALONE: Final = pa.schema([(RECORD_KEY, pa.string())])
+"""The columns of rows that are read for their record keys."""
+
 META_COLUMNS: Final = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
 """The five meta columns, in the order of the file."""
 

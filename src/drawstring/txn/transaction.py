@@ -15,7 +15,7 @@ decides whether the write may commit.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,13 +24,14 @@ from typing import Final
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.config.keys.locks import LockSettings
+from drawstring.config.keys.rolling_metadata import RollingMetadata
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.schema_versions import SchemaHistory
 from drawstring.filegroups.view.missing_files import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers, discard_failed_attempts
 from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.model.commit import CommitMetadata, WriteStat
-from drawstring.model.instant import Action, Instant
+from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.change_detection import lost_to_archiving
 from drawstring.timeline.claims import Fence
@@ -46,7 +47,6 @@ from drawstring.txn.rollback.aborted_writes import abort_write, settle_write
 from drawstring.txn.rollback.dead_writes import rollback_pending
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext
-from drawstring.txn.rolled_entries import rolled_entries
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.told import told_pending
 
@@ -115,7 +115,7 @@ class LockedTable:
         self.lock.check()
         versions = put_versions(self.config, self.context.storage, self.store, instant, history)
         rolling = self.context.rolling
-        rolled = rolled_entries(self.store, rolling, metadata.extra) if rolling.keys else {}
+        rolled = _rolled_entries(self.store, rolling, metadata.extra) if rolling.keys else {}
         metadata = replace(metadata, extra={**rolled, **metadata.extra, **versions})
         content = self.guard.content_of(instant, metadata)
         later = self.lock.in_order_afterwards()
@@ -395,3 +395,26 @@ def _locked_table(context: TableContext, config: TableConfig, lock: HeldLock) ->
     store = TimelineStore(context.storage, config, context.clock, context.ids, guard)
     guard.watch(store)
     return LockedTable(context, config, store, lock, guard)
+
+
+def _rolled_entries(
+    store: TimelineStore, rolling: RollingMetadata, extra: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the entries that a commit takes over: those of the newest commits that have them.
+
+    Args:
+        store: the table's timeline.
+        rolling: which entries, and in how many commits they are looked for.
+        extra: the entries that the commit has already; empty ones are taken over as well.
+    """
+    missing = {key for key in rolling.keys if not extra.get(key)}
+    found: dict[str, str] = {}
+    if not missing:
+        return found
+    newest = sorted(store.load().writes(), key=time_of, reverse=True)[: rolling.lookback]
+    for write in newest:
+        entries = store.commit_metadata(write).extra
+        found |= {key: entries[key] for key in missing - found.keys() if entries.get(key)}
+        if len(found) == len(missing):
+            break
+    return found

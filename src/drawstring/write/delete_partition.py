@@ -104,7 +104,8 @@ def _delete_requested(
         lookup = write_lookup(locked, timeline, options)
         partitions = lookup.partitions_including_lost()
         if exact:
-            dropped = [path for path in partitions if path in requested]
+            wanted = frozenset(requested)
+            dropped = [path for path in partitions if path in wanted]
         else:
             _warn_of_unknown(locked, requested, partitions)
             dropped = matching(requested, partitions)
@@ -127,8 +128,9 @@ def refuse_pending_compactions(
         ConflictError: there is such a plan.
     """
     view = locked.context.view(locked.config, lookup.timeline, locked.store)
+    refused = frozenset(partitions)
     for (partition, _), instant in {**view.pending_log_compactions(), **view.pending_compactions()}.items():
-        if partition in partitions:
+        if partition in refused:
             raise ConflictError(
                 f"Partition {partition} has file groups in the pending compaction {instant}, so it is not"
                 f" {done}. Run that compaction, or give its plan up with rollback; then try again.",

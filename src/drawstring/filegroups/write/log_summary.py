@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import pyarrow as pa
 
 from drawstring.filegroups.read.open_logs import about_log, open_log, scan_log
@@ -12,10 +10,8 @@ from drawstring.formats.log_files import block_deletes, block_rows
 from drawstring.formats.log_index import LogKeys
 from drawstring.formats.log_inline import BlockType, LogBlock
 from drawstring.model.files import LogFile
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import KEY_ALONE, RECORD_KEY
 from drawstring.storage.protocol import Storage
-
-_KEY_ALONE: Final = pa.schema([(RECORD_KEY, pa.string())])
 
 
 def summarise_log(storage: Storage, log: LogFile) -> tuple[StoredSummary, bool]:
@@ -45,7 +41,7 @@ def summarise_log(storage: Storage, log: LogFile) -> tuple[StoredSummary, bool]:
 def _keys(file: pa.NativeFile, block: LogBlock) -> list[pa.Array] | None:
     """Return the keys of a block; None for a command block or a torn block."""
     if block.kind.is_data:
-        batches = list(block_rows(file, block, _KEY_ALONE))
+        batches = list(block_rows(file, block, KEY_ALONE))
         if any(RECORD_KEY not in batch.schema.names for batch in batches):
             return None
         return [batch.column(RECORD_KEY).cast(pa.string()) for batch in batches]

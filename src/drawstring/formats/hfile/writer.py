@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base.bounds import HFILE_KEY_BYTES_MAX
 from drawstring.base.errors import UnsupportedError
 from drawstring.formats.hfile.blocks import DATA, FILE_INFO, ROOT_INDEX, Codec, encode_block
 from drawstring.formats.hfile.trailer import encode_info, encode_trailer, encode_vint
@@ -26,9 +27,6 @@ Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 BLOCK_BYTES_MAX: Final = 1 << 17
 """Largest size of a data block; a longer entry gets a block of its own."""
-
-KEY_BYTES_MAX: Final = (1 << 15) - 1
-"""Bytes of a key: its length is a signed number of 16 bits."""
 
 _COMPARATOR: Final = b"org.apache.hudi.io.storage.HoodieHBaseKVComparator"
 _INDEX_ENTRY, _ROW = struct.Struct(">qi"), struct.Struct(">h")
@@ -184,10 +182,11 @@ class _Entries:
     @staticmethod
     def of(keys: pa.LargeBinaryArray, values: pa.LargeBinaryArray) -> _Entries:
         key_bytes = _lengths(keys)
-        if key_bytes.max() > KEY_BYTES_MAX:
+        if key_bytes.max() > HFILE_KEY_BYTES_MAX:
             raise UnsupportedError(
                 f"A key of {key_bytes.max():,} bytes is too long for an index of the metadata table, whose"
-                f" keys have at most {KEY_BYTES_MAX:,} bytes. Shorten the record keys, or drop the index."
+                f" keys have at most {HFILE_KEY_BYTES_MAX:,} bytes. Shorten the record keys, or drop the"
+                " index."
             )
         return _Entries(keys, values, key_bytes, _lengths(values))
 

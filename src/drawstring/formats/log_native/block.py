@@ -23,7 +23,7 @@ from drawstring.formats.wanted_rows import EVERY_ROW, AskedRows, WantedRows
 from drawstring.model.files import HFILE, PARQUET, LogFile, NativeLog, file_extension
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolve import conform
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import KEY_ALONE, RECORD_KEY
 
 MAGIC: Final = b"PAR1"
 _SCHEMA: Final = "schema"
@@ -32,7 +32,6 @@ _KINDS: Final[Mapping[NativeLog, BlockType]] = {
     NativeLog.DELETES: BlockType.DELETE,
     NativeLog.CDC: BlockType.CDC_DATA,
 }
-_KEY_ALONE: Final = pa.schema([(RECORD_KEY, pa.string())])
 _KEYS_ASKED_MAX: Final = 100
 """Number of record keys up to which a file is asked for each by statistics and bloom filter."""
 
@@ -58,7 +57,7 @@ class NativeBlock(LogBlock):
         if keys is not None and len(keys) <= _KEYS_ASKED_MAX:
             asked = AskedRows(keys=keys.to_pylist())
         elif key_range is not None and key_range.column == RECORD_KEY:
-            asked = AskedRows(where=key_range.condition, bound=_KEY_ALONE)
+            asked = AskedRows(where=key_range.condition, bound=KEY_ALONE)
         return not asked.are_all and self.footer is not None and not self.footer.may_have(asked)
 
 

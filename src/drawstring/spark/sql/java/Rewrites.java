@@ -44,12 +44,13 @@ public class Rewrites {
             return null;
         }
         InsertIntoStatement insert = (InsertIntoStatement) inner;
-        HudiTable table = insert.byName() || !insert.userSpecifiedCols().isEmpty() ? null : of(session, insert.table());
-        if (table == null) {
+        LogicalPlan query = insert.query();
+        boolean isOfValues = query.getClass().getSimpleName().endsWith("InlineTable");
+        if (insert.byName() || !insert.userSpecifiedCols().isEmpty() || (isOfValues && !casts)) {
             return null;
         }
-        LogicalPlan query = insert.query();
-        if (query.getClass().getSimpleName().endsWith("InlineTable") && !casts) {
+        HudiTable table = of(session, insert.table());
+        if (table == null) {
             return null;
         }
         Dataset rows = rows(session, isWith ? (LogicalPlan) copy((UnresolvedWith) parsed, 0, query) : query);

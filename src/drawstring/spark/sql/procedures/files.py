@@ -19,7 +19,7 @@ from drawstring.metadata.metadata_table import open_metadata_table
 from drawstring.model.explanation import size_text
 from drawstring.model.files import FileSlice, LogFile, parse_data_file
 from drawstring.schema.avro import avro_to_arrow
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import KEY_ALONE
 from drawstring.services.report.column_overlap import column_overlaps
 from drawstring.spark.locations import storage_options
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
@@ -30,7 +30,6 @@ from drawstring.storage.protocol import Storage
 _STATISTICS: Final = "column_stats"
 _BASE_PATH: Final = "hoodie.bootstrap.base.path"
 _NO_QUOTA: Final = -1
-_KEY_ALONE: Final = pa.schema([(RECORD_KEY, pa.string())])
 
 
 def _logs(call: Call) -> tuple[Storage, list[LogFile]]:
@@ -67,7 +66,7 @@ def show_logfile_metadata(call: Call) -> Rows:
                 for block in log_blocks(file, log):
                     count = 0
                     if block.kind.is_data:
-                        count = sum(batch.num_rows for batch in block_rows(file, block, _KEY_ALONE))
+                        count = sum(batch.num_rows for batch in block_rows(file, block, KEY_ALONE))
                     elif block.kind.name == "DELETE":
                         count = len(block_deletes(file, block).keys)
                     header = json.dumps({key.name: value for key, value in block.header.items()})
