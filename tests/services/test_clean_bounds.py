@@ -71,6 +71,25 @@ def test_a_write_cleans_the_partitions_that_match() -> None:
     assert (after["oslo"], after["lima"]) == (before["oslo"], before["lima"])
 
 
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("policy", [KEEP_2, VERSIONS])
+def test_partitions_that_a_filter_left_out_are_cleaned_once_it_is_gone(
+    table_type: str, policy: dict[str, Any]
+) -> None:
+    table = create(table_type=table_type)
+    written(table)
+    assert table.clean(options=policy | {PATTERN: "rome"})
+    assert cleans(table)[-1].is_filtered
+    table.upsert(rides(("rome", "rome", 9, 9.0)), options=NEVER)
+    assert table.clean(options=policy | {SELECTED: "rome,lima"})
+    table.upsert(rides(("rome", "rome", 10, 9.0)), options=NEVER)
+    assert table.clean(options=policy)
+    assert not cleans(table)[-1].is_filtered
+    after = counts(table)
+    assert after["oslo"] == after["lima"] <= 2 + (table_type == MOR)
+    assert table.validate().findings == ()
+
+
 def test_what_a_filtered_clean_left_does_not_count_again_when_its_write_is_archived() -> None:
     table = create(table_type=COW)
     table.upsert(rides(("o", "oslo", 1, 1.0), ("r", "rome", 1, 1.0)), options=NEVER)

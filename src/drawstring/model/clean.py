@@ -38,6 +38,7 @@ class CleanPlan:
         versions_retained: slices of a file group that stay under `KEEP_LATEST_FILE_VERSIONS`.
         uncleaned_from: requested time of the first write that replaced file groups of partitions which the
             clean leaves out; None for none.
+        is_filtered: whether a filter left partitions out.
     """
 
     policy: str
@@ -48,6 +49,7 @@ class CleanPlan:
     savepoints: tuple[str, ...] = ()
     versions_retained: int | None = None
     uncleaned_from: str | None = None
+    is_filtered: bool = False
 
     @property
     def file_count(self) -> int:
@@ -78,7 +80,7 @@ class CleanMetadata:
         savepoints: requested times of the savepoints when the clean was planned.
         versions_retained: slices of a file group that stayed under `KEEP_LATEST_FILE_VERSIONS`; None if
             unknown, as in the cleans of other engines.
-        uncleaned_from: as in `CleanPlan`.
+        uncleaned_from, is_filtered: as in `CleanPlan`.
     """
 
     started: str
@@ -90,6 +92,7 @@ class CleanMetadata:
     savepoints: tuple[str, ...] = ()
     versions_retained: int | None = None
     uncleaned_from: str | None = None
+    is_filtered: bool = False
 
     @property
     def took_something(self) -> bool:

@@ -18,6 +18,7 @@ _VERSION: Final = 2
 _SAVED: Final = "savepointed_timestamps"
 _VERSIONS: Final = "hoodie.clean.fileversions.retained"
 _UNCLEANED: Final = "drawstring.uncleaned_from"
+_FILTERED: Final = "drawstring.partition_filter"
 
 
 def encode_clean_plan(plan: CleanPlan, root: str) -> bytes:
@@ -76,6 +77,7 @@ def _plan_of(record: dict[str, Any]) -> CleanPlan:
         savepoints=_saved(record),
         versions_retained=_versions(record),
         uncleaned_from=(record.get("extraMetadata") or {}).get(_UNCLEANED) or None,
+        is_filtered=(record.get("extraMetadata") or {}).get(_FILTERED) == "true",
     )
 
 
@@ -129,6 +131,7 @@ def _clean_of(record: dict[str, Any]) -> CleanMetadata:
         savepoints=_saved(record),
         versions_retained=_versions(record),
         uncleaned_from=(record.get("extraMetadata") or {}).get(_UNCLEANED) or None,
+        is_filtered=(record.get("extraMetadata") or {}).get(_FILTERED) == "true",
     )
 
 
@@ -157,6 +160,8 @@ def _extra(clean: CleanPlan | CleanMetadata) -> dict[str, str]:
         extra[_VERSIONS] = str(clean.versions_retained)
     if clean.uncleaned_from is not None:
         extra[_UNCLEANED] = clean.uncleaned_from
+    if clean.is_filtered:
+        extra[_FILTERED] = "true"
     return extra
 
 

@@ -84,5 +84,6 @@ def remember_look(
         savepoints=plan.savepoints,
         versions_retained=plan.versions_retained,
         uncleaned_from=plan.uncleaned_from,
+        is_filtered=plan.is_filtered,
     )
     _LOOKS[uri] = _Look(cleaning, newest, last.started if last else "", found)

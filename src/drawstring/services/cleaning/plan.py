@@ -152,6 +152,8 @@ def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant 
     saved_then = set(last.savepoints if last else ())
     if not cleaning.incremental or cleaning.has_filter or saved_then - set(facts.saved):
         return None
+    if last is not None and last.is_filtered:
+        return None
     if facts.last is not None and facts.last.uncleaned_from is not None:
         return None
     by_versions = earliest is None

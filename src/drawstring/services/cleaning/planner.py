@@ -125,6 +125,7 @@ class CleanPlanner:
             savepoints=tuple(sorted(facts.saved)),
             versions_retained=self.cleaning.versions_retained if self._counts_versions else None,
             uncleaned_from=self._uncleaned_from(view, earliest),
+            is_filtered=self.cleaning.has_filter,
         )
 
     def _uncleaned_from(self, view: FileGroupView, earliest: Instant | None) -> str | None:

@@ -241,6 +241,7 @@ def _metadata_of(
         savepoints=plan.savepoints,
         versions_retained=plan.versions_retained,
         uncleaned_from=plan.uncleaned_from,
+        is_filtered=plan.is_filtered,
     )
 
 
