@@ -40,6 +40,29 @@ def test_partitions_are_shown_added_and_dropped(sql: Ask) -> None:
         sql("ALTER TABLE rides DROP PARTITION (day = DATE'2024-01-01', hour = 99)")
 
 
+def test_several_partitions_are_added_and_dropped_by_one_statement(sql: Ask, tmp_path: Path) -> None:
+    sql(RIDES)
+    sql(THREE)
+    sql(
+        "ALTER TABLE rides ADD PARTITION (day = DATE'2024-01-03', hour = 1)"
+        " PARTITION (day = DATE'2024-01-03', hour = 2)"
+    )
+    writes = len(drawstring.open(f"{tmp_path}/lake/rides").timeline.writes())
+    sql(
+        "ALTER TABLE rides DROP PARTITION (day = DATE'2024-01-01', hour = 7),"
+        " PARTITION (day = DATE'2024-01-02', hour = 7)"
+    )
+    assert len(drawstring.open(f"{tmp_path}/lake/rides").timeline.writes()) == writes + 1
+    assert sql("SELECT id FROM rides") == [(2,)]
+    assert sql("SHOW PARTITIONS rides") == [
+        ("day=2024-01-01/hour=8",),
+        ("day=2024-01-03/hour=1",),
+        ("day=2024-01-03/hour=2",),
+    ]
+    with pytest.raises(UnsupportedOperationException, match="a value of each partition column"):
+        sql("TRUNCATE TABLE rides PARTITION (day = DATE'2024-01-01')")
+
+
 def test_a_truncated_table_has_no_rows_and_its_past(sql: Ask, tmp_path: Path) -> None:
     sql(KEYED)
     sql(THREE)

@@ -200,8 +200,9 @@ def path_of_texts(table: Table, texts: Sequence[str | None]) -> str:
     return path_of_values(table.config, values, schema)
 
 
-def add_partition(table: Table, texts: Sequence[str | None]) -> None:
-    """Create the folder of a partition that has no rows yet."""
+def add_partitions(table: Table, partitions: Sequence[Sequence[str | None]]) -> None:
+    """Create the folders of partitions that have no rows yet."""
     context = table._context
     instant = instant_time(context.clock.now_ms(), table.config.timezone)
-    ensure_partition(context.storage, path_of_texts(table, texts), instant)
+    for texts in partitions:
+        ensure_partition(context.storage, path_of_texts(table, texts), instant)

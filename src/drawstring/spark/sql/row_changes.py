@@ -211,16 +211,17 @@ def drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> None:
             after_commit(drop_partitions(target._context, partitions, options, exact=True))
 
 
-def drop_partition(table: TablePeer, texts: Sequence[str | None]) -> bool:
-    """Delete the rows of partitions, given by the texts of their values; return whether there was any.
+def drop_by_texts(table: TablePeer, partitions: Sequence[Sequence[str | None]]) -> bool:
+    """Delete the rows of partitions in one write; return whether there was any of them.
 
     Args:
         table: the table.
-        texts: the values; `*` in them stands for any text, as in Hudi.
+        partitions: the texts of the values of each; `*` in them stands for any text, as in Hudi.
     """
     target = table.for_writes()
     with target._errors():
-        paths, options = paths_like(target, texts), write_options(table.spark, table.properties, {})
+        paths = list(dict.fromkeys(path for texts in partitions for path in paths_like(target, texts)))
+        options = write_options(table.spark, table.properties, {})
         outcome = drop_partitions(target._context, paths, options, exact=True)
         after_commit(outcome)
     return bool(outcome.result.partitions_dropped)

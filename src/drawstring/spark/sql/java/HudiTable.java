@@ -1,5 +1,6 @@
 package drawstring.sql;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -17,9 +18,9 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsAtomicPartitionManagement;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
-import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
@@ -59,7 +60,7 @@ import scala.collection.immutable.Seq;
 /** A table of the catalog, at the snapshot that it had when a statement was analyzed. */
 public class HudiTable
         implements SupportsRead, SupportsWrite, SupportsMetadataColumns, SupportsRowLevelOperations, SupportsDeleteV2,
-        SupportsPartitionManagement, SupportsIndex {
+        SupportsAtomicPartitionManagement, SupportsIndex {
     /** The hidden column that identifies the row of a statement which changes it. */
     static final String RECORD = "_drawstring_record";
 
@@ -154,27 +155,51 @@ public class HudiTable
     }
 
     public void createPartition(InternalRow values, Map properties) {
-        if (properties.containsKey("location")) {
-            throw new UnsupportedOperationException("A partition has no location of its own: its rows are in"
-                + " the folder of the table. Leave out LOCATION, and write the rows by INSERT.");
+        createPartitions(new InternalRow[] {values}, new Map[] {properties});
+    }
+
+    public void createPartitions(InternalRow[] rows, Map[] properties) {
+        for (int n = 0; n < rows.length; n++) {
+            if (properties[n].containsKey("location")) {
+                throw new UnsupportedOperationException("A partition has no location of its own: its rows are in"
+                    + " the folder of the table. Leave out LOCATION, and write the rows by INSERT.");
+            }
         }
-        changePartition("add_partition", values);
+        changePartitions("add_partitions", rows);
     }
 
     public boolean dropPartition(InternalRow values) {
-        return changePartition("drop_partition", values);
+        return dropPartitions(new InternalRow[] {values});
+    }
+
+    public boolean dropPartitions(InternalRow[] rows) {
+        return changePartitions("drop_partitions", rows);
     }
 
     public boolean purgePartition(InternalRow values) {
         return dropPartition(values);
     }
 
+    public boolean purgePartitions(InternalRow[] rows) {
+        return dropPartitions(rows);
+    }
+
     public boolean truncatePartition(InternalRow values) {
         return dropPartition(values);
     }
 
-    private boolean changePartition(String how, InternalRow values) {
-        return Boolean.TRUE.equals(Calls.ask(peer, how, Calls.json(Rows.texts(values, partitionSchema()))));
+    /** Spark calls it for a statement that names some of the partition columns, which Hudi refuses. */
+    public boolean truncatePartitions(InternalRow[] rows) {
+        throw new UnsupportedOperationException("TRUNCATE TABLE ... PARTITION needs a value of each partition"
+            + " column. Give them all, or use DELETE FROM ... WHERE.");
+    }
+
+    private boolean changePartitions(String how, InternalRow[] rows) {
+        ArrayList texts = new ArrayList();
+        for (int n = 0; n < rows.length; n++) {
+            texts.add(Rows.texts(rows[n], partitionSchema()));
+        }
+        return Boolean.TRUE.equals(Calls.ask(peer, how, Calls.json(texts)));
     }
 
     public void replacePartitionMetadata(InternalRow values, Map properties) {

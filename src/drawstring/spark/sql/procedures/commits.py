@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.model.commit import CommitMetadata, WriteStat
-from drawstring.model.instant import Instant
+from drawstring.model.instant import Action, Instant
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 from drawstring.timeline.archive.reader import open_archive
 
@@ -152,16 +152,25 @@ def show_commit_extra_metadata(call: Call) -> Rows:
 
 
 def stats_wa(call: Call) -> Rows:
-    """Return by write how many records were written for one that changed, and over all."""
-    rows, changed, written = [], 0, 0
-    for instant, metadata in _active(call):
-        upserts = sum(each.num_updates + each.num_inserts for each in metadata.stats)
-        records = sum(each.num_writes for each in metadata.stats)
-        if upserts:
-            rows.append((instant.requested, upserts, records, f"{records / upserts:.2f}"))
-            changed, written = changed + upserts, written + records
-    total = f"{written / changed:.2f}" if changed else "0"
-    return [*call.limited(rows), ("Total", changed, written, total)]
+    """Return by write of base files how many records were written for one that was updated, and over all.
+
+    As in Hudi, records that are new do not count as updated, and log files do not count at all.
+    """
+    counts = [
+        (
+            instant.requested,
+            sum(each.num_updates for each in metadata.stats),
+            sum(each.num_writes for each in metadata.stats),
+        )
+        for instant, metadata in _active(call)
+        if instant.action is not Action.DELTA_COMMIT
+    ]
+    counts.reverse()
+    counts.append(("Total", sum(each[1] for each in counts), sum(each[2] for each in counts)))
+    return call.limited(
+        (time, updated, written, f"{written / updated:.2f}" if updated else "0")
+        for time, updated, written in counts
+    )
 
 
 PROCEDURES: Final = (
