@@ -17,6 +17,9 @@ from tests.interop.scripts_compared import SHORT, expected, scripts
 from tests.support.referee import NEWEST_JDK, PYTHON, ROOT, bundle
 
 HERE = Path(__file__).parent
+PARTS = 3
+"""Parts of the long run, which several processes share."""
+
 Answers = dict[str, list[tuple[str, Any]]]
 
 
@@ -69,5 +72,6 @@ def test_some_scripts_show_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_other_scripts_show_the_same(tmp_path: Path) -> None:
-    check(tmp_path, [each for each in scripts() if each.stem not in SHORT])
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_other_scripts_show_the_same(tmp_path: Path, part: int) -> None:
+    check(tmp_path, [each for each in scripts() if each.stem not in SHORT][part::PARTS])
