@@ -57,6 +57,29 @@ def test_the_operation_of_an_insert_is_an_option(sql: Ask) -> None:
         sql(TWO)
 
 
+def test_the_insert_mode_chooses_the_operation_as_in_hudi(sql: Ask) -> None:
+    sql(KEYED)
+    sql(TWO)
+    again = "INSERT INTO rides VALUES (1, 9.5, 2, 'oslo')"
+    sql("SET hoodie.sql.insert.mode = strict")
+    sql("SET hoodie.combine.before.insert = true")
+    sql(again)
+    assert sql("SELECT id, fare FROM rides") == [(1, 9.5), (2, 2.5)]
+    sql("SET hoodie.sql.bulk.insert.enable = true")
+    with pytest.raises(InvalidError, match="it is strict"):
+        sql(again)
+    sql("SET hoodie.sql.insert.mode = non-strict")
+    sql("INSERT INTO rides VALUES (1, 7.5, 3, 'oslo')")
+    assert sql("SELECT id, fare FROM rides") == [(1, 7.5), (1, 9.5), (2, 2.5)]
+    sql("SET hoodie.spark.sql.insert.into.operation = upsert")
+    sql("INSERT INTO rides VALUES (2, 4.5, 3, 'lima')")
+    assert sql("SELECT id, fare FROM rides") == [(1, 7.5), (1, 9.5), (2, 4.5)]
+    sql("RESET hoodie.spark.sql.insert.into.operation")
+    sql("SET hoodie.sql.insert.mode = other")
+    with pytest.raises(InvalidError, match="upsert, strict, non-strict"):
+        sql(again)
+
+
 def test_an_overwrite_replaces_the_table(sql: Ask, tmp_path: Path) -> None:
     sql(RIDES)
     sql(TWO)

@@ -89,16 +89,6 @@ _OF_SERVICES: Final[tuple[Option, ...]] = (
         "hoodie.write.track.event.time.watermark",
         "Whether commits have the event times of their rows.",
     ),
-    _only(
-        "UPSERT",
-        "hoodie.sql.insert.mode",
-        "What INSERT INTO does with keys; hoodie.spark.sql.insert.into.operation says so here.",
-    ),
-    _only(
-        "FALSE",
-        "hoodie.sql.bulk.insert.enable",
-        "Whether INSERT INTO is a bulk insert; hoodie.spark.sql.insert.into.operation says so here.",
-    ),
 )
 _OF_FILES: Final[tuple[Option, ...]] = (
     _only(

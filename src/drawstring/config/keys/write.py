@@ -343,6 +343,18 @@ WRITE_OPTIONS: Final[tuple[Option, ...]] = (
         choices=("insert", "upsert", "bulk_insert"),
     ),
     Option(
+        "hoodie.sql.insert.mode",
+        "What `INSERT INTO` does in Spark's SQL where hoodie.spark.sql.insert.into.operation is not given:"
+        " an insert, or an upsert for upsert and strict with hoodie.combine.before.insert=true.",
+        choices=("upsert", "strict", "non-strict"),
+    ),
+    Option(
+        "hoodie.sql.bulk.insert.enable",
+        "Whether `INSERT INTO` is a bulk insert in Spark's SQL where hoodie.sql.insert.mode is non-strict.",
+        kind=Kind.FLAG,
+        default=False,
+    ),
+    Option(
         UNKNOWN_KEYS,
         "What becomes of options that neither Hudi nor drawstring has, of writes and reads: one warning in a"
         " process, or an error. One that is close to a known option is an error in any case.",

@@ -3,6 +3,7 @@
 | statement | operation |
 |---|---|
 | INSERT INTO | `hoodie.spark.sql.insert.into.operation`: `insert` (default), `upsert` or `bulk_insert` |
+| INSERT INTO with `hoodie.sql.insert.mode` alone | see `_mode_operation` |
 | INSERT INTO with `hoodie.datasource.write.operation=delete` | `delete` of the keys of the rows |
 | MERGE INTO that only inserts | `insert` of the records that the table lacks, of each key the one that wins |
 | INSERT OVERWRITE of the whole table | `insert_overwrite_table` |
@@ -11,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,8 @@ from drawstring.services.maintenance_tasks import after_commit
 from drawstring.spark.engine.spark_engine import SparkRows
 from drawstring.spark.sql.driver import java, refresh
 from drawstring.spark.sql.options import (
+    BULK_INSERT,
+    INSERT_MODE,
     INSERT_OPERATION,
     OPERATION,
     OVERWRITE_MODE,
@@ -41,6 +44,9 @@ from drawstring.write.write_source import InputRows
 if TYPE_CHECKING:
     from drawstring.spark.sql.table import TablePeer
 
+_DROP_DUPLICATES: Final = "hoodie.datasource.write.insert.drop.duplicates"
+_NON_STRICT: Final = "non-strict"
+_MODES: Final = ("upsert", "strict", _NON_STRICT)
 _INSERTING: Final = ("insert", "upsert", "bulk_insert")
 _OVERWRITING: Final = ("insert_overwrite", "insert_overwrite_table")
 _DELETE: Final = "delete"
@@ -75,7 +81,7 @@ def insert(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
     verb = _verb(table, target, how)
     given_options = write_options(table.spark, table.properties, how["options"])
     if how["mode"] == _NEW and target.config.record_key_fields:
-        given_options |= {"hoodie.datasource.write.insert.drop.duplicates": "true"}
+        given_options |= {_DROP_DUPLICATES: "true"}
     options = options_of(verb.name, given_options)
     with attempting(table.path) as attempt, target._errors():
         is_own = java(table.spark, "Plans").reads(_plan(df), table.path)
@@ -98,11 +104,12 @@ def _verb(table: TablePeer, target: Table, how: Mapping[str, Any]) -> Verb:
     operation = said(OPERATION)
     if how["mode"] == _NEW:
         return verb_of("insert")
+    by_mode = "" if operation or said(INSERT_OPERATION) else _mode_operation(said, table.path)
     if how["mode"] != "append":
         return _overwriting(table, target, how, operation)
     if operation == _DELETE:
         return verb_of(_DELETE)
-    operation = operation or said(INSERT_OPERATION) or "insert"
+    operation = operation or said(INSERT_OPERATION) or by_mode or "insert"
     if operation not in (*_INSERTING, *_OVERWRITING):
         raise InvalidError(
             f"The operation is {operation}, which INSERT INTO does not do. Use one of"
@@ -110,6 +117,29 @@ def _verb(table: TablePeer, target: Table, how: Mapping[str, Any]) -> Verb:
             f" ({OPERATION})."
         )
     return verb_of(operation)
+
+
+def _mode_operation(said: Callable[..., str], path: str) -> str:
+    """Return the operation that `hoodie.sql.insert.mode` chooses, empty where a session does not set it.
+
+    Apache Hudi 1.2.0 reads `hoodie.sql.bulk.insert.enable` only together with the mode. Its modes upsert and
+    strict insert rows, unless `hoodie.combine.before.insert` is true.
+    """
+    mode = said(INSERT_MODE)
+    if not mode:
+        return ""
+    if mode not in _MODES:
+        raise InvalidError(f"{INSERT_MODE} is {mode}, which there is not. Use one of {', '.join(_MODES)}.")
+    if said(BULK_INSERT) == "true":
+        if mode != _NON_STRICT:
+            raise InvalidError(
+                f"{BULK_INSERT}=true needs {INSERT_MODE}={_NON_STRICT}; it is {mode}. SET it so, or RESET"
+                f" {BULK_INSERT}.",
+                table=path,
+            )
+        return "bulk_insert"
+    is_combined = said("hoodie.combine.before.insert") == "true" and said(_DROP_DUPLICATES) != "true"
+    return "upsert" if mode != _NON_STRICT and is_combined else "insert"
 
 
 def _overwriting(table: TablePeer, target: Table, how: Mapping[str, Any], operation: str) -> Verb:

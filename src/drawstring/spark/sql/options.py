@@ -42,6 +42,8 @@ PARTITION_PATH: Final = "hoodie.datasource.write.partitionpath.field"
 ORDERING: Final = "hoodie.table.ordering.fields"
 TABLE_TYPE: Final = "hoodie.datasource.write.table.type"
 INSERT_OPERATION: Final = "hoodie.spark.sql.insert.into.operation"
+INSERT_MODE: Final = "hoodie.sql.insert.mode"
+BULK_INSERT: Final = "hoodie.sql.bulk.insert.enable"
 OVERWRITE_MODE: Final = "hoodie.datasource.overwrite.mode"
 OPERATION: Final = "hoodie.datasource.write.operation"
 _OPTION_PREFIX: Final = "option."
@@ -65,7 +67,7 @@ _SLIP_RATIO: Final = 0.85
 """Similarity from which the name of a property counts as a misspelling: a letter or two differ."""
 
 _TYPES: Final = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
-_OF_STATEMENTS: Final = (INSERT_OPERATION, OVERWRITE_MODE, OPERATION)
+_OF_STATEMENTS: Final = (INSERT_OPERATION, INSERT_MODE, BULK_INSERT, OVERWRITE_MODE, OPERATION)
 _READS_OF_TABLES: Final = (METADATA_ENABLE, DATA_SKIPPING, USE_POSITIONS, QUERY_AS_RO)
 """Options of reads that a table's properties may set."""
 
