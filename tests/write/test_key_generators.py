@@ -90,6 +90,22 @@ def test_rows_get_their_keys_and_are_found_by_them(name: str, version: int, tabl
     assert found.num_rows == 1
 
 
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_rows_may_bring_the_numbers_of_dates_as_queries_show_them(table_type: str) -> None:
+    table = create("made", {TYPE: "TIMESTAMP", **TIMEBASED}, table_type=table_type)
+    table.upsert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0), ("b", "rome", DAY, 1, 1.0)))
+    shown = table.scan().to_arrow()
+    assert shown["made"].to_pylist() == [str(DAY)] * 2
+    table.upsert(shown.set_column(shown.schema.get_field_index("fare"), "fare", pa.array([5.0, 6.0])))
+    assert held(table) == [("a", 5.0), ("b", 6.0)]
+    table.delete(shown.slice(1))
+    assert held(table) == [("a", 5.0)]
+    assert table._facts().full_schema.field("made").type == pa.int64()
+    wrong = shown.set_column(shown.schema.get_field_index("made"), "made", pa.array(["2024/01/15"] * 2))
+    with pytest.raises(InvalidError, match="'made' does not fit its type int64"):
+        table.upsert(wrong)
+
+
 def test_the_settings_of_a_table_are_stored_and_may_not_change() -> None:
     table = create("made", {TYPE: "TIMESTAMP", **TIMEBASED})
     stored = table.config.properties

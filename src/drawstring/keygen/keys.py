@@ -29,7 +29,7 @@ from drawstring.config.table.key_generators import KeyFunction
 from drawstring.config.table.key_settings import BARE_SINGLE_KEY, SINGLE_KEY_ENCODING, timestamp_settings
 from drawstring.keygen.number_keys import number_keys
 from drawstring.keygen.path_parts import PathPart, SimplePart, TimestampPart, check_paths
-from drawstring.keygen.texts import java_text
+from drawstring.keygen.texts import java_text, key_text
 from drawstring.keygen.timestamps import TimestampTexts
 from drawstring.schema.meta import RECORD_KEY
 
@@ -119,12 +119,12 @@ class KeyGenerator:
             has_keys = RECORD_KEY in batch.schema.names
             return batch.column(RECORD_KEY).fill_null("") if has_keys else pa.repeat("", batch.num_rows)
         if not self.is_prefixed():
-            return _plain_key(column_texts(batch, fields[0]), fields[0])
+            return _plain_key(self._texts(column_of(batch, fields[0]), fields[0]), fields[0])
         columns = [column_of(batch, field) for field in fields]
         of_numbers = number_keys(columns, fields)
         if of_numbers is not None:
             return of_numbers
-        texts = [java_text(column, field) for column, field in zip(columns, fields, strict=True)]
+        texts = [self._texts(column, field) for column, field in zip(columns, fields, strict=True)]
         if self._is_writing:
             _check_unambiguous(columns, texts, fields)
         return _compound_key(texts, fields)
@@ -144,6 +144,9 @@ class KeyGenerator:
             return pa.repeat(pa.scalar("", pa.string()), batch.num_rows)
         parts = [part.texts(column_of(batch, part.field)) for part in self._parts]
         return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "/")
+
+    def _texts(self, column: pa.Array, field: str) -> pa.Array:
+        return key_text(column, field, texts_of_timestamps=self._config.texts_of_timestamps)
 
     def is_prefixed(self) -> bool:
         """Return whether a record key names its columns: `field:value`."""
@@ -205,7 +208,9 @@ def _path_parts(config: TableConfig) -> tuple[PathPart, ...]:
 
 def _part(field: str, kind: str, config: TableConfig) -> PathPart:
     if kind == "TIMESTAMP":
-        texts = TimestampTexts.of(timestamp_settings(config.properties))
+        texts = TimestampTexts.of(
+            timestamp_settings(config.properties), knows_timestamps=config.texts_of_timestamps
+        )
         return TimestampPart(field, config.hive_style, config.url_encode, texts)
     return SimplePart.of(field, config)
 

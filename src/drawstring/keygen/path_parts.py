@@ -11,9 +11,9 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
-from drawstring.config.table.key_settings import SLASHED_DATES
+from drawstring.config.table.key_settings import SLASHED_DATES, PathTimestamps
 from drawstring.keygen.paths import DEFAULT_PARTITION, escape
-from drawstring.keygen.texts import is_moment, java_text, map_distinct, sql_text
+from drawstring.keygen.texts import is_moment, java_text, map_distinct, sql_text, timestamp_text
 from drawstring.keygen.timestamps import TimestampTexts
 from drawstring.model.files import HOODIE_FOLDER, PARTITION_METADATA
 
@@ -45,14 +45,14 @@ class SimplePart:
         field: the partition column.
         hive_style, url_encode: the table's path style.
         is_slashed: whether dashes become slashes, so that `2024-01-15` becomes `2024/01/15`.
-        timestamps_as_text: whether timestamps become dates and times, as Spark SQL writes them in Hudi.
+        timestamps: how timestamps are shown.
     """
 
     field: str
     hive_style: bool
     url_encode: bool
     is_slashed: bool
-    timestamps_as_text: bool = False
+    timestamps: PathTimestamps = PathTimestamps.NUMBERS
 
     @staticmethod
     def of(field: str, config: TableConfig) -> SimplePart:
@@ -68,9 +68,8 @@ class SimplePart:
                 " Hudi's writers and readers interpret the combination differently. Drop one of the two."
             )
         is_single = len(config.partition_fields) == 1
-        return SimplePart(
-            field, config.hive_style, config.url_encode, is_slashed and is_single, config.timestamps_as_text
-        )
+        timestamps = config.path_timestamps or _timestamps(config)
+        return SimplePart(field, config.hive_style, config.url_encode, is_slashed and is_single, timestamps)
 
     def check_type(self, kind: pa.DataType, *, number_texts: bool = False) -> None:
         """Refuse types that are not supported in paths; `number_texts` has no effect."""
@@ -78,8 +77,9 @@ class SimplePart:
 
     def texts(self, values: pa.Array) -> pa.Array:
         """Return the part of each row's path."""
-        if self.timestamps_as_text and is_moment(values.type):
-            return map_distinct(sql_text(values).fill_null(""), self._escaped_part)
+        if self.timestamps is not PathTimestamps.NUMBERS and is_moment(values.type):
+            text = sql_text if self.timestamps is PathTimestamps.SECONDS else timestamp_text
+            return map_distinct(text(values).fill_null(""), self._escaped_part)
         if pt.is_integer(values.type) or pt.is_date32(values.type):  # few values, so few texts
             encoded = pc.dictionary_encode(values, null_encoding="encode")
             texts = java_text(encoded.dictionary, self.field).fill_null("").to_pylist()
@@ -87,7 +87,7 @@ class SimplePart:
         return map_distinct(java_text(values, self.field).fill_null(""), self._part)
 
     def _escaped_part(self, value: str) -> str:
-        """Return the part of a timestamp, which Spark SQL escapes regardless of the table's path style."""
+        """Return the part of a date and time, which is escaped regardless of the table's path style."""
         part = escape(value) or DEFAULT_PARTITION
         return f"{self.field}={part}" if self.hive_style else part
 
@@ -98,6 +98,16 @@ class SimplePart:
         if not _RESERVED.isdisjoint(part.split("/")):
             raise _reserved(f"Partition column {self.field}", value)
         return f"{self.field}={part}" if self.hive_style else part
+
+
+def _timestamps(config: TableConfig) -> PathTimestamps:
+    """Return how the paths of a new table show timestamps.
+
+    Paths have no colons unless they are encoded; those of Hudi's SQL, in whole seconds, always are.
+    """
+    if not config.texts_of_timestamps:
+        return PathTimestamps.NUMBERS
+    return PathTimestamps.TEXTS if config.url_encode else PathTimestamps.SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@
 | timestamp | the number of micro- or milliseconds |
 | binary | lower-case hex |
 
-Spark SQL formats timestamps in partition paths differently: `2024-01-15 10:30:00`, see `sql_text`.
+Spark SQL formats timestamps in partition paths differently: `2024-01-15 10:30:00`, see `sql_text`. Tables
+whose timestamps are texts have `2024-01-15 10:30:00.0`, see `timestamp_text`.
 """
 
 from __future__ import annotations
@@ -71,6 +72,38 @@ def is_moment(kind: pa.DataType) -> bool:
     return bool(pt.is_timestamp(kind)) and kind.tz is not None
 
 
+def key_text(values: pa.Array, column: str, *, texts_of_timestamps: bool) -> pa.Array:
+    """Return the text of each value in a record key; see `java_text`.
+
+    Args:
+        values: a column.
+        column: its name, for the error.
+        texts_of_timestamps: whether timestamps become dates and times.
+    """
+    if texts_of_timestamps and is_moment(values.type):
+        return timestamp_text(values)
+    return java_text(values, column)
+
+
+def timestamp_text(values: pa.Array) -> pa.Array:
+    """Return the text of each timestamp as `java.sql.Timestamp` has it in UTC, null for null.
+
+    The fraction of a second has one to three digits. Hudi truncates microseconds to milliseconds towards
+    zero.
+
+    Args:
+        values: timestamps with a time zone.
+    """
+    texts = pc.strftime(milliseconds(values).cast(pa.timestamp("ms")), "%Y-%m-%d %H:%M:%S", locale="C")
+    return pc.replace_substring_regex(pc.utf8_rtrim(texts, "0"), r"\.$", ".0")
+
+
+def milliseconds(values: pa.Array) -> pa.Array:
+    """Return the milliseconds since 1970 of timestamps, microseconds cut towards zero."""
+    micros = values.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    return pc.divide(micros, _MICROS_IN_A_MILLISECOND)
+
+
 def sql_text(values: pa.Array) -> pa.Array:
     """Return the text of each timestamp in partition paths of Spark SQL, null for null.
 
@@ -80,8 +113,7 @@ def sql_text(values: pa.Array) -> pa.Array:
     Args:
         values: timestamps with a time zone.
     """
-    micros = values.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-    millis = pc.divide(micros, _MICROS_IN_A_MILLISECOND)
+    millis = milliseconds(values)
     seconds = pc.floor(pc.divide(millis.cast(pa.float64()), _MILLIS_IN_A_SECOND)).cast(pa.int64())
     return pc.strftime(seconds.cast(pa.timestamp("s")), "%Y-%m-%d %H:%M:%S", locale="C")
 

@@ -18,6 +18,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.table.key_settings import TimestampSettings, TimestampType
 from drawstring.keygen.date_parsing import parse_dates
 from drawstring.keygen.date_texts import date_texts
+from drawstring.keygen.texts import is_moment, milliseconds
 from drawstring.keygen.zones import UTC, Numbers, Zone, zone_of
 from drawstring.schema.normal import normal_type
 
@@ -45,6 +46,7 @@ class TimestampTexts:
         inputs: patterns of input texts.
         output: pattern of the path.
         input_zone, output_zone: time zones, None if the table sets none.
+        knows_timestamps: whether timestamps are moments, instead of numbers in the unit of the settings.
     """
 
     settings: TimestampSettings
@@ -52,9 +54,10 @@ class TimestampTexts:
     output: tuple[Token, ...]
     input_zone: Zone | None
     output_zone: Zone | None
+    knows_timestamps: bool = False
 
     @staticmethod
-    def of(settings: TimestampSettings) -> TimestampTexts:
+    def of(settings: TimestampSettings, *, knows_timestamps: bool = False) -> TimestampTexts:
         """Parse the patterns and look up the time zones of settings.
 
         Raises:
@@ -67,6 +70,7 @@ class TimestampTexts:
             parse_pattern(settings.output, WRITTEN),
             zone_of(settings.input_zone) if settings.input_zone else None,
             zone_of(settings.output_zone) if settings.output_zone else None,
+            knows_timestamps,
         )
 
     def check_type(self, kind: pa.DataType, column: str, *, number_texts: bool = False) -> None:
@@ -81,6 +85,8 @@ class TimestampTexts:
             InvalidError: they cannot.
         """
         kind = normal_type(kind, column)
+        if self.knows_timestamps and is_moment(kind):
+            return
         is_text = pt.is_string(kind)
         fits = is_text if self.settings.kind.is_text else _is_numeric(kind) or (number_texts and is_text)
         if not fits and not pt.is_null(kind):
@@ -104,6 +110,9 @@ class TimestampTexts:
             InvalidError: a value is not a date.
         """
         self.check_type(values.type, column, number_texts=True)
+        if self.knows_timestamps and is_moment(values.type):
+            utc = np.asarray(milliseconds(values).fill_null(_DEFAULT))
+            return self._formatted(utc, (self.output_zone or UTC).to_local(utc))
         if self.settings.kind.is_text:
             return self._of_texts(values.cast(pa.string()))
         if pt.is_string(normal_type(values.type, column)):

@@ -6,10 +6,11 @@ Names of the partition folders of a timestamp column:
     part=2024-01-05 18%3A00%3A00         Spark SQL writes of Hudi: date and time, in the time zone of the JVM
     part=2024-01-05 18%3A00%3A00.0       DataFrame writes with consistent logical timestamps enabled
 
-No table property records the form; the folders show it. A write that names them differently would write an
-existing key a second time. If folders have dates and times, the rows in them show whether these are in UTC.
+No table property of Hudi records the form; the folders show it. A write that names them differently would
+write an existing key a second time. If folders have dates and times, the rows in them show whether these are
+in UTC. The timestamps of record keys are numbers or dates and times with a fraction; stored keys show which.
 
-Other folders, both forms in one table, or rows of another time zone refuse the write. A table property would
+Other folders, two forms in one table, or rows of another time zone refuse the write. A table property would
 not bind Hudi's writers, and a zone found by trying may fit all rows that exist and not the next one.
 """
 
@@ -30,8 +31,13 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.base.threads import at_once
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
-from drawstring.config.table.key_settings import BARE_SINGLE_KEY, SINGLE_KEY_ENCODING, TIMESTAMPS_AS_TEXTS
-from drawstring.config.table.kinds import typed_columns
+from drawstring.config.table.key_settings import (
+    BARE_SINGLE_KEY,
+    SINGLE_KEY_ENCODING,
+    TEXTS_OF_TIMESTAMPS,
+    PathTimestamps,
+)
+from drawstring.config.table.kinds import columns_of, typed_columns
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.index.existing_writes import ExistingWrites
@@ -40,6 +46,7 @@ from drawstring.keygen.paths import split_path
 from drawstring.keygen.texts import is_moment
 from drawstring.model.files import FileSlice
 from drawstring.schema.fields import type_at
+from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.transaction import LockedTable
@@ -71,17 +78,28 @@ class WriteFacts:
 
 _GENERATORS: Final = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.CUSTOM)
 _NUMBER: Final = re.compile(r"-?\d+", re.ASCII)
-_DATE_AND_TIME: Final = re.compile(r"-?\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d", re.ASCII)
+_DATE_AND_TIME: Final = re.compile(r"-?\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?", re.ASCII)
+_TEXT_IN_KEY: Final = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d"
 _PARTITIONS_READ_MAX: Final = 256
 """Maximum number of partitions whose rows are read."""
 
+_PARTITIONS_OF_KEYS_MAX: Final = 16
+"""Maximum number of partitions whose keys are read."""
+
 
 class Form(StrEnum):
-    """Form of a timestamp in the name of a partition folder."""
+    """Form of a timestamp in the name of a partition folder, or in a record key."""
 
     NUMBER = "a number"
     DATE_AND_TIME = "a date and time"
+    FRACTION = "a date and time with a fraction"
     OTHER = "neither a number nor a date and time"
+
+
+_OF_FOLDERS: Final = {
+    Form.DATE_AND_TIME: PathTimestamps.SECONDS,
+    Form.FRACTION: PathTimestamps.TEXTS,
+}
 
 
 def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema) -> TableConfig:
@@ -101,15 +119,18 @@ def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema
     spec = facts.locked.context.storage.spec
     lookup = facts.locked.context.lookup(facts.locked.config, facts.timeline)
     forms = _forms([path for path in lookup.partitions() if lookup.slices(path)], columns, config)
-    if set(forms) <= {Form.NUMBER}:
+    if not forms:
         return config
-    if set(forms) != {Form.DATE_AND_TIME}:
+    if set(forms) == {Form.NUMBER}:
+        return replace(config, path_timestamps=PathTimestamps.NUMBERS)
+    form = next(iter(forms))
+    if len(forms) > 1 or form not in _OF_FOLDERS:
         differing = " and ".join(f"{form} in {paths[0]!r}" for form, paths in forms.items())
         raise _refusal(f"the folders of timestamps have {differing}", spec)
-    known = replace(config, timestamps_as_text=True)
+    known = replace(config, path_timestamps=_OF_FOLDERS[form])
     names = pa.schema([field for field in schema if field.name in config.partition_fields])
     check = _HasRowsOfPath(spec, known, names, InstantRange.of(facts.timeline))
-    paths = _spread(forms[Form.DATE_AND_TIME])
+    paths = _spread(forms[form], _PARTITIONS_READ_MAX)
     fits = at_once(check, [(path, lookup.slices(path)) for path in paths], worker_threads())
     for path, fit in zip(paths, fits, strict=True):
         if not fit:
@@ -144,12 +165,15 @@ def _forms(paths: Sequence[str], columns: Sequence[str], config: TableConfig) ->
 def _form(text: str) -> Form:
     if _NUMBER.fullmatch(text):
         return Form.NUMBER
-    return Form.DATE_AND_TIME if _DATE_AND_TIME.fullmatch(unquote(text)) else Form.OTHER
+    found = _DATE_AND_TIME.fullmatch(unquote(text))
+    if found is None:
+        return Form.OTHER
+    return Form.FRACTION if found[1] else Form.DATE_AND_TIME
 
 
-def _spread(paths: Sequence[str]) -> Sequence[str]:
-    """Return an evenly spread sample of the paths, up to the maximum number."""
-    count = min(len(paths), _PARTITIONS_READ_MAX)
+def _spread(paths: Sequence[str], count_max: int) -> Sequence[str]:
+    """Return an evenly spread sample of the paths, up to a number."""
+    count = min(len(paths), count_max)
     return [paths[number * (len(paths) - 1) // max(count - 1, 1)] for number in range(count)]
 
 
@@ -172,21 +196,107 @@ class _HasRowsOfPath:
     def __call__(self, partition: tuple[str, Sequence[FileSlice]]) -> bool:
         """Read the first rows of a partition: its path and slices."""
         path, slices = partition
-        generator = KeyGenerator(self.config)
-        for file_slice in slices:
-            # A global index does not move records whose column changes, so one matching row suffices.
-            read = replace(file_slice, logs=()) if file_slice.base else file_slice
-            columns = tuple(self.schema.names)
-            task = ReadTask(self.spec, self.config, read, self.schema, columns, instants=self.instants)
-            for batch in read_slice(task):
-                if batch.num_rows:
-                    return bool(pc.any(pc.equal(generator.partition_paths(batch), path)).as_py())
-        return True
+        batch = _first_rows(self.spec, self.config, self.schema, self.instants, slices)
+        # A global index does not move records whose column changes, so one matching row suffices.
+        paths = None if batch is None else KeyGenerator(self.config).partition_paths(batch)
+        return paths is None or bool(pc.any(pc.equal(paths, path)).as_py())
+
+
+def _first_rows(
+    spec: StorageSpec,
+    config: TableConfig,
+    schema: pa.Schema,
+    instants: InstantRange,
+    slices: Sequence[FileSlice],
+) -> pa.RecordBatch | None:
+    """Return the first rows of slices of a partition, from a base file if there is one; None if none."""
+    for file_slice in slices:
+        read = replace(file_slice, logs=()) if file_slice.base else file_slice
+        task = ReadTask(spec, config, read, schema, tuple(schema.names), instants=instants)
+        for batch in read_slice(task):
+            if batch.num_rows:
+                return batch
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _FormOfKeys:
+    """Returns the form of the timestamps in the record keys of a partition; None if no row tells it.
+
+    Attributes:
+        spec: opens the table.
+        config: makes the keys.
+        schema: key columns and record key.
+        instants: the visible instants of log blocks.
+    """
+
+    spec: StorageSpec
+    config: TableConfig
+    schema: pa.Schema
+    instants: InstantRange
+
+    def __call__(self, slices: Sequence[FileSlice]) -> Form | None:
+        """Read the first rows of the slices of a partition."""
+        batch = _first_rows(self.spec, self.config, self.schema, self.instants, slices)
+        if batch is None:
+            return None
+        numbers, texts = (
+            KeyGenerator(_with_texts(self.config, is_on)).record_keys(batch) for is_on in (False, True)
+        )
+        stored, tells = batch.column(RECORD_KEY), pc.not_equal(numbers, texts)
+        for form, made in ((Form.NUMBER, numbers), (Form.FRACTION, texts)):
+            if pc.any(pc.and_(tells, pc.equal(stored, made))).as_py():
+                return form
+        looks_so = pc.match_substring_regex(stored, _TEXT_IN_KEY)
+        return Form.OTHER if pc.any(pc.and_(tells, looks_so)).as_py() else None
+
+
+def _with_texts(config: TableConfig, is_on: bool) -> TableConfig:
+    """Return a configuration whose keys show timestamps as dates and times, or as numbers."""
+    return replace(config, properties={**config.properties, TEXTS_OF_TIMESTAMPS: str(is_on).lower()})
+
+
+def _with_known_keys(facts: WriteFacts, config: TableConfig, schema: pa.Schema) -> TableConfig:
+    """Return a configuration that makes record keys of timestamps like the stored keys.
+
+    Args:
+        facts: the table before the write.
+        config: configuration for the key generator of the write.
+        schema: key and partition columns with the types of the table.
+
+    Raises:
+        UnsupportedError: the form of the stored keys cannot be determined, or it is not uniform.
+    """
+    kinds = (type_at(name, schema) for name in config.record_key_fields)
+    if not any(kind is not None and is_moment(kind) for kind in kinds):
+        return config
+    spec = facts.locked.context.storage.spec
+    if not config.populate_meta_fields:
+        if config.texts_of_timestamps:
+            raise UnsupportedError(
+                f"{TEXTS_OF_TIMESTAMPS}=true has no effect on readers, which make the record keys of a table"
+                " without meta columns anew. Drop one of the two options.",
+                table=spec.uri,
+            )
+        return config
+    if facts.timeline.latest_write() is None:
+        return config
+    lookup = facts.locked.context.lookup(facts.locked.config, facts.timeline)
+    names = columns_of(config.record_key_fields)
+    read = pa.schema([*(schema.field(name) for name in names), (RECORD_KEY, pa.string())])
+    ask = _FormOfKeys(spec, config, read, InstantRange.of(facts.timeline))
+    paths = _spread([path for path in lookup.partitions() if lookup.slices(path)], _PARTITIONS_OF_KEYS_MAX)
+    forms = {*at_once(ask, [lookup.slices(path) for path in paths], worker_threads())} - {None}
+    if len(forms) > 1:
+        raise _refusal(f"the timestamps of record keys are {' and '.join(sorted(map(str, forms)))}", spec)
+    if Form.OTHER in forms:
+        raise _refusal("the timestamps of record keys are another date and time in UTC", spec)
+    return _with_texts(config, Form.FRACTION in forms) if forms else config
 
 
 def _refusal(what: str, spec: StorageSpec) -> UnsupportedError:
     return UnsupportedError(
-        f"The partition of a row cannot be determined from the names of the partition folders ({what}), so an"
+        f"The key and partition of a row cannot be determined from those that the table has ({what}), so an"
         f" existing key could be written twice. Write with the engine that wrote the table, or copy its rows"
         f" to a new table.",
         table=spec.uri,
@@ -209,7 +319,6 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
             names of its partition folders cannot be determined.
     """
     config = facts.locked.config
-    _check_timestamps(config, options, schema)
     types = config.partition_types
     if options.partition_path and not types:
         types = typed_columns(options.partition_path)[1]
@@ -219,23 +328,31 @@ def key_config(facts: WriteFacts, options: WriteOptions, schema: pa.Schema) -> T
         properties[BARE_SINGLE_KEY] = config.properties.get(BARE_SINGLE_KEY, "false")
     config = replace(config, partition_types=types, properties=properties)
     KeyGenerator(config).check_columns(schema, number_texts=facts.timeline.latest_write() is not None)
-    return with_known_folders(facts, config, schema)
+    known = with_known_folders(facts, _with_known_keys(facts, config, schema), schema)
+    _check_timestamps(known, options)
+    return known
 
 
-def _check_timestamps(config: TableConfig, options: WriteOptions, schema: pa.Schema) -> None:
-    """Check that an option that writes timestamps in keys as texts has nothing to change.
+def _check_timestamps(config: TableConfig, options: WriteOptions) -> None:
+    """Check that keys and paths show timestamps as the options of a write say.
 
     Raises:
-        UnsupportedError: a key or partition column is a timestamp.
+        InvalidError: the table has them in another form.
     """
-    if options.key_settings.get(TIMESTAMPS_AS_TEXTS.key) != "true":
+    wanted = options.key_settings.get(TEXTS_OF_TIMESTAMPS)
+    if wanted is None:
         return
-    kinds = {name: type_at(name, schema) for name in (*config.record_key_fields, *config.partition_fields)}
-    if named := [name for name, kind in kinds.items() if kind is not None and is_moment(kind)]:
-        raise UnsupportedError(
-            f"{TIMESTAMPS_AS_TEXTS.key}=true would write the timestamps of {', '.join(named)} in record"
-            " keys or partition paths as dates and times. This release writes numbers: drop the"
-            " option in a new table; let Apache Hudi write a table that has such keys."
+    is_text = wanted == "true"
+    has_other_paths = {
+        True: config.path_timestamps is PathTimestamps.NUMBERS,
+        False: config.path_timestamps is PathTimestamps.TEXTS,
+    }[is_text]
+    if has_other_paths or config.texts_of_timestamps != is_text:
+        where = "partition paths" if has_other_paths else "record keys"
+        form = "numbers" if is_text else "dates and times"
+        raise InvalidError(
+            f"{TEXTS_OF_TIMESTAMPS} is {wanted}, but the {where} of the table show timestamps as {form}: an"
+            " existing key would be written twice. Drop the option."
         )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from pyarrow import types as pt
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.agreement import check_against
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.config.table.kinds import columns_of
 from drawstring.config.table.merge_rules import MergeMode
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
@@ -264,6 +265,7 @@ def _schema_after(
     current = without_meta(avro_to_arrow(current_json))
     if verb.is_delete:
         return current_json, current
+    incoming = _with_numbers(incoming, current, config)
     fixed = (*config.record_key_fields, *config.partition_fields, *config.ordering_fields)
     evolved = evolve(current, incoming, fixed)
     kept = incoming if evolved.equals(current) else keeping_millis(facts, current, incoming, evolved)
@@ -274,6 +276,28 @@ def _schema_after(
         return current_json, current
     told = {**comments_of_new(current_json, comments_in(given)), **comments_of(current_json)}
     return with_comments(arrow_to_avro(evolved, name, namespace), told), evolved
+
+
+def _with_numbers(incoming: pa.Schema, current: pa.Schema, config: TableConfig) -> pa.Schema:
+    """Return columns of rows with the numbers that a TIMESTAMP generator formats, where they have texts.
+
+    Queries show the texts of these numbers, so rows that come from a query have them.
+    """
+    if config.path_generator is not KeyGeneratorType.TIMESTAMP:
+        return incoming
+    stored = {
+        field.name: field.type
+        for field in current
+        if field.name in config.partition_fields and pt.is_integer(field.type)
+    }
+    return pa.schema(
+        [
+            field.with_type(stored[field.name])
+            if field.name in stored and pt.is_string(field.type)
+            else field
+            for field in incoming
+        ]
+    )
 
 
 def _with_version(facts: WriteFacts, schema: pa.Schema) -> TableConfig:

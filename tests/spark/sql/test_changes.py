@@ -250,19 +250,45 @@ def test_a_change_beside_another_writer_runs_again(
     assert sql("SELECT id, fare FROM rides") == [(1, 200.0), (2, 2.5), (3, 103.5)]
 
 
-def test_a_table_with_formatted_folders_changes_by_other_means(sql: Ask, tmp_path: Path) -> None:
+@TYPES
+def test_every_statement_changes_a_table_whose_folders_are_dates_of_its_numbers(
+    sql: Ask, tmp_path: Path, kind: str
+) -> None:
+    is_hive = {"cow": "false", "mor": "true"}[kind]
     sql(
-        "CREATE TABLE rides (id INT, at BIGINT) USING hudi PARTITIONED BY (at)"
-        " TBLPROPERTIES (primaryKey = 'id',"
+        "CREATE TABLE rides (id STRING, fare DOUBLE, ts BIGINT, at BIGINT) USING hudi PARTITIONED BY (at)"
+        f" TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', type = '{kind}',"
+        f" 'hoodie.datasource.write.hive_style_partitioning' = '{is_hive}',"
         " 'hoodie.table.keygenerator.class' = 'org.apache.hudi.keygen.TimestampBasedKeyGenerator',"
-        " 'hoodie.keygen.timebased.timestamp.type' = 'EPOCHMILLISECONDS',"
-        " 'hoodie.keygen.timebased.output.dateformat' = 'yyyy')"
+        " 'hoodie.keygen.timebased.timestamp.type' = 'UNIX_TIMESTAMP',"
+        " 'hoodie.keygen.timebased.output.dateformat' = 'yyyy-MM-dd')"
     )
-    drawstring.open(f"{tmp_path}/lake/rides").insert(pa.table({"id": [1, 2], "at": [0, 0]}))
-    with pytest.raises(UnsupportedError, match=r"drawstring\.spark\.table"):
-        sql("UPDATE rides SET id = 2")
-    sql("DELETE FROM rides WHERE id = 1")
-    assert sql("SELECT id FROM rides") == [(2,)]
+    first, second = 1705311000, 1705397400
+    sql(f"INSERT INTO rides VALUES ('a', 1.0, 1, {first}), ('b', 2.0, 1, {second})")
+    query = "SELECT id, fare, at, _hoodie_partition_path FROM rides"
+    folders = ["2024-01-15", "2024-01-16"]
+    if kind == "mor":
+        folders = [f"at={each}" for each in folders]
+    a, b = (str(first), folders[0]), (str(second), folders[1])
+    assert sql(query) == [("a", 1.0, *a), ("b", 2.0, *b)]
+    sql("UPDATE rides SET fare = 5.0, ts = 2 WHERE id = 'a'")
+    assert sql(query) == [("a", 5.0, *a), ("b", 2.0, *b)]
+    sql("DELETE FROM rides WHERE id = 'b'")
+    assert sql(query) == [("a", 5.0, *a)]
+    sql(f"INSERT INTO rides VALUES ('c', 1.0, 1, {second})")
+    sql(
+        f"MERGE INTO rides USING (SELECT explode(array('a', 'd')) AS id, 7.0D AS fare, 5L AS ts,"
+        f" {first}L AS at) AS s ON rides.id = s.id WHEN MATCHED THEN UPDATE SET *"
+        " WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert sql(query) == [("a", 7.0, *a), ("c", 1.0, *b), ("d", 7.0, *a)]
+    assert sql(f"SELECT id FROM rides WHERE at = {second}") == [("c",)]
+    with pytest.raises(InvalidError, match="'at' does not fit its type int64"):
+        sql("INSERT INTO rides VALUES ('e', 1.0, 1, '2024/01/15')")
+    sql(f"INSERT OVERWRITE rides VALUES ('z', 1.0, 1, {first})")
+    assert sql(query) == [("z", 1.0, *a)]
+    stored = drawstring.open(f"{tmp_path}/lake/rides")._facts().full_schema
+    assert stored.field("at").type == pa.int64()
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])

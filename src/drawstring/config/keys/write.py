@@ -24,7 +24,7 @@ from drawstring.config.keys.rolling_metadata import ROLLING_OPTIONS
 from drawstring.config.keys.sizing import SIZING_OPTIONS
 from drawstring.config.keys.ttl import TTL_OPTIONS
 from drawstring.config.options.option import Kind, Option
-from drawstring.config.table.key_settings import KEY_SETTINGS, TIMESTAMPS_AS_TEXTS
+from drawstring.config.table.key_settings import KEY_SETTINGS
 from drawstring.config.table.merge_rules import DELETE_FIELD, DELETE_MARKER, MERGE_PROPERTY_PREFIX
 from drawstring.config.table.storage_layout import LAYOUT_OPTIONS
 from drawstring.config.table.virtual_keys import LEANER_OPTIONS
@@ -195,7 +195,6 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
     *LEANER_OPTIONS,
     *LAYOUT_OPTIONS,
     *KEY_SETTINGS,
-    TIMESTAMPS_AS_TEXTS,
 )
 
 WRITE_OPTIONS: Final[tuple[Option, ...]] = (

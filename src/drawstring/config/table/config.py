@@ -15,6 +15,7 @@ from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.config.keys.index import HASH_FIELDS
 from drawstring.config.table.creation import CDC_MODE, new_table_properties
 from drawstring.config.table.key_generators import KeyFunction
+from drawstring.config.table.key_settings import TEXTS_OF_TIMESTAMPS, PathTimestamps
 from drawstring.config.table.kinds import (
     KeyGeneratorType,
     TableType,
@@ -71,8 +72,8 @@ class TableConfig:
         merger: the registered merger of merge mode CUSTOM, None if there is none.
         key_generator: kind of key generator.
         key_function: the registered function of a USER_PROVIDED key generator, None if there is none.
-        timestamps_as_text: whether partition paths have timestamps as date and time, as Hudi's SQL writes
-            format them; no property records this, so a write detects it from the folder names.
+        path_timestamps: how partition paths show timestamps, as a write found it in the folder names; None
+            for as `texts_of_timestamps` says.
         hive_style: whether partition folders are named `column=value`.
         url_encode: whether partition values are URL-encoded in paths.
         drop_partition_columns: whether base files lack the partition columns.
@@ -106,7 +107,7 @@ class TableConfig:
     merge_properties: Mapping[str, str] = field(default_factory=dict, hash=False)
     key_generator: KeyGeneratorType = KeyGeneratorType.SIMPLE
     key_function: KeyFunction | None = field(default=None, hash=False, compare=False, repr=False)
-    timestamps_as_text: bool = False
+    path_timestamps: PathTimestamps | None = None
     hive_style: bool = False
     url_encode: bool = False
     drop_partition_columns: bool = False
@@ -130,6 +131,11 @@ class TableConfig:
     def rules(self) -> VersionRules:
         """What the table's version prescribes."""
         return VERSION_RULES[self.version]
+
+    @property
+    def texts_of_timestamps(self) -> bool:
+        """Whether keys show timestamps as dates and times instead of numbers."""
+        return self.properties.get(TEXTS_OF_TIMESTAMPS, "").lower() == "true"
 
     @property
     def key_columns(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ BARE_SINGLE_KEY: Final = "hoodie.write.complex.keygen.new.encoding"
 SINGLE_KEY_ENCODING: Final = "hoodie.table.complex.keygen.encoding"
 """What Hudi's upgrade to version 9 records of existing keys: `FIELD_PREFIXED` or `VALUE_ONLY`."""
 
+TEXTS_OF_TIMESTAMPS: Final = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
 
 _TYPE: Final = TIMEBASED + "timestamp.type"
@@ -83,20 +84,28 @@ KEY_SETTINGS: Final[tuple[Option, ...]] = (
         kind=Kind.FLAG,
         stored_as=BARE_SINGLE_KEY,
     ),
+    Option(
+        TEXTS_OF_TIMESTAMPS,
+        "Whether timestamps in record keys and partition paths are dates and times (in UTC, to the"
+        " millisecond) instead of numbers; later writes follow the keys that a table has.",
+        kind=Kind.FLAG,
+        stored_as=TEXTS_OF_TIMESTAMPS,
+    ),
 )
 """Those that tables store."""
 
-TIMESTAMPS_AS_TEXTS: Final = Option(
-    "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
-    "Whether timestamps in record keys and partition paths are dates and times instead of numbers; true is"
-    " refused where a key or partition column is a timestamp.",
-    kind=Kind.FLAG,
-)
+
+class PathTimestamps(StrEnum):
+    """How partition paths show timestamps."""
+
+    NUMBERS = "numbers"
+    SECONDS = "dates and times in whole seconds"
+    TEXTS = "dates and times with a fraction"
 
 
 def settings_of_write(parsed: Mapping[Option, tuple[str, Value]]) -> dict[str, str]:
     """Return the settings among the parsed options of a write, by their keys."""
-    options = [option for option in (*KEY_SETTINGS, TIMESTAMPS_AS_TEXTS) if option in parsed]
+    options = [option for option in KEY_SETTINGS if option in parsed]
     return {option.stored_as or option.key: text_of(parsed[option][1]) or "" for option in options}
 
 

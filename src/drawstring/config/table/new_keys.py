@@ -11,6 +11,7 @@ from drawstring.config.table.key_settings import (
     BARE_SINGLE_KEY,
     KEY_SETTINGS,
     SLASHED_DATES,
+    TEXTS_OF_TIMESTAMPS,
     TIMEBASED,
     timestamp_settings,
 )
@@ -115,7 +116,7 @@ def _check_slashes(generator: KeyGeneratorType, columns: tuple[str, ...], extra:
 
 def _spellings(generator: KeyGeneratorType, rules: VersionRules, extra: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that change the texts of values."""
-    stored = {SLASHED_DATES: "true"} if _is_true(extra, SLASHED_DATES) else {}
+    stored = {key: "true" for key in (SLASHED_DATES, TEXTS_OF_TIMESTAMPS) if _is_true(extra, key)}
     has_choice = generator is KeyGeneratorType.COMPLEX and not rules.prefixes_single_keys
     if has_choice and _is_true(extra, BARE_SINGLE_KEY):
         stored[BARE_SINGLE_KEY] = "true"

@@ -17,9 +17,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from drawstring.base.errors import UnsupportedError
 from drawstring.config.options.write_options import options_of
-from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.evaluation import evaluated
 from drawstring.filegroups.read.tasks import ReadTask
@@ -135,19 +134,9 @@ class StatementChanges:
         return self
 
     def bind(self, locked: LockedTable) -> BoundChanges:
-        """Begin an attempt.
-
-        Raises:
-            UnsupportedError: the rows that Spark read are not as the files have them.
-        """
+        """Begin an attempt."""
         self.attempt.begin()
-        facts = facts_for_change(locked)
-        if len(self.rows.schema) > 1 and facts.config.path_generator is KeyGeneratorType.TIMESTAMP:
-            raise UnsupportedError(
-                "Queries of this table show its partition columns as the folders name them, by which SQL"
-                " cannot update or merge rows. Use update or merge of drawstring.spark.table(spark, path)."
-            )
-        return BoundChanges(self.rows, facts.schema, self.matched_on)
+        return BoundChanges(self.rows, facts_for_change(locked).schema, self.matched_on)
 
 
 def can_drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> bool:
