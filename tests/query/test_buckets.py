@@ -14,6 +14,8 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedE
 from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
 from drawstring.expressions.predicate import parse_where
 from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.index.bucket.simple_bucket import bucket_numbers
+from drawstring.query.found_buckets import counts_that_fit
 from drawstring.query.pruning import BucketFacts, bucket_pruning
 from drawstring.storage.memory import MemoryStorage
 
@@ -181,6 +183,67 @@ def test_rules_that_make_no_sense_are_refused(tmp_path: Path, rules: str) -> Non
     with pytest.raises(InvalidError, match="expressions"):
         table(tmp_path / "t", **{RULES: rules})
     assert not list(tmp_path.iterdir())
+
+
+def without_index(path: Path) -> drawstring.Table:
+    """Open a table whose properties say nothing of its index, like those of Apache Hudi."""
+    properties = path / ".hoodie/hoodie.properties"
+    kept = [line for line in properties.read_text().splitlines() if "index" not in line]
+    properties.write_text("\n".join(kept) + "\n")
+    return drawstring.open(path)
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("generator", ["SIMPLE", "COMPLEX"])
+def test_a_table_that_stores_no_number_of_buckets_reads_one_in_each_partition(
+    tmp_path: Path, table_type: str, generator: str
+) -> None:
+    properties = {
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": str(COUNT),
+        "hoodie.table.keygenerator.type": generator,
+    }
+    rows = rides(300, pa.string())
+    rows = rows.set_column(1, "city", pa.array([f"city {number % 3}" for number in range(300)]))
+    drawstring.create(
+        tmp_path,
+        SCHEMA,
+        record_key="id",
+        partition_by="city",
+        table_type=table_type,
+        properties=properties,
+    ).insert(rows)
+    made = without_index(tmp_path)
+    assert len(made.scan().tasks()) == 3 * COUNT
+    for number in range(0, 300, 7):
+        found = made.scan(where=f"id = '{number}'")
+        assert 3 <= len(found.tasks()) <= 6, "one, or a few if the keys leave several numbers possible"
+        assert found.to_arrow()["n"].to_pylist() == [number]
+        narrow = made.scan(where=f"id = '{number}' AND city = 'city {number % 3}'")
+        assert narrow.to_arrow()["n"].to_pylist() == [number]
+    assert len(made.scan(where="n = 7").tasks()) == 3 * COUNT
+    assert made.scan(where="id = 'none'").to_arrow().num_rows == 0
+
+
+def test_partitions_with_other_numbers_of_buckets_are_asked_on_their_own(tmp_path: Path) -> None:
+    made = table(tmp_path, **{RULES: "b,12"})
+    made.insert(rides(100, pa.string()).set_column(1, "city", pa.array(["b"] * 100)))
+    for each in (tmp_path / ".hoodie/.bucket_index/partition_bucket_index_meta/configs").iterdir():
+        each.unlink()
+    made = without_index(tmp_path)
+    assert len(made.scan().tasks()) == COUNT + 12
+    for number in range(100):
+        found = made.scan(where=f"id = '{number}'")
+        assert len(found.tasks()) < 8
+        assert found.to_arrow()["n"].to_pylist() == [number, number]
+
+
+def test_keys_that_are_in_no_buckets_tell_no_number() -> None:
+    keys = [str(number) for number in range(8)]
+    right = bucket_numbers(pa.array(keys), 12, ("id",)).tolist()
+    assert 12 in counts_that_fit(keys, right, max(right), ("id",))
+    assert counts_that_fit(keys, [1, 0, 2, 3, 4, 5, 6, 7], 7, ("id",)) == ()
+    assert counts_that_fit([], [], 3, ("id",)) == ()
 
 
 def test_rules_go_with_buckets_that_are_fixed_in_partitions(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from drawstring.formats.partition_match import partitions_that_match
 from drawstring.metadata.column_ranges import PARTITION_STATS
 from drawstring.model.explanation import SLICES, Step
 from drawstring.query.candidates import Candidate
+from drawstring.query.found_buckets import found_buckets
 from drawstring.query.pruning import BucketFacts, Partition, bucket_pruning, stored_keys
 from drawstring.query.replanning import Skips, Task
 from drawstring.query.skipping import DataSkipping
@@ -37,7 +38,8 @@ def narrowed(tasks: Sequence[Task], columns: Sequence[str], where: pc.Expression
         return [replace(task, columns=tuple(columns)) for task in slices]
     both = where if slices[0].where is None else slices[0].where & where
     keys = stored_keys(both, slices[0].config, slices[0].schema)
-    return [replace(task, columns=tuple(columns), where=both, keys=keys) for task in _matching(slices, where)]
+    left = _matching(slices, where, keys)
+    return [replace(task, columns=tuple(columns), where=both, keys=keys) for task in left]
 
 
 def without_skipped(
@@ -86,10 +88,17 @@ def _candidate(task: ReadTask) -> Candidate:
     return Candidate(Partition(task.file_slice.partition, dict(task.partition_values)), task.file_slice, also)
 
 
-def _matching(tasks: Sequence[ReadTask], where: pc.Expression) -> list[ReadTask]:
+def _matching(
+    tasks: Sequence[ReadTask], where: pc.Expression, keys: tuple[str, ...] | None
+) -> list[ReadTask]:
     first, schema = tasks[0], tasks[0].schema
     table = BucketFacts(open_spec(first.storage), first.config, first.instants)
-    buckets = bucket_pruning(where, schema, table)
+    buckets = bucket_pruning(where, schema, table) or found_buckets(
+        keys,
+        table,
+        [(task.file_slice.partition, task.file_slice.file_id) for task in tasks],
+        lambda place: tasks[place].file_slice,
+    )
     matches = partitions_that_match(where, schema, [task.partition_values for task in tasks])
     return [
         task

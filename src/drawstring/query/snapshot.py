@@ -19,6 +19,7 @@ from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
 from drawstring.filegroups.view.slice_columns import LatestSlices
 from drawstring.formats.conditions import Wording
 from drawstring.formats.wanted_rows import KeyRange
+from drawstring.index.existing_writes import has_bucket
 from drawstring.merge.record_mergers import check_mergeable
 from drawstring.metadata.column_ranges import PARTITION_STATS
 from drawstring.metadata.listing import knows_later_writes
@@ -32,6 +33,7 @@ from drawstring.query.candidates import (
 )
 from drawstring.query.cleaned_files import is_needed
 from drawstring.query.facts import TableFacts, check_readable, scoped_paths, visible_schema
+from drawstring.query.found_buckets import FoundBuckets, found_buckets
 from drawstring.query.pruning import (
     BucketFacts,
     BucketPruning,
@@ -261,7 +263,8 @@ def snapshot_plan(query: Query, *, read_optimized: bool = False) -> tuple[Sequen
         steps.append(_step(PARTITIONS, PARTITION_STATS, partitions, described))
         partitions = described
     listed = _candidates(query, partitions, read_optimized=read_optimized)
-    candidates, narrowing = narrowed_slices(query, listed, skipping, _buckets(query))
+    buckets = _buckets(query) or _found_buckets(query, listed)
+    candidates, narrowing = narrowed_slices(query, listed, skipping, buckets)
     tasks = _tasks(query, candidates)
     return tasks, replace(narrowing, steps=(*_that_skip(steps), *narrowing.steps))
 
@@ -301,7 +304,7 @@ def narrowed_slices(
     query: Query,
     listed: Sequence[Candidate],
     skipping: DataSkipping | None,
-    buckets: BucketPruning | None = None,
+    buckets: BucketPruning | FoundBuckets | None = None,
 ) -> tuple[Sequence[Candidate], Narrowing]:
     """Return those of some file slices that can hold rows of a query, and what was left out.
 
@@ -332,7 +335,7 @@ def narrowed_slices(
     return left, Narrowing(query.facts.listing, tuple(_that_skip(steps)), size_bytes, text)
 
 
-def _in_buckets(buckets: BucketPruning, candidates: Sequence[Candidate]) -> Any:
+def _in_buckets(buckets: BucketPruning | FoundBuckets, candidates: Sequence[Candidate]) -> Any:
     columns = CandidateColumns.of(candidates)
     return buckets.may_hold_each(columns.paths, columns.file_ids)
 
@@ -366,6 +369,15 @@ def _buckets(query: Query) -> BucketPruning | None:
     facts = query.facts
     table = BucketFacts(facts.storage, facts.config, query.instants)
     return bucket_pruning(query.where, query.schema, table)
+
+
+def _found_buckets(query: Query, listed: Sequence[Candidate]) -> FoundBuckets | None:
+    if query.keys is None or not listed or not has_bucket(listed[0].file_slice.file_id):
+        return None
+    table = BucketFacts(query.facts.storage, query.facts.config, query.instants)
+    columns = CandidateColumns.of(listed)
+    groups = list(zip(columns.paths.to_pylist(), columns.file_ids.to_pylist(), strict=True))
+    return found_buckets(query.keys, table, groups, lambda place: listed[place].file_slice)
 
 
 def task_of(query: Query, partition: Partition, file_slice: FileSlice) -> ReadTask:
