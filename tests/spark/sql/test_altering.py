@@ -126,6 +126,22 @@ def test_columns_are_renamed_dropped_and_moved_with_schema_on_read(
     assert names == ["at", "id", "fare", "day", "hour", "price"]
 
 
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_columns_become_texts_with_schema_on_read(sql: Ask, kind: str) -> None:
+    sql(
+        "CREATE TABLE notes (id INT, n INT, day DATE) USING hudi"
+        f" TBLPROPERTIES (primaryKey = 'id', type = '{kind}')"
+    )
+    sql("INSERT INTO notes VALUES (1, 4, DATE'2024-01-31'), (2, 5, NULL)")
+    sql("SET hoodie.schema.on.read.enable=true")
+    sql("ALTER TABLE notes ALTER COLUMN n TYPE STRING")
+    sql("ALTER TABLE notes ALTER COLUMN day TYPE STRING")
+    assert sql("SELECT * FROM notes") == [(1, "4", "2024-01-31"), (2, "5", None)]
+    sql("UPDATE notes SET n = 'six', day = 'friday' WHERE id = 2")
+    assert sql("SELECT * FROM notes") == [(1, "4", "2024-01-31"), (2, "six", "friday")]
+    assert sql("SELECT id FROM notes WHERE n = '4' AND day < '2024-02'") == [(1,)]
+
+
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
@@ -136,6 +152,7 @@ def test_columns_are_renamed_dropped_and_moved_with_schema_on_read(
         ("REPLACE COLUMNS (id INT, fare STRING)", "REPLACE COLUMNS needs Hudi's schema on read"),
         ("ADD COLUMN tip INT DEFAULT 5", "cannot have a default value"),
         ("ALTER COLUMN fare TYPE INT", "NOT_SUPPORTED_CHANGE_COLUMN"),
+        ("ALTER COLUMN id TYPE STRING", r"Making texts of a column \(id\) needs Hudi's schema on read"),
         ("SET TBLPROPERTIES (primaryKey = 'fare')", "Property primaryKey describes the table"),
     ],
 )

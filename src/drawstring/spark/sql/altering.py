@@ -3,7 +3,7 @@
 | change | how |
 |---|---|
 | ADD COLUMNS at the end, also of structs; a wider type; DROP NOT NULL | a commit without rows |
-| RENAME, DROP, move; all changes of a table that had one | the same, with another version of the schema |
+| RENAME, DROP, move, TYPE STRING; all changes after one of them | the same, and a version of the schema |
 | REPLACE COLUMNS | the drops, additions and moves that lead there, in one commit |
 | comments | in the schema of the commit, and in the catalog |
 | SET, UNSET TBLPROPERTIES | in the catalog; the storage layout in the table, too |
@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+from pyarrow import types as pt
 from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError, UnsupportedError
@@ -54,6 +55,7 @@ _DONE: Final[Mapping[str, str]] = {
     "DeleteColumn": "Dropping columns",
     "UpdateColumnPosition": "Moving columns",
     "AddColumn": "Adding columns elsewhere than at the end",
+    "UpdateColumnType": "Making texts of a column",
 }
 
 
@@ -100,7 +102,8 @@ def _is_replacement(changes: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _needs_versions(change: Mapping[str, Any]) -> bool:
-    return change["kind"] in _BY_VERSIONS or change.get("place") is not None
+    becomes_text = change["kind"] == "UpdateColumnType" and pt.is_string(_type(change))
+    return change["kind"] in _BY_VERSIONS or change.get("place") is not None or becomes_text
 
 
 def _has_versions(table: TablePeer) -> bool:

@@ -1,0 +1,98 @@
+"""Statements that Hudi refuses, or that lose their effect there (docs/reference/differences.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+
+import drawstring
+from tests.support.sql import Ask
+
+pytestmark = pytest.mark.spark
+
+KEYED = (
+    "CREATE TABLE rides (id INT, name STRING, ts BIGINT) USING hudi"
+    " TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts'"
+)
+
+
+def test_a_merge_deletes_rows_of_a_table_that_generates_its_keys(sql: Ask) -> None:
+    sql("CREATE TABLE legs (start STRING, stop STRING, city STRING) USING hudi PARTITIONED BY (city)")
+    sql("INSERT INTO legs VALUES ('a', 'b', 'rome'), ('a', 'c', 'rome'), ('x', 'y', 'oslo')")
+    sql(
+        "MERGE INTO legs t USING (SELECT 'a' AS start, 'b' AS stop) s"
+        " ON t.start = s.start AND t.stop = s.stop WHEN MATCHED THEN DELETE"
+    )
+    assert sql("SELECT * FROM legs") == [("a", "c", "rome"), ("x", "y", "oslo")]
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_merge_needs_no_ordering_column_in_its_source(sql: Ask, kind: str) -> None:
+    sql(f"{KEYED}, type = '{kind}')")
+    sql("INSERT INTO rides VALUES (1, 'a', 5), (2, 'b', 5)")
+    merge = "MERGE INTO rides t USING (SELECT {source}) s ON t.id = s.id WHEN"
+    sql(merge.format(source="1 AS id, 'x' AS name") + " MATCHED THEN UPDATE SET name = s.name")
+    sql(merge.format(source="2 AS id") + " MATCHED THEN DELETE")
+    insert = " NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+    sql(merge.format(source="7 AS id, 'n' AS name") + insert)
+    assert sql("SELECT id, name, ts FROM rides") == [(1, "x", 5), (7, "n", None)]
+
+
+def test_table_properties_name_several_columns(sql: Ask, tmp_path: Path) -> None:
+    sql(
+        "CREATE TABLE steps (id INT, name STRING, day STRING, seq INT) USING hudi"
+        " TBLPROPERTIES (primaryKey = 'id, name', orderingFields = 'day,seq')"
+    )
+    sql("SET hoodie.spark.sql.insert.into.operation = upsert")
+    sql("INSERT INTO steps VALUES (1, 'a', 'd2', 5), (1, 'b', 'd2', 5)")
+    sql("INSERT INTO steps VALUES (1, 'a', 'd2', 4), (1, 'b', 'd3', 0)")
+    sql("RESET hoodie.spark.sql.insert.into.operation")
+    assert sql("SELECT * FROM steps") == [(1, "a", "d2", 5), (1, "b", "d3", 0)]
+    config = drawstring.open(f"{tmp_path}/lake/steps").config
+    assert (config.record_key_fields, config.ordering_fields) == (("id", "name"), ("day", "seq"))
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_table_of_the_merge_mode_custom_merges_as_its_payload(sql: Ask, kind: str) -> None:
+    payload = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+    sql(
+        f"{KEYED}, type = '{kind}', recordMergeMode = 'CUSTOM',"
+        f" 'hoodie.datasource.write.payload.class' = '{payload}')"
+    )
+    sql("SET hoodie.spark.sql.insert.into.operation = upsert")
+    sql("INSERT INTO rides VALUES (1, 'a', 1)")
+    sql("INSERT INTO rides VALUES (1, NULL, 2)")
+    assert sql("SELECT * FROM rides") == [(1, "a", 2)]
+
+
+def test_a_table_of_two_names_shows_each_write(sql: Ask, tmp_path: Path) -> None:
+    sql(f"{KEYED})")
+    sql("INSERT INTO rides VALUES (1, 'a', 1)")
+    sql(f"CREATE TABLE trips USING hudi LOCATION '{tmp_path}/lake/rides'")
+    assert sql("SELECT * FROM trips") == [(1, "a", 1)]
+    sql("INSERT INTO rides VALUES (2, 'b', 1)")
+    assert sql("SELECT * FROM trips") == [(1, "a", 1), (2, "b", 1)]
+    sql("DELETE FROM trips WHERE id = 1")
+    assert sql("SELECT * FROM rides") == [(2, "b", 1)]
+
+
+def test_changes_of_a_table_without_logs_come_from_its_commits(sql: Ask) -> None:
+    sql(f"{KEYED})")
+    sql("INSERT INTO rides VALUES (1, 'a', 1), (2, 'b', 1)")
+    sql("UPDATE rides SET name = 'c', ts = 2 WHERE id = 1")
+    sql("DELETE FROM rides WHERE id = 2")
+    names = "get_json_object(before, '$.name'), get_json_object(after, '$.name')"
+    assert sql(f"SELECT op, {names} FROM hudi_table_changes('rides', 'cdc', 'earliest')") == [
+        ("d", "b", None),
+        ("i", None, "a"),
+        ("i", None, "b"),
+        ("u", "a", "c"),
+    ]
+
+
+def test_properties_of_a_serde_are_refused(sql: Ask) -> None:
+    sql(f"{KEYED})")
+    with pytest.raises(AnalysisException, match="NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"):
+        sql("ALTER TABLE rides SET SERDEPROPERTIES ('k' = 'v')")
