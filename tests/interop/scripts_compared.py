@@ -92,6 +92,14 @@ DIFFERENCES: Final = (
         "No statement may damage a row.",
     ),
     Difference(
+        "merge_clauses",
+        ("mor of groups",),
+        "`WHEN MATCHED AND t.n > 6`, on a column of a MERGE_ON_READ table, matches no row where some columns"
+        " are set.",
+        "It matches the rows with that value.",
+        "The condition says which rows are changed.",
+    ),
+    Difference(
         "merge_without_keys",
         ("deleted", "changed"),
         "`WHEN MATCHED THEN DELETE` deletes nothing in a table that generates its keys.",

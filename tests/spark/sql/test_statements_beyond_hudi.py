@@ -29,6 +29,17 @@ def test_a_merge_deletes_rows_of_a_table_that_generates_its_keys(sql: Ask) -> No
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_condition_of_a_merge_on_columns_of_the_table_holds(sql: Ask, kind: str) -> None:
+    sql(f"{KEYED}, type = '{kind}')")
+    sql("INSERT INTO rides VALUES (1, 'a', 5), (2, 'b', 5)")
+    sql(
+        "MERGE INTO rides t USING (SELECT * FROM VALUES (1, 9L), (2, 9L) AS v(id, ts)) s ON t.id = s.id"
+        " WHEN MATCHED AND t.name > 'a' THEN UPDATE SET id = s.id, ts = s.ts"
+    )
+    assert sql("SELECT * FROM rides") == [(1, "a", 5), (2, "b", 9)]
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_a_merge_needs_no_ordering_column_in_its_source(sql: Ask, kind: str) -> None:
     sql(f"{KEYED}, type = '{kind}')")
     sql("INSERT INTO rides VALUES (1, 'a', 5), (2, 'b', 5)")
