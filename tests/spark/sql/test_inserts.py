@@ -12,6 +12,7 @@ from pyspark.sql.readwriter import DataFrameWriter
 import drawstring
 from drawstring.base.errors import InvalidError
 from tests.support.sql import Ask
+from tests.support.tables import store_of
 
 pytestmark = pytest.mark.spark
 
@@ -78,6 +79,20 @@ def test_the_insert_mode_chooses_the_operation_as_in_hudi(sql: Ask) -> None:
     sql("SET hoodie.sql.insert.mode = other")
     with pytest.raises(InvalidError, match="upsert, strict, non-strict"):
         sql(again)
+
+
+def test_ctas_is_a_bulk_insert_and_a_prefix_of_the_session_chooses_metadata_of_commits(
+    sql: Ask, tmp_path: Path
+) -> None:
+    sql("SET hoodie.datasource.write.commitmeta.key.prefix = of_job_")
+    sql("SET of_job_run = 7")
+    sql("CREATE TABLE filled USING hudi TBLPROPERTIES (primaryKey = 'id') AS SELECT 1 AS id")
+    sql("INSERT INTO filled VALUES (2)")
+    table = drawstring.open(tmp_path / "lake/filled")
+    store = store_of(table)
+    metadata = [store.commit_metadata(write) for write in table.timeline.writes()]
+    assert [each.operation.lower() for each in metadata] == ["bulk_insert", "insert"]
+    assert [each.extra["of_job_run"] for each in metadata] == ["7", "7"]
 
 
 def test_an_overwrite_replaces_the_table(sql: Ask, tmp_path: Path) -> None:

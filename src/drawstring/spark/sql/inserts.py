@@ -5,6 +5,7 @@
 | INSERT INTO | `hoodie.spark.sql.insert.into.operation`: `insert` (default), `upsert` or `bulk_insert` |
 | INSERT INTO with `hoodie.sql.insert.mode` alone | see `_mode_operation` |
 | INSERT INTO with `hoodie.datasource.write.operation=delete` | `delete` of the keys of the rows |
+| CREATE TABLE ... AS SELECT | `bulk_insert` as in Hudi, or what the options of INSERT INTO say |
 | MERGE INTO that only inserts | `insert` of the records that the table lacks, of each key the one that wins |
 | INSERT OVERWRITE of the whole table | `insert_overwrite_table` |
 | INSERT OVERWRITE of partitions, static or dynamic | `insert_overwrite` |
@@ -51,6 +52,7 @@ _INSERTING: Final = ("insert", "upsert", "bulk_insert")
 _OVERWRITING: Final = ("insert_overwrite", "insert_overwrite_table")
 _DELETE: Final = "delete"
 _NEW: Final = "new"
+_CREATED: Final = "created"
 _DYNAMIC: Final = "dynamic"
 _STATIC: Final = "static"
 
@@ -60,9 +62,10 @@ def insert(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
 
     Args:
         table: the table.
-        how: `mode`: `append`, `new` (of a MERGE that only inserts), `table` (overwrite all), `dynamic`
-            (overwrite the partitions of the rows), `partitions` (overwrite those of `where`), or `exists` (of
-            a table that was to be created); `options` of the write.
+        how: `mode`: `append`, `created` (of CREATE TABLE ... AS SELECT), `new` (of a MERGE that only
+            inserts), `table` (overwrite all), `dynamic` (overwrite the partitions of the rows), `partitions`
+            (overwrite those of `where`), or `exists` (of a table that was to be created); `options` of the
+            write.
         rows: Spark's rows, with the columns of the table and perhaps meta columns.
 
     Raises:
@@ -104,12 +107,16 @@ def _verb(table: TablePeer, target: Table, how: Mapping[str, Any]) -> Verb:
     operation = said(OPERATION)
     if how["mode"] == _NEW:
         return verb_of("insert")
-    by_mode = "" if operation or said(INSERT_OPERATION) else _mode_operation(said, table.path)
-    if how["mode"] != "append":
-        return _overwriting(table, target, how, operation)
+    chosen = operation or said(INSERT_OPERATION)
+    if how["mode"] == _CREATED:
+        default = "bulk_insert"
+    else:
+        default = "insert" if chosen else _mode_operation(said, table.path)
+        if how["mode"] != "append":
+            return _overwriting(table, target, how, operation)
     if operation == _DELETE:
         return verb_of(_DELETE)
-    operation = operation or said(INSERT_OPERATION) or by_mode or "insert"
+    operation = chosen or default
     if operation not in (*_INSERTING, *_OVERWRITING):
         raise InvalidError(
             f"The operation is {operation}, which INSERT INTO does not do. Use one of"
@@ -120,14 +127,14 @@ def _verb(table: TablePeer, target: Table, how: Mapping[str, Any]) -> Verb:
 
 
 def _mode_operation(said: Callable[..., str], path: str) -> str:
-    """Return the operation that `hoodie.sql.insert.mode` chooses, empty where a session does not set it.
+    """Return the operation that `hoodie.sql.insert.mode` chooses, `insert` where a session does not set it.
 
     Apache Hudi 1.2.0 reads `hoodie.sql.bulk.insert.enable` only together with the mode. Its modes upsert and
     strict insert rows, unless `hoodie.combine.before.insert` is true.
     """
     mode = said(INSERT_MODE)
     if not mode:
-        return ""
+        return "insert"
     if mode not in _MODES:
         raise InvalidError(f"{INSERT_MODE} is {mode}, which there is not. Use one of {', '.join(_MODES)}.")
     if said(BULK_INSERT) == "true":

@@ -32,6 +32,7 @@ from drawstring.config.keys.read import (
     QUERY_TYPE,
     USE_POSITIONS,
 )
+from drawstring.config.keys.write import COMMIT_METADATA_PREFIX
 from drawstring.config.options.option import Scope, text_of
 from drawstring.config.options.read_options import ReadOptions, options_in_session
 from drawstring.config.options.registry import OPTION_OF_KEY
@@ -192,7 +193,10 @@ def write_options(
         properties: properties of the table in the catalog.
         given: options of the write itself.
     """
-    options = {**table_options(properties), **session_options(spark), **table_options(given)}
+    in_session = session_options(spark)
+    if prefix := in_session.get(COMMIT_METADATA_PREFIX):
+        in_session |= json.loads(java(spark, "Calls").settings(spark._jsparkSession, prefix))
+    options = {**table_options(properties), **in_session, **table_options(given)}
     return {key: value for key, value in options.items() if not is_stored(key) and key not in _OF_STATEMENTS}
 
 

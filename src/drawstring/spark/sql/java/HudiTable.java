@@ -401,7 +401,8 @@ public class HudiTable
 
         Writing(HudiTable table, LogicalWriteInfo info) {
             this.table = table;
-            how.put("mode", Boolean.TRUE.equals(table.facts.get("was_there")) ? "exists" : "append");
+            Object wasThere = table.facts.get("was_there");
+            how.put("mode", wasThere == null ? "append" : (Boolean) wasThere ? "exists" : "created");
             how.put("options", info.options().asCaseSensitiveMap());
         }
 
