@@ -1896,7 +1896,7 @@ class Table:
         Raises:
             ConflictError: another write is under way, or a partition has file groups in a pending compaction;
                 nothing was written.
-            InvalidError: the table has no simple bucket index, or no partitions; nothing was written.
+            InvalidError: the table has no simple bucket index, or no rows; nothing was written.
 
         Example:
             >>> hashed = drawstring.create(
@@ -2204,12 +2204,15 @@ class Table:
 
     # -------------------- savepoint, restore, rollback
 
-    def savepoint(self, instant: str | None = None, *, comments: str = "", options: Options = None) -> str:
+    def savepoint(
+        self, instant: str | None = None, *, comments: str = "", user: str = "", options: Options = None
+    ) -> str:
         """Keep the table as it was after a write, whatever cleaning and archiving do.
 
         Args:
             instant: requested time of a completed write; None for the newest.
             comments: reason for the savepoint.
+            user: who makes it, for those who read its file; `drawstring` by default.
             options: further options by Hudi's keys.
 
         Returns:
@@ -2225,7 +2228,7 @@ class Table:
         """
         with self._errors():
             parsed = self._options("savepoint", options)
-            return savepoint.savepoint(self._context, parsed, instant, comments)
+            return savepoint.savepoint(self._context, parsed, instant, comments, user)
 
     def delete_savepoint(self, instant: str, *, options: Options = None) -> None:
         """Let cleaning and archiving pass a write again.

@@ -11,6 +11,7 @@ from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import options_of
 from drawstring.index.bucket.simple_bucket import FOLDER
 from drawstring.model.instant import Action
+from drawstring.services.bucket_rescaling import BucketRules, plan_rescaling, rescale_by_rules
 from drawstring.table import Table
 from drawstring.txn.transaction import begin, lock_table
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
@@ -148,7 +149,46 @@ def test_a_rescaling_waits_for_other_writes_and_compactions() -> None:
     assert (held(table), counts(table)) == (before, [])
 
 
-def test_a_rescaling_of_what_has_no_buckets_by_partition_is_refused() -> None:
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_table_without_partitions_gets_another_number_of_buckets(table_type: str) -> None:
+    properties = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = create(table_type=table_type, partition_by=None, properties=properties)
+    table.upsert(rides(*((key, "oslo", 1, 1.0) for key in KEYS)))
+    assert table.rescale_buckets(5).files == 5
+    assert buckets(table, "") == {f"{number:08}" for number in range(5)}
+    newer = [(key, "oslo", 2, 2.0) for key in KEYS]
+    table.upsert(rides(*newer))
+    assert held(table) == newer
+    assert len(table.scan(where="id = 'k07'").tasks()) == 1
+    assert len(buckets(table, "")) == 5
+    assert table.validate().is_sound
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_rules_replace_those_of_the_table_or_come_before_them(table_type: str) -> None:
+    table = hashed(table_type)
+    context, options = table._context, options_of("upsert", {})
+    before = held(table)
+    rules = BucketRules("ro.*,5")
+    assert plan_rescaling(context, rules, options) == {"rome": 5}
+    assert counts(table) == []
+    assert rescale_by_rules(context, rules, options)
+    assert plan_rescaling(context, rules, options) == {}
+    assert not rescale_by_rules(context, rules, options)
+    assert rescale_by_rules(context, BucketRules("os.*,3", is_added=True), options)
+    assert (len(buckets(table, "rome")), len(buckets(table, "oslo"))) == (5, 3)
+    assert rescale_by_rules(context, BucketRules("be.*,7", default=4), options)
+    assert (len(buckets(table, "rome")), len(buckets(table, "oslo"))) == (4, 4)
+    assert [each["expressions"] for each in counts(table)] == ["ro.*,5", "os.*,3;ro.*,5", "be.*,7"]
+    assert [each["defaultBucketNumber"] for each in counts(table)] == [2, 2, 4]
+    assert held(table) == before
+    for wrong in (BucketRules("rome"), BucketRules("ro.*,5", default=0)):
+        with pytest.raises(InvalidError):
+            rescale_by_rules(context, wrong, options)
+    assert table.validate().is_sound
+
+
+def test_a_rescaling_of_what_has_no_buckets_is_refused() -> None:
     plain = create()
     plain.insert(rides(("a", "rome", 1, 1.0)))
     rings = {"hoodie.index.type": "BUCKET", "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}
@@ -157,10 +197,6 @@ def test_a_rescaling_of_what_has_no_buckets_by_partition_is_refused() -> None:
     for table in (plain, ringed):
         with pytest.raises(InvalidError, match="simple bucket engine"):
             table.rescale_buckets(5)
-    whole = create(partition_by=None, properties={"hoodie.index.type": "BUCKET"})
-    whole.insert(rides(("a", "rome", 1, 1.0)))
-    with pytest.raises(InvalidError, match="by partition"):
-        whole.rescale_buckets(5)
     table = hashed()
     for number, partitions in ((0, None), (5, []), (5, [""])):
         with pytest.raises(InvalidError):

@@ -142,6 +142,16 @@ def test_glue_knows_the_table_and_its_partitions(glue: Any, tmp_path: Path) -> N
     assert values(glue) == [["lima"], ["rome"]]
 
 
+def test_a_sync_that_is_not_incremental_compares_all_partitions(glue: Any, tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table.upsert(rides("oslo", "lima"), options=GLUE)
+    glue.batch_delete_partition(DatabaseName="lake", TableName="t", PartitionsToDelete=[{"Values": ["oslo"]}])
+    table.upsert(rides("lima"), options=GLUE)
+    assert values(glue) == [["lima"]]
+    table.upsert(rides("lima"), options=GLUE | {"hoodie.meta.sync.incremental": "false"})
+    assert values(glue) == [["lima"], ["oslo"]]
+
+
 @pytest.mark.parametrize(
     ("base_format", "classes"),
     [

@@ -10,7 +10,7 @@ would put new keys where nobody looks for them. Rows keep their commit times.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +30,7 @@ from drawstring.filegroups.write.virtual_keys import as_stored, keyed
 from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.index.bucket.simple_bucket import BucketCounts, BucketIndex, save_counts
 from drawstring.index.choose import choose_index
+from drawstring.index.existing_writes import ExistingWrites
 from drawstring.index.location import LOCATION, Location
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import TaskContext
@@ -38,6 +39,8 @@ from drawstring.model.result import CommitResult
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.services.service_files import file_settings
 from drawstring.storage import open_spec
+from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.reservations import Parts, refuse_reserved
@@ -45,7 +48,6 @@ from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
 from drawstring.txn.write_conflicts import write_lookup
 from drawstring.write.delete_partition import refuse_pending_compactions
-from drawstring.write.facts import WriteFacts
 from drawstring.write.replaced import replaced_groups
 
 RESCALE: Final = "rescale_buckets"
@@ -67,48 +69,107 @@ def rescale_buckets(
 
     Raises:
         ConflictError: another write is pending, or a file group is part of a pending compaction.
-        InvalidError: the table has no simple bucket index, partitions or rows, or the number is invalid.
+        InvalidError: the table has no simple bucket index or rows, or the number is invalid.
     """
-    watch = Stopwatch()
     if buckets < 1:
         raise InvalidError(f"{buckets} is no number of buckets. Use a number from 1 on.")
+    return _rescale(context, lambda counts: _ruled(counts, buckets, partitions), options)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketRules:
+    """Numbers of buckets that a table shall have.
+
+    Attributes:
+        expressions: `pattern,count;pattern,count`: the first pattern that a partition path has applies.
+        default: number for other partitions; None for the one that the table has.
+        is_added: whether the rules of the table stay and apply behind these.
+    """
+
+    expressions: str
+    default: int | None = None
+    is_added: bool = False
+
+    def instead_of(self, counts: BucketCounts) -> BucketCounts:
+        """Return the counts that these rules make of those of a table.
+
+        Raises:
+            InvalidError: a rule or the default is invalid.
+        """
+        if self.default is not None and self.default < 1:
+            raise InvalidError(f"{self.default} is no number of buckets. Use a number from 1 on.")
+        stays = counts.expressions if self.is_added else ""
+        expressions = f"{self.expressions};{stays}" if stays else self.expressions
+        return BucketCounts(self.default or counts.default, expressions).check()
+
+
+def rescale_by_rules(context: TableContext, rules: BucketRules, options: WriteOptions) -> CommitResult:
+    """Give a table other rules for its numbers of buckets, and rewrite the partitions that have others.
+
+    Args:
+        context: the open table.
+        rules: the rules.
+        options: of writes: codec, lock wait.
+
+    Raises:
+        ConflictError: as `rescale_buckets`.
+        InvalidError: as `rescale_buckets`.
+    """
+    return _rescale(context, rules.instead_of, options)
+
+
+def plan_rescaling(context: TableContext, rules: BucketRules, options: WriteOptions) -> dict[str, int]:
+    """Return the partitions that `rescale_by_rules` would rewrite, with their new numbers of buckets."""
+    config = load_config(context.storage)
+    store = TimelineStore(context.storage, config, context.clock)
+    timeline = store.load()
+    index = _bucket_index(ExistingWrites(context.storage, config, store, timeline), options)
+    counts = rules.instead_of(index.counts)
+    return {path: counts.of(path) for path in _moved(context.lookup(config, timeline), index, counts)}
+
+
+def _rescale(
+    context: TableContext, counts_of: Callable[[BucketCounts], BucketCounts], options: WriteOptions
+) -> CommitResult:
+    """Rewrite the partitions whose number of buckets changes."""
+    watch = Stopwatch()
     with lock_table(context, options.locking) as locked:
         with locked.lock.race_if_lost():
             locked, timeline = recover_and_load(locked, options.failed_writes)
-        index = _bucket_index(locked, timeline, options)
-        counts = _ruled(index.counts, buckets, partitions)
+        index = _bucket_index(
+            ExistingWrites(locked.context.storage, locked.config, locked.store, timeline), options
+        )
+        counts = counts_of(index.counts)
         if counts == index.counts:
             return CommitResult.nothing(RESCALE, watch.seconds())
         lookup = write_lookup(locked, timeline, options)
-        moved = [path for path in lookup.partitions() if counts.of(path) != index.counts.of(path)]
+        moved = _moved(lookup, index, counts)
         _refuse_others(locked, timeline, lookup, moved, options)
         return _rescaled(_Rescaling(locked, timeline, lookup, index, counts, options, watch), moved)
 
 
-def _bucket_index(locked: LockedTable, timeline: Timeline, options: WriteOptions) -> BucketIndex:
+def _moved(lookup: SliceLookup, index: BucketIndex, counts: BucketCounts) -> list[str]:
+    """Return the partitions whose number of buckets changes."""
+    return [path for path in lookup.partitions() if counts.of(path) != index.counts.of(path)]
+
+
+def _bucket_index(table: ExistingWrites, options: WriteOptions) -> BucketIndex:
     """Return the index of the table.
 
     Raises:
-        InvalidError: it has no buckets that can be rescaled, or no partitions or rows; or its rows are in
-            other buckets.
+        InvalidError: it has no buckets that can be rescaled, or no rows; or its rows are in other buckets.
     """
-    config, storage = locked.config, locked.context.storage
+    config = table.config
     is_hashed = (options.index_type or config.index_type) == "BUCKET"
-    index = choose_index(options, config, storage.spec, timeline) if is_hashed else None
+    index = choose_index(options, config, table.storage.spec, table.timeline) if is_hashed else None
     if not isinstance(index, BucketIndex):
         raise InvalidError(
             "Only tables with hoodie.index.type=BUCKET and the simple bucket engine have numbers of buckets"
             " to change. Cluster a table with consistent hashing; other tables have no buckets."
         )
-    if not config.partition_fields:
-        raise InvalidError(
-            "The number of buckets is changed by partition, and the table has none. Copy its rows to a new"
-            " table with the number of buckets that you want."
-        )
-    if timeline.latest_write() is None:
+    if table.timeline.latest_write() is None:
         raise InvalidError("The table has no rows yet. Create it with the number of buckets that you want.")
-    facts = WriteFacts(locked, timeline, locked.store.new_time(timeline))
-    index.check_table(facts.existing_writes(names_index=True))
+    index.check_table(table)
     return index
 
 

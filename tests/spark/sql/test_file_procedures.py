@@ -184,6 +184,14 @@ def test_files_are_counted_and_damaged_ones_found(session: SparkSession, rides: 
 def test_a_metastore_that_is_not_there_is_told(session: SparkSession) -> None:
     with pytest.raises(drawstring.DrawstringError, match="9"):
         called(session, "hive_sync", table="rides", metastore_uri="thrift://127.0.0.1:9")
+    with pytest.raises(drawstring.DrawstringError, match="9"):
+        hms = {"mode": "hms", "username": "ada", "use_jdbc": "true", "sync_incremental": "false"}
+        called(session, "hive_sync", table="rides", metastore_uri="thrift://127.0.0.1:9", **hms)
+    for wrong in ({"username": "ada"}, {"use_jdbc": "true"}, {"mode": "jdbc"}):
+        with pytest.raises(UnsupportedError, match="hms"):
+            called(session, "hive_sync", table="rides", **wrong)
+    with pytest.raises(InvalidError, match=r"sync\.incremental"):
+        called(session, "hive_sync", table="rides", sync_incremental="sometimes")
 
 
 @pytest.mark.usefixtures("rides")

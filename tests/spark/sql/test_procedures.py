@@ -12,6 +12,7 @@ from pyspark.sql import Row, SparkSession
 
 import drawstring.spark
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
+from drawstring.services.cleaning.planner import savepoints
 from drawstring.spark.sql.procedures.calls import PROCEDURES
 from tests.support.sql import Ask
 
@@ -153,6 +154,77 @@ def test_a_table_goes_back_to_a_savepoint(session: SparkSession, sql: Ask) -> No
         instant_time=called(session, "show_commits", table="rides")[0][0],
     )
     assert sql("SELECT id FROM rides") == [(1,), (2,)]
+
+
+@pytest.mark.usefixtures("rides")
+def test_a_savepoint_names_its_user_and_archiving_goes_by_all_its_bounds(
+    session: SparkSession, sql: Ask, tmp_path: Path
+) -> None:
+    given = {"table": "rides", "user": "ada", "comments": "before the move"}
+    assert [called(session, "create_savepoint", **given)[0][0] for _ in range(2)] == [True, False]
+    table = drawstring.open(f"{tmp_path}/lake/rides")
+    [saved] = savepoints(table._facts().store, table.timeline).values()
+    assert (saved.by, saved.comments) == ("ada", "before the move")
+    called(session, "delete_savepoint", table="rides")
+    with pytest.raises(UnsupportedError, match="delete_metadata_table first"):
+        called(session, "archive_commits", table="rides", enable_metadata=False)
+    called(session, "delete_metadata_table", table="rides")
+    for number in range(4):
+        sql(f"INSERT INTO rides VALUES ({number + 3}, 1.5, 1, 'oslo')")
+    sql("CALL run_compaction(op => 'run', table => 'rides')")
+    called(session, "delete_metadata_table", table="rides")
+    bounds = {"min_commits": 2, "max_commits": 3}
+    called(session, "archive_commits", table="rides", retain_commits=3, **bounds)
+    count = len(table.timeline.writes())
+    called(session, "archive_commits", table="rides", retain_commits=1, enable_metadata=False, **bounds)
+    assert len(table.timeline.writes()) < count < 7
+    assert len(sql("SELECT id FROM rides")) == 6
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_numbers_of_buckets_are_managed_by_rules(
+    session: SparkSession, sql: Ask, tmp_path: Path, kind: str
+) -> None:
+    sql(
+        "CREATE TABLE rides (id INT, fare DOUBLE, ts BIGINT, month STRING) USING hudi PARTITIONED BY (month)"
+        f" TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts', type = '{kind}',"
+        " 'hoodie.index.type' = 'BUCKET', 'hoodie.bucket.index.num.buckets' = '2')"
+    )
+    sql("INSERT INTO rides SELECT id, 1.5, 1, if(id % 2 = 0, '2024-01', '2023-01') FROM range(24)")
+    table = drawstring.open(f"{tmp_path}/lake/rides")
+
+    def manage(**values: Any) -> list[tuple[Any, ...]]:
+        return [
+            tuple(row) for row in called(session, "partition_bucket_index_manager", table="rides", **values)
+        ]
+
+    def buckets() -> list[int]:
+        return [len(table.scan(where=f"month = '{month}'").tasks()) for month in ("2023-01", "2024-01")]
+
+    assert manage() == [("ERROR", "INVALID_OPERATION", "No valid operation specified")]
+    planned = "\nmonth=2024-01 => 3\n"
+    assert manage(overwrite="2024.*,3", bucket_number=2) == [("SUCCESS", "DRY_RUN_OVERWRITE", planned)]
+    assert (buckets(), manage(show_config=True)[0][2]) == ([2, 2], "")
+    done = "Expression: 2024.*,3, Bucket Number: 2, Dry Run: false"
+    assert manage(overwrite="2024.*,3", bucket_number=2, dry_run=False) == [("SUCCESS", "OVERWRITE", done)]
+    done = "Expression: 2023.*,4;2024.*,3, Bucket Number: 2, Dry Run: false"
+    assert manage(add="2023.*,4", dry_run=False) == [("SUCCESS", "OVERWRITE", done)]
+    assert buckets() == [4, 3]
+    [(_, _, shown)] = manage(show_config=True)
+    assert "(expressions=2023.*,4;2024.*,3, defaultBucketNumber=2, rule=regex, version=1, instant=" in shown
+    newest = shown.rpartition("instant=")[2].rstrip(")")
+    with pytest.raises(InvalidError, match="No commit 2020 changed the numbers"):
+        manage(rollback="2020")
+    assert manage(rollback=newest) == [("SUCCESS", "ROLLBACK", f"true to rollback {newest}")]
+    assert buckets() == [2, 3]
+    sql("UPDATE rides SET fare = 2.5, ts = 2 WHERE id < 8")
+    sql("INSERT INTO rides VALUES (99, 1.5, 1, '2025-01')")
+    assert sql("SELECT count(*), count(DISTINCT id), sum(fare) FROM rides") == [(25, 25, 45.5)]
+    assert buckets() == [2, 3]
+    with pytest.raises(InvalidError, match="There is no rule nope"):
+        manage(overwrite="2024.*,3", rule="nope")
+    with pytest.raises(InvalidError, match=r"not pattern,count"):
+        manage(overwrite="2024.*", dry_run=False)
 
 
 @pytest.mark.usefixtures("rides")

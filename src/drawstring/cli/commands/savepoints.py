@@ -25,6 +25,7 @@ OfWrite = Annotated[
     str | None, Parameter(name="--instant", help="Requested time of the write; the newest by default.")
 ]
 Comments = Annotated[str, Parameter(name="--comments", help="Reason for the savepoint.")]
+User = Annotated[str, Parameter(name="--user", help="Who makes the savepoint.")]
 Delete = Annotated[
     bool, Parameter(name="--delete", negative="", help="Delete the savepoint of --instant instead.")
 ]
@@ -39,6 +40,7 @@ def savepoint(
     *,
     instant: OfWrite = None,
     comments: Comments = "",
+    user: User = "",
     delete: Delete = False,
     show_all: ShowAll = False,
     as_json: AsJson = False,
@@ -62,7 +64,7 @@ def savepoint(
     if delete and instant is not None:
         table.delete_savepoint(instant, options=given)
     else:
-        instant = table.savepoint(instant, comments=comments, options=given)
+        instant = table.savepoint(instant, comments=comments, user=user, options=given)
     if as_json:
         output.print_json({"instant": instant})
     else:

@@ -332,7 +332,7 @@ _KEYS: Final[Mapping[str, str]] = {
         hoodie.datasource.meta.sync.glue.resource_tags hoodie.datasource.meta.sync.glue.skip_table_archive
         hoodie.datasource.meta.sync.glue.table_name hoodie.datasource.meta_sync.condition.sync
         hoodie.datasource.partition_extractor_class hoodie.meta.sync.decode_partition
-        hoodie.meta.sync.incremental hoodie.meta.sync.metadata_file_listing
+        hoodie.meta.sync.metadata_file_listing
         hoodie.meta.sync.no_partition_metadata hoodie.meta.sync.sync_snapshot_with_table_name
         hoodie.meta.sync.touch.partitions.enabled hoodie.meta_sync.spark.version
         hoodie.table.partition_extractor_class

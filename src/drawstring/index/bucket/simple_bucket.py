@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -46,6 +46,9 @@ from drawstring.storage.paths import folders_above
 from drawstring.storage.protocol import Storage
 
 FOLDER: Final = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
+_ARCHIVE: Final = ".hoodie/.bucket_index/partition_bucket_index_meta/archive"
+"""Where Apache Hudi moves counts that are older than the active timeline."""
+
 _ENDING: Final = ".hashing_config"
 _FIRST: Final = "00000000000000"
 _RULE: Final = "regex"
@@ -177,6 +180,14 @@ def remove_counts(storage: Storage, instant: str) -> None:
     storage.sync(folders_above(doomed))
 
 
+def all_counts(storage: Storage) -> Iterator[tuple[str, BucketCounts]]:
+    """Yield the instants and bucket counts that a table stores, the oldest first."""
+    for folder in (FOLDER, _ARCHIVE):
+        for each in sorted(storage.list_files(folder), key=lambda each: each.name):
+            if each.name.endswith(_ENDING):
+                yield each.name.removesuffix(_ENDING), _read_counts(storage, each.path)
+
+
 def stored_counts(
     storage: Storage, counts_at: Callable[[str], bool], otherwise: BucketCounts | None = None
 ) -> BucketCounts | None:
@@ -196,7 +207,11 @@ def stored_counts(
     times = [time for name in names if counts_at(time := name.removesuffix(_ENDING))]
     if not times:
         return None if names else otherwise
-    path = f"{FOLDER}/{max(times)}{_ENDING}"
+    return _read_counts(storage, f"{FOLDER}/{max(times)}{_ENDING}")
+
+
+def _read_counts(storage: Storage, path: str) -> BucketCounts:
+    """Return the bucket counts in a file; raises as `stored_counts`."""
     try:
         return _decoded(storage.read(path))
     except UnsupportedError as error:

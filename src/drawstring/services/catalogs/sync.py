@@ -149,7 +149,8 @@ def _sync_table(catalog: Catalog, table: CatalogTable, facts: TableFacts, settin
         unknown = {key: value for key, value in table.properties.items() if key not in SYNCED}
         catalog.create(replace(table, properties=unknown), with_database=settings.creates_database)
     if table.partition_keys and catalog.has_partitions:
-        touched = _touched_since(facts, (known or {}).get(COMPLETION_SYNCED))
+        synced = (known or {}).get(COMPLETION_SYNCED) if settings.is_incremental else None
+        touched = _touched_since(facts, synced)
         paths = _live_partitions(facts) if touched is None else touched
         wanted = [partition_of(path, table.location, facts.config, settings) for path in sorted(paths)]
         if touched is None:

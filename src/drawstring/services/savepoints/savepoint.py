@@ -24,7 +24,9 @@ from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
 _BY: Final = "drawstring"
 
 
-def savepoint(context: TableContext, options: WriteOptions, instant: str | None, comments: str) -> str:
+def savepoint(
+    context: TableContext, options: WriteOptions, instant: str | None, comments: str, user: str = ""
+) -> str:
     """Keep the table as it was after a write, until the savepoint is deleted.
 
     Args:
@@ -32,6 +34,7 @@ def savepoint(context: TableContext, options: WriteOptions, instant: str | None,
         options: of writes: lock wait.
         instant: requested time of a completed write, None for the newest.
         comments: a comment for the savepoint.
+        user: who makes it; empty for nobody in particular.
 
     Returns:
         The requested time of the write.
@@ -50,7 +53,7 @@ def savepoint(context: TableContext, options: WriteOptions, instant: str | None,
             return target.requested
         _refuse_archived(locked, timeline, target)
         check_retained(locked.store, timeline, target)
-        metadata = Savepoint(_BY, context.clock.now_ms(), comments, _files(locked, timeline, target))
+        metadata = Savepoint(user or _BY, context.clock.now_ms(), comments, _files(locked, timeline, target))
         begun = Instant(target.requested, Action.SAVEPOINT, State.INFLIGHT)
         fence = locked.store.fence(begun) if begun in timeline.instants else None
         if isinstance(fence, Instant):

@@ -31,6 +31,7 @@ class CatalogSync:
         creates_database: whether a missing database is created.
         managed: whether dropping the table in the catalog deletes its files.
         omits_meta: whether the meta columns are left out.
+        is_incremental: whether a sync looks at partitions with commits since the last one alone.
         schema_part_length: longest part of the schema in one table property.
         table_properties, serde_properties: more properties, as lines of `key=value`.
         datahub_server, datahub_token: address of DataHub, and the token that requests carry.
@@ -54,6 +55,7 @@ class CatalogSync:
     creates_database: bool
     managed: bool
     omits_meta: bool
+    is_incremental: bool
     schema_part_length: int
     table_properties: str
     serde_properties: str
@@ -136,6 +138,14 @@ SYNC_OPTIONS: Final[tuple[Option, ...]] = (
     _flag("auto_create_database", "Whether a missing database is created.", "creates_database", True),
     _flag("create_managed_table", "Whether dropping the table in Hive deletes its files.", "managed"),
     _flag("omit_metadata_fields", "Whether the meta columns are left out.", "omits_meta"),
+    Option(
+        f"{_META}incremental",
+        "Whether a sync looks at partitions with commits since the last sync alone; false compares all with"
+        " those of the catalog.",
+        kind=Kind.FLAG,
+        default=True,
+        field="is_incremental",
+    ),
     Option(
         f"{_HIVE}schema_string_length_thresh",
         "Characters of the schema in one table property.",

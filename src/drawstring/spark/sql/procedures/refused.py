@@ -12,12 +12,6 @@ REFUSED: Final[Mapping[str, str]] = {
         " 'FullRecordBootstrapModeSelector') copies a folder of Parquet files into a new table, and INSERT"
         " INTO ... SELECT * FROM parquet.`/folder` into one that is there."
     ),
-    "partition_bucket_index_manager": (
-        "partition_bucket_index_manager is not supported: table.rescale_buckets(buckets, partitions)"
-        " in Python gives partitions another number of buckets, and stores the rule as Hudi does. For"
-        " buckets that grow with their partitions create the table with"
-        " hoodie.index.bucket.engine=CONSISTENT_HASHING; run_clustering splits and merges them."
-    ),
     "repair_migrate_partition_meta": (
         "repair_migrate_partition_meta is not supported: writers here mark the folders of partitions by"
         " .hoodie_partition_metadata, which every reader knows. repair_add_partition_meta adds missing ones."

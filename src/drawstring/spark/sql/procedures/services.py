@@ -11,7 +11,9 @@ from drawstring.formats.conditions import where_columns
 from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
 from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.formats.metadata.commit import decode_compaction_plan
+from drawstring.index.bucket.simple_bucket import all_counts
 from drawstring.model.instant import Action, Instant
+from drawstring.services.bucket_rescaling import BucketRules, plan_rescaling, rescale_by_rules
 from drawstring.spark.sql.procedures.history import refuse_archived_cleans, rollbacks_of
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 
@@ -24,6 +26,9 @@ _VERSION: Final = 2
 _POLICY_KEYS: Final = frozenset({"hoodie.clean.policy", "hoodie.cleaner.policy"})
 _NO_BOOTSTRAP: Final = "{}"
 _TRIGGER: Final = "hoodie.clean.trigger.max.commits"
+_REGEX: Final = "regex"
+_NO_NUMBER: Final = -1
+_SUCCESS: Final = "SUCCESS"
 
 
 def _operation(call: Call, default: str) -> str:
@@ -259,9 +264,21 @@ def show_rollbacks(call: Call) -> Rows:
 
 
 def archive_commits(call: Call) -> Rows:
-    """Archive the timeline; 0 stands for success."""
+    """Archive the timeline; 0 stands for success.
+
+    Raises:
+        UnsupportedError: instants would be archived that the metadata table needs.
+    """
+    if not call.flag("enable_metadata") and call.table.config.metadata_partitions:
+        raise UnsupportedError(
+            "enable_metadata => false would archive instants that the metadata table of this table needs."
+            " Leave it out, or CALL delete_metadata_table first."
+        )
+    options = dict(call.options)
+    if (retained := call.text("retain_commits")) is not None:
+        options["hoodie.clean.commits.retained"] = retained
     call.table.archive(
-        min_commits=call.number("min_commits"), max_commits=call.number("max_commits"), options=call.options
+        min_commits=call.number("min_commits"), max_commits=call.number("max_commits"), options=options
     )
     return [(0,)]
 
@@ -278,7 +295,79 @@ def run_ttl(call: Call) -> Rows:
     return [(path,) for path in sorted(before - {each.partition for each in call.table.file_slices()})]
 
 
+def partition_bucket_index_manager(call: Call) -> Rows:
+    """Show or change the rules for numbers of buckets by partition, and rewrite partitions accordingly.
+
+    Raises:
+        InvalidError: a rule is invalid, or the commit to undo is not the newest write.
+    """
+    if (rule := (call.text("rule") or _REGEX).lower()) != _REGEX:
+        raise InvalidError(f"There is no rule {rule}. Use {_REGEX}: pattern,count;pattern,count.")
+    if call.flag("show_config"):
+        return [(_SUCCESS, "SHOW_CONFIG", ";".join(_configurations(call)))]
+    if instant := call.text("rollback"):
+        return [(_SUCCESS, "ROLLBACK", _undone(call, instant))]
+    added = call.text("add")
+    expressions = call.text("overwrite") or added
+    if expressions is None:
+        return [("ERROR", "INVALID_OPERATION", "No valid operation specified")]
+    number, is_added = call.number("bucket_number"), not call.text("overwrite")
+    default = None if is_added or number == _NO_NUMBER else number
+    rules = BucketRules(expressions, default, is_added)
+    with call.table._errors():
+        context, options = call.table._context, call.table._options("rescale_buckets", call.options)
+        if call.flag("dry_run"):
+            planned = plan_rescaling(context, rules, options)
+            shown = ";".join(f"\n{path} => {count}\n" for path, count in planned.items())
+            return [(_SUCCESS, "DRY_RUN_OVERWRITE", shown)]
+        rescale_by_rules(context, rules, options)
+    _, counts = max(all_counts(context.storage), key=lambda stored: stored[0])
+    shown_number = counts.default if is_added else number
+    said = f"Expression: {counts.expressions}, Bucket Number: {shown_number}, Dry Run: false"
+    return [(_SUCCESS, "OVERWRITE", said)]
+
+
+def _configurations(call: Call) -> Iterator[str]:
+    """Yield the numbers of buckets that were stored, as Hudi shows them."""
+    pending = {each.requested for each in call.table.timeline.pending()}
+    for instant, counts in all_counts(call.table._context.storage):
+        if instant not in pending:
+            yield (
+                f"PartitionBucketIndexHashingConfig(expressions={counts.expressions},"
+                f" defaultBucketNumber={counts.default}, rule={_REGEX}, version=1, instant={instant})"
+            )
+
+
+def _undone(call: Call, instant: str) -> str:
+    """Undo the commit that changed numbers of buckets.
+
+    Raises:
+        InvalidError: there is no such commit, or it is not the newest write.
+    """
+    times = [time for time, _ in all_counts(call.table._context.storage)]
+    writes = [each.requested for each in call.table.timeline.writes()]
+    if instant not in times or instant not in writes[1:]:
+        raise InvalidError(
+            f"No commit {instant} changed the numbers of buckets. CALL partition_bucket_index_manager(...,"
+            " show_config => true) shows those that did."
+        )
+    if instant != writes[-1]:
+        raise InvalidError(
+            f"{instant} is not the newest write, and later ones follow its numbers of buckets. Give other"
+            " numbers by overwrite => 'pattern,count', which rewrites the partitions."
+        )
+    call.table.restore(writes[-2], options=call.options)
+    return f"true to rollback {instant}"
+
+
 PROCEDURES: Final = (
+    Procedure(
+        "partition_bucket_index_manager",
+        "table STRING!, overwrite STRING, bucket_number INT=-1, add STRING, dry_run BOOLEAN=true,"
+        " rollback STRING, show_config BOOLEAN=false, rule STRING='regex', options STRING",
+        "result STRING, operation STRING, details STRING",
+        partition_bucket_index_manager,
+    ),
     Procedure(
         "run_compaction",
         "op STRING!, table STRING, path STRING, timestamp BIGINT, options STRING, instants STRING, limit INT",

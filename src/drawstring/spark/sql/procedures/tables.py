@@ -17,9 +17,15 @@ _QUERY: Final = "begin_instance_time STRING, end_instance_time STRING, as_of_ins
 
 
 def create_savepoint(call: Call) -> Rows:
-    """Keep the files of a commit until the savepoint is deleted."""
-    call.table.savepoint(call.text("commit_time"), comments=call.text("comments") or "", options=call.options)
-    return [(True,)]
+    """Keep the files of a commit until the savepoint is deleted; false if there is one already."""
+    known = {each.requested for each in call.table.timeline.completed_of(Action.SAVEPOINT)}
+    made = call.table.savepoint(
+        call.text("commit_time"),
+        comments=call.text("comments") or "",
+        user=call.text("user") or "",
+        options=call.options,
+    )
+    return [(made not in known,)]
 
 
 def show_savepoints(call: Call) -> Rows:

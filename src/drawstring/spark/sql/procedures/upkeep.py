@@ -26,12 +26,15 @@ from drawstring.spark.sql.table import path_of
 from drawstring.storage import open_storage
 
 _HIVE: Final = "hoodie.datasource.hive_sync."
+_TRUE: Final = "true"
+_FALSE: Final = "false"
 _SYNC_OPTIONS: Final[Mapping[str, str]] = {
     "metastore_uri": f"{_HIVE}metastore.uris",
     "mode": f"{_HIVE}mode",
     "partition_fields": f"{_HIVE}partition_fields",
     "partition_extractor_class": f"{_HIVE}partition_extractor_class",
     "strategy": f"{_HIVE}table.strategy",
+    "sync_incremental": "hoodie.meta.sync.incremental",
 }
 _BOOTSTRAP_OPTIONS: Final[Mapping[str, str]] = {
     "key_generator_class": "hoodie.datasource.write.keygenerator.class",
@@ -74,11 +77,27 @@ def run_bootstrap(call: Call) -> Rows:
 
 
 def hive_sync(call: Call) -> Rows:
-    """Tell a Hive metastore about the table."""
+    """Tell a Hive metastore about the table.
+
+    Raises:
+        InvalidError: `use_jdbc` is neither true nor false.
+        UnsupportedError: HiveServer2 is to be told.
+    """
+    use_jdbc = (call.text("use_jdbc") or _FALSE).lower()
+    if use_jdbc not in (_TRUE, _FALSE):
+        raise InvalidError(f"use_jdbc is {use_jdbc}. Give true or false, or leave it out.")
+    by_jdbc = [name for name in ("username", "password") if call.text(name)]
+    if use_jdbc == _TRUE:
+        by_jdbc.append("use_jdbc")
+    if by_jdbc and not call.text("mode"):
+        raise UnsupportedError(
+            f"{', '.join(by_jdbc)} => ... are for HiveServer2, but a sync here speaks to the metastore. Give"
+            " mode => 'hms', as for Hudi, or leave them out."
+        )
     options = {**call.options, f"{_HIVE}enable": "true"}
     options |= {key: text for name, key in _SYNC_OPTIONS.items() if (text := call.text(name))}
     sync(call.table._context, WriteOptions.parse(options).sync)
-    return [("success",)]
+    return [("hive sync success.",)]
 
 
 def delete_marker(call: Call) -> Rows:
@@ -190,7 +209,7 @@ PROCEDURES: Final = (
     Procedure(
         "hive_sync",
         "table STRING!, metastore_uri STRING, username STRING, password STRING, use_jdbc STRING,"
-        " mode STRING='hms', partition_fields STRING, partition_extractor_class STRING, strategy STRING,"
+        " mode STRING, partition_fields STRING, partition_extractor_class STRING, strategy STRING,"
         " sync_incremental STRING",
         "result STRING",
         hive_sync,
