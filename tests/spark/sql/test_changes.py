@@ -179,6 +179,7 @@ def test_a_merge_moves_rows_to_other_partitions_under_a_global_index(sql: Ask, k
         (by_record_index, stayed),
         (by_record_index + ", 'hoodie.record.index.update.partition.path' = 'true'", moved),
         (moves + ", 'hoodie.simple.index.update.partition.path' = 'false'", stayed),
+        (", 'hoodie.index.type' = 'GLOBAL_BLOOM'", moved),
     ):
         rides(sql, kind, more)
         source = (
@@ -192,6 +193,9 @@ def test_a_merge_moves_rows_to_other_partitions_under_a_global_index(sql: Ask, k
         sql("UPDATE rides SET fare = 11, ts = 3 WHERE id = 1")
         sql("DELETE FROM rides WHERE id = 3")
         assert sql("SELECT id, fare FROM rides WHERE id < 4") == [(1, 11.0), (2, 2.5)]
+        deleting = "(SELECT * FROM VALUES (1, 4L, 'lima'), (4, 2L, 'rome') AS s(id, ts, city)) s"
+        sql(f"MERGE INTO rides t USING {deleting} ON t.id = s.id WHEN MATCHED THEN DELETE")
+        assert sql("SELECT id, fare FROM rides") == [(2, 2.5)]
         sql("DROP TABLE rides")
     rides(sql, kind, moves)
     with pytest.raises(InvalidError, match="Several rows change the record"):
