@@ -160,7 +160,8 @@ def _check_change(locked: LockedTable, change: ColumnChange) -> None:
     )
     if role is not None:
         raise InvalidError(
-            f"{name} is a column of the {role} in the properties of the table, and cannot be changed."
+            f"{name} is a column of the {role} in the properties of the table, and cannot be changed. Write"
+            " the rows to a new table."
         )
     for index, defined in definitions(locked.context.storage).items():
         if index not in _STATISTICS and name in (defined.get("sourceFields") or ()):

@@ -139,7 +139,9 @@ def test_tables_are_compared_by_their_commits(
     sql("INSERT INTO copy VALUES (1, 1)")
     [told] = called(session, "commits_compare", table="rides", path=f"{tmp_path}/copy")
     newest = table_named(session, "copy").timeline.writes()[-1].requested
-    assert told.compare_detail == f"rides is behind copy by 1 commits. Commits to catch up: {newest}"
+    assert told.compare_detail == f"Source rides is behind by 1 commits. Commits to catch up - [{newest}]"
+    [told] = called(session, "commits_compare", table="copy", path=f"{tmp_path}/copy")
+    assert told.compare_detail == "Source copy is ahead by 0 commits. Commits to catch up - []"
 
 
 def test_a_folder_of_files_becomes_a_table(session: SparkSession, tmp_path: Path) -> None:

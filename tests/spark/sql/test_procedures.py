@@ -68,6 +68,8 @@ def test_commits_are_shown(session: SparkSession) -> None:
     assert called(session, "show_commit_write_stats", **one)[0].total_records_written == 2
     extra = called(session, "show_commit_extra_metadata", table="rides", metadata_key="schema")
     assert extra[0].instant_time == update.commit_time
+    keys = {row.metadata_key for row in called(session, "show_commit_extra_metadata", table="rides")}
+    assert keys == {"schema", "drawstring.writer"}
     with pytest.raises(InvalidError, match="There is no commit 2020"):
         called(session, "show_commit_files", table="rides", instant_time="2020")
 
@@ -306,6 +308,8 @@ def test_timeline_files_and_properties_are_shown(session: SparkSession, sql: Ask
     assert called(session, "stats_wa", table="rides") == [("Total", 0, 0, "0")]
     properties = dict(called(session, "show_table_properties", table="rides", limit=100))
     assert properties["hoodie.table.name"] == "rides"
+    found = called(session, "show_table_properties", table="rides", filter="key = 'hoodie.table.type'")
+    assert found == [("hoodie.table.type", "MERGE_ON_READ")]
     sql("CREATE INDEX record_index ON rides (id)")
     assert len(called(session, "show_metadata_table_partitions", table="rides")) == 2
     assert len(called(session, "show_metadata_table_files", table="rides", partition="city=oslo")) == 2

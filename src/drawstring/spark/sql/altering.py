@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions, options_of
 from drawstring.config.table.storage_layout import STORAGE_LAYOUT
-from drawstring.schema.column_changes import ChangeKind, ColumnChange, commented, replacement
+from drawstring.schema.column_changes import ChangeKind, ColumnChange, changed, commented, replacement
 from drawstring.services.alter_columns import alter_columns, check_names
 from drawstring.services.maintenance_tasks import after_commit
 from drawstring.services.table_properties import rename
@@ -166,7 +166,9 @@ def alter(table: TablePeer, given: Mapping[str, Any]) -> None:
     options = write_options(table.spark, table.properties, {"hoodie.allow.empty.commit": "true"})
     parsed = options_of("insert", options)
     with target._errors():
-        of_columns = _changes(target, changes)
+        of_columns = [each for each in _changes(target, changes) if not _is_nullable_already(target, each)]
+        if not of_columns:
+            return
         for change in of_columns:
             check_names(change)
         by_versions = any(map(_needs_versions, changes))
@@ -194,6 +196,10 @@ def _changes(target: Table, told: Sequence[Mapping[str, Any]]) -> list[ColumnCha
         [pa.field(each.column, each.type) for each in asked if each.kind is ChangeKind.ADD and each.type]
     )
     return replacement(target.schema, wanted, target.config.partition_fields) + comments
+
+
+def _is_nullable_already(target: Table, change: ColumnChange) -> bool:
+    return change.kind is ChangeKind.NULLABLE and changed(target.schema, change) == target.schema
 
 
 def _has_comment(changes: Sequence[ColumnChange]) -> bool:

@@ -22,7 +22,7 @@ from drawstring.spark.sql.procedures import (
     tables,
     upkeep,
 )
-from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows, texts
+from drawstring.spark.sql.procedures.procedure import NULL, Call, Procedure, Rows, texts
 from drawstring.spark.sql.procedures.refused import REFUSED
 
 _FILTER: Final = "filter"
@@ -41,7 +41,8 @@ def _help(call: Call) -> Rows:
     lines = ["parameters:", _HELP_LINE.format("param", "type_name", "default_value", "required")]
     for each, default in zip(found.given, found.defaults, strict=True):
         is_required = str(each.name in found.required).lower()
-        lines.append(_HELP_LINE.format(each.name, each.dataType.typeName(), default.strip("'"), is_required))
+        shown = "null" if default == NULL else default.strip("'")
+        lines.append(_HELP_LINE.format(each.name, each.dataType.typeName(), shown, is_required))
     lines += ["outputType:", _HELP_LINE.format("name", "type_name", "nullable", "metadata")]
     lines += [_HELP_LINE.format(each.name, each.dataType.typeName(), "true", "{}") for each in found.result]
     return [("\n".join((*lines, "")),)]

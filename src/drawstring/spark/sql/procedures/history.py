@@ -98,14 +98,12 @@ def commits_compare(call: Call) -> Rows:
     table, other = call.table, named_table(call.spark, None, call.needed("path")).table
     mine, theirs = ([each.requested for each in one.timeline.writes()] for one in (table, other))
     last, other_last = (max(times, default="") for times in (mine, theirs))
-    is_behind = last < other_last
-    behind, ahead = (table, other) if is_behind else (other, table)
-    since = last if is_behind else other_last
-    missing = [time for time in (theirs if is_behind else mine) if time > since]
+    place, times, since = ("behind", theirs, last) if last < other_last else ("ahead", mine, other_last)
+    missing = [time for time in times if time > since]
     return [
         (
-            f"{behind.config.name} is behind {ahead.config.name} by {len(missing)} commits. Commits to catch"
-            f" up: {', '.join(missing) or 'none'}",
+            f"Source {table.config.name} is {place} by {len(missing)} commits. Commits to catch up -"
+            f" [{', '.join(missing)}]",
         )
     ]
 

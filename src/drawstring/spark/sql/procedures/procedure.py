@@ -15,7 +15,7 @@ from drawstring.spark.spark_table import SparkTable
 from drawstring.spark.sql.named import NamedTable, named_table
 
 Rows = Iterable[Sequence[Any]]
-_NULL: Final = "NULL"
+NULL: Final = "NULL"
 _REQUIRED: Final = "!"
 
 
@@ -64,7 +64,7 @@ class Procedure:
     @property
     def defaults(self) -> list[str]:
         """Default of each parameter, as SQL."""
-        return [each.partition("=")[2] or _NULL for each in self.parameters.split(", ")]
+        return [each.partition("=")[2] or NULL for each in self.parameters.split(", ")]
 
     @property
     def required(self) -> list[str]:

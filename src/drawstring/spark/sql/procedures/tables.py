@@ -128,8 +128,9 @@ def _version(call: Call) -> int:
 
 
 def show_table_properties(call: Call) -> Rows:
-    """Return the properties that the table stores."""
-    return call.limited(sorted(call.table.config.properties.items()))
+    """Return the properties that the table stores; a filter looks at all of them."""
+    properties = sorted(call.table.config.properties.items())
+    return properties if call.text("filter") else call.limited(properties)
 
 
 def _query(call: Call) -> DataFrame:

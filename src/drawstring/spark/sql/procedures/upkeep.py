@@ -139,7 +139,7 @@ def create_metadata(call: Call) -> Rows:
     """Build the metadata table of a table that has none."""
     watch, context = Stopwatch(), call.table._context
     create_metadata_table(context, options_of("insert", call.options))
-    return [(f"Created Metadata Table in {metadata_address(context)} (duration={watch.seconds():.2f} secs)",)]
+    return [(f"Created Metadata Table in {metadata_address(context)} (duration={watch.seconds():.3f}secs)",)]
 
 
 def delete_metadata(call: Call) -> Rows:
@@ -165,7 +165,7 @@ def init_metadata(call: Call) -> Rows:
         raise InvalidError("The table has no metadata table. Use CALL create_metadata_table.")
     done = "Opened" if call.flag("read_only") else "Initialized"
     address = metadata_address(table._context)
-    return [(f"{done} Metadata Table in {address} (duration={watch.seconds():.2f} sec)",)]
+    return [(f"{done} Metadata Table in {address} (duration={watch.seconds():.3f}sec)",)]
 
 
 def repair_overwrite_hoodie_props(call: Call) -> Rows:
