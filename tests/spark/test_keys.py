@@ -71,3 +71,29 @@ def test_keys_of_several_kinds_and_change_logs(session: SparkSession, tmp_path: 
         assert {row[0] for row in found.collect()} == {"emor"}
     finally:
         key_generators._generators.pop("Backwards")
+
+
+def test_timestamps_are_texts_in_keys_and_folders_where_a_writer_says_so(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    rows = session.sql(
+        "select * from values (1, timestamp'2024-01-15 01:11:12.123456Z', 1L),"
+        " (2, timestamp'1960-01-15 01:11:12.0006Z', 1L), (3, null, 1L) as t(id, at, ts)"
+    )
+    texts = {
+        f"{WRITE}recordkey.field": "id,at",
+        f"{WRITE}partitionpath.field": "at",
+        f"{WRITE}precombine.field": "ts",
+        f"{WRITE}partitionpath.urlencode": "true",
+        f"{WRITE}keygenerator.consistent.logical.timestamp.enabled": "true",
+    }
+    save(rows, tmp_path / "texts", **texts)
+    save(rows.where("id = 1").selectExpr("id", "at", "2L as ts"), tmp_path / "texts", **texts)
+    found = session.read.format("hudi").load(str(tmp_path / "texts"))
+    columns = ("_hoodie_record_key", "_hoodie_partition_path", "ts", "unix_micros(at)")
+    assert sorted(tuple(row) for row in found.selectExpr(*columns).collect()) == [
+        ("id:1,at:2024-01-15 01:11:12.123", "2024-01-15 01%3A11%3A12.123", 2, 1705281072123456),
+        ("id:2,at:1960-01-15 01:11:12.001", "1960-01-15 01%3A11%3A12.001", 1, -314405327999400),
+        ("id:3,at:__null__", "__HIVE_DEFAULT_PARTITION__", 1, None),
+    ]
+    assert found.where("at = timestamp'2024-01-15 01:11:12.123456Z'").count() == 1

@@ -17,7 +17,7 @@ not bind Hudi's writers, and a zone found by trying may fit all rows that exist 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -97,6 +97,7 @@ class Form(StrEnum):
 
 
 _OF_FOLDERS: Final = {
+    Form.NUMBER: PathTimestamps.NUMBERS,
     Form.DATE_AND_TIME: PathTimestamps.SECONDS,
     Form.FRACTION: PathTimestamps.TEXTS,
 }
@@ -119,15 +120,13 @@ def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema
     spec = facts.locked.context.storage.spec
     lookup = facts.locked.context.lookup(facts.locked.config, facts.timeline)
     forms = _forms([path for path in lookup.partitions() if lookup.slices(path)], columns, config)
-    if not forms:
-        return config
-    if set(forms) == {Form.NUMBER}:
-        return replace(config, path_timestamps=PathTimestamps.NUMBERS)
+    known = _of_forms(forms, config)
+    if set(forms) <= {Form.NUMBER}:
+        return known
     form = next(iter(forms))
     if len(forms) > 1 or form not in _OF_FOLDERS:
         differing = " and ".join(f"{form} in {paths[0]!r}" for form, paths in forms.items())
         raise _refusal(f"the folders of timestamps have {differing}", spec)
-    known = replace(config, path_timestamps=_OF_FOLDERS[form])
     names = pa.schema([field for field in schema if field.name in config.partition_fields])
     check = _HasRowsOfPath(spec, known, names, InstantRange.of(facts.timeline))
     paths = _spread(forms[form], _PARTITIONS_READ_MAX)
@@ -136,6 +135,22 @@ def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema
         if not fit:
             raise _refusal(f"the timestamps of the rows in {path!r} are another date and time in UTC", spec)
     return known
+
+
+def named_like_folders(config: TableConfig, schema: pa.Schema, paths: Sequence[str]) -> TableConfig:
+    """Return a configuration that names partition folders of timestamps like some that there are.
+
+    Args:
+        config: the table.
+        schema: columns of the table.
+        paths: partition paths; if their forms differ, they do not count.
+    """
+    return _of_forms(_forms(paths, _timestamp_columns(config, schema), config), config)
+
+
+def _of_forms(forms: Collection[Form], config: TableConfig) -> TableConfig:
+    known = [_OF_FOLDERS[form] for form in forms if form in _OF_FOLDERS]
+    return replace(config, path_timestamps=known[0]) if known and len(forms) == 1 else config
 
 
 def _timestamp_columns(config: TableConfig, schema: pa.Schema) -> tuple[str, ...]:

@@ -289,6 +289,12 @@ def test_every_statement_changes_a_table_whose_folders_are_dates_of_its_numbers(
     assert sql(f"SELECT id FROM rides WHERE at = {second}") == [("c",)]
     with pytest.raises(InvalidError, match="'at' does not fit its type int64"):
         sql("INSERT INTO rides VALUES ('e', 1.0, 1, '2024/01/15')")
+    with pytest.raises(UnsupportedError, match="A folder has the rows of many values of at"):
+        sql(f"INSERT OVERWRITE rides PARTITION (at = {first}) VALUES ('z', 1.0, 1)")
+    sql("SET hoodie.datasource.write.operation = insert_overwrite")
+    sql(f"INSERT INTO rides VALUES ('f', 1.0, 1, {second})")
+    sql("RESET hoodie.datasource.write.operation")
+    assert sql(query) == [("a", 7.0, *a), ("d", 7.0, *a), ("f", 1.0, *b)]
     sql(f"INSERT OVERWRITE rides VALUES ('z', 1.0, 1, {first})")
     assert sql(query) == [("z", 1.0, *a)]
     stored = drawstring.open(f"{tmp_path}/lake/rides")._facts().full_schema

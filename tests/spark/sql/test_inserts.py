@@ -258,3 +258,41 @@ def test_all_types_come_back(sql: Ask) -> None:
     )
     sql(f"CREATE TABLE kinds USING hudi TBLPROPERTIES (primaryKey = 'id') AS {values}")
     assert sql("SELECT * FROM kinds") == sql(values)
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_timestamps_are_texts_in_keys_where_the_session_or_the_table_says_so(sql: Ask, kind: str) -> None:
+    option = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
+    first, second = "timestamp'2024-01-15 01:11:12.5Z'", "timestamp'2024-01-15 01:11:12Z'"
+    query = "SELECT _hoodie_record_key, _hoodie_partition_path, id, v FROM rides"
+    for column, path in (("d", "d=2024-02-03"), ("at", "at=2024-01-15 01%3A11%3A12")):
+        key = "at" if column == "d" else "id,d"
+        more = f", '{option}' = 'true'" if column == "d" else ""
+        sql(
+            "CREATE TABLE rides (id INT, v INT, at TIMESTAMP, d DATE) USING hudi"
+            f" PARTITIONED BY ({column}) TBLPROPERTIES (primaryKey = '{key}', preCombineField = 'v',"
+            f" type = '{kind}'{more})"
+        )
+        if column == "at":
+            sql(f"SET {option} = true")
+        columns = "(id, v, at, d)"
+        sql(f"INSERT INTO rides {columns} VALUES (1, 1, {first}, DATE'2024-02-03')")
+        sql(f"INSERT INTO rides {columns} VALUES (2, 1, {second}, DATE'2024-02-03')")
+        sql("UPDATE rides SET v = 8 WHERE id = 1")
+        keys = ("2024-01-15 01:11:12.5", "2024-01-15 01:11:12.0")
+        if column == "at":
+            keys = ("id:1,d:2024-02-03", "id:2,d:2024-02-03")
+        assert sql(query) == sorted([(keys[0], path, 1, 8), (keys[1], path, 2, 1)])
+        sql(f"RESET {option}")
+        sql(
+            f"MERGE INTO rides t USING (SELECT 1 AS id, 9 AS v, {first} AS at, DATE'2024-02-03' AS d) s"
+            " ON t.id = s.id AND t.at = s.at AND t.d = s.d WHEN MATCHED THEN UPDATE SET *"
+            " WHEN NOT MATCHED THEN INSERT *"
+        )
+        assert sql("SELECT id, v FROM rides") == [(1, 9), (2, 1)]
+        sql("DELETE FROM rides WHERE id = 1")
+        assert sql(query) == [(keys[1], path, 2, 1)]
+        if column == "at":
+            sql(f"INSERT OVERWRITE rides PARTITION (at = {second}) VALUES (3, 1, DATE'2024-02-03')")
+            assert sql(query) == [("id:3,d:2024-02-03", path, 3, 1)]
+        sql("DROP TABLE rides")

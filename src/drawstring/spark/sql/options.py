@@ -36,6 +36,7 @@ from drawstring.config.keys.write import COMMIT_METADATA_PREFIX
 from drawstring.config.options.option import Scope, text_of
 from drawstring.config.options.read_options import ReadOptions, options_in_session
 from drawstring.config.options.registry import OPTION_OF_KEY
+from drawstring.config.table.key_settings import TEXTS_OF_TIMESTAMPS
 from drawstring.spark.sql.driver import java
 
 RECORD_KEY: Final = "hoodie.datasource.write.recordkey.field"
@@ -188,6 +189,9 @@ def write_options(
 ) -> dict[str, str]:
     """Return the options of a write to a table that exists.
 
+    Whether keys show timestamps as texts is up to each write, as in Hudi; the write checks it against the
+    keys that are there.
+
     Args:
         spark: the session.
         properties: properties of the table in the catalog.
@@ -197,7 +201,11 @@ def write_options(
     if prefix := in_session.get(COMMIT_METADATA_PREFIX):
         in_session |= json.loads(java(spark, "Calls").settings(spark._jsparkSession, prefix))
     options = {**table_options(properties), **in_session, **table_options(given)}
-    return {key: value for key, value in options.items() if not is_stored(key) and key not in _OF_STATEMENTS}
+    return {
+        key: value
+        for key, value in options.items()
+        if key == TEXTS_OF_TIMESTAMPS or not (is_stored(key) or key in _OF_STATEMENTS)
+    }
 
 
 def is_stored(key: str) -> bool:

@@ -10,15 +10,17 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.view.file_groups import listing_of
 from drawstring.filegroups.write.base_writer import ensure_partition
 from drawstring.formats.partition_match import typed
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.path_values import path_values
+from drawstring.keygen.texts import is_moment
 from drawstring.query.facts import TableFacts
 from drawstring.table import Table
 from drawstring.timeline.instants import instant_time
+from drawstring.write.facts import named_like_folders
 
 _ANY: Final = "*"
 _EQUAL: Final = ("=", "<=>")
@@ -116,21 +118,45 @@ def paths_of_values(facts: TableFacts, values: Mapping[str, pa.Scalar]) -> tuple
     """Return the partition paths of values of any partition columns, for what is at them and below them.
 
     Raises:
-        UnsupportedError: a column is no partition column.
+        UnsupportedError: a column is no partition column, or its folders have rows with several values.
     """
     config, schema = facts.config, facts.schema
     fields = config.partition_fields
+    if formatted := sorted(set(values) & _formatted(config)):
+        raise UnsupportedError(
+            f"A folder has the rows of many values of {', '.join(formatted)}, which the key generator"
+            " formats, so a value does not name what an overwrite replaces. SET"
+            " hoodie.datasource.write.operation = insert_overwrite and INSERT INTO, which replaces the"
+            " folders of the rows; or DELETE and INSERT."
+        )
     if not set(values) <= set(fields):
         raise UnsupportedError(
             f"The partition columns are {', '.join(fields) or 'none'}, but the statement names"
             f" {', '.join(values)}. Name partition columns only."
         )
     if set(fields[: len(values)]) == set(values):
-        return (path_of_values(config, values, schema),)
+        return (path_of_values(_naming(facts), values, schema),)
     wanted = {name: text_of(value) for name, value in values.items()}
     return tuple(
         path for path, texts in _texts_of(facts) if all(texts[name] == text for name, text in wanted.items())
     )
+
+
+def _formatted(config: TableConfig) -> set[str]:
+    """Return the partition columns that a key generator formats as dates."""
+    if config.path_generator is KeyGeneratorType.TIMESTAMP:
+        return {*config.partition_fields}
+    kinds = dict(zip(config.partition_fields, config.partition_types, strict=False))
+    return {name for name, kind in kinds.items() if kind == "TIMESTAMP"}
+
+
+def _naming(facts: TableFacts) -> TableConfig:
+    """Return the table as it names its folders, of which those of timestamps have several forms."""
+    config, schema = facts.config, facts.schema
+    named = (name for name in config.partition_fields if name in schema.names)
+    if not any(is_moment(schema.field(name).type) for name in named):
+        return config
+    return named_like_folders(config, schema, listing_of(facts.storage).partitions())
 
 
 def _texts_of(facts: TableFacts) -> Iterator[tuple[str, dict[str, str | None]]]:
@@ -197,7 +223,7 @@ def path_of_texts(table: Table, texts: Sequence[str | None]) -> str:
     """Return the path of a partition by the texts of all its values."""
     fields, schema = table.config.partition_fields, table.schema
     values = {name: value_of(text, schema.field(name).type) for name, text in zip(fields, texts, strict=True)}
-    return path_of_values(table.config, values, schema)
+    return path_of_values(_naming(table._facts()), values, schema)
 
 
 def add_partitions(table: Table, partitions: Sequence[Sequence[str | None]]) -> None:
