@@ -18,6 +18,7 @@ from drawstring.index.bucket.simple_bucket import bucket_numbers
 from drawstring.query.found_buckets import counts_that_fit
 from drawstring.query.pruning import BucketFacts, bucket_pruning
 from drawstring.storage.memory import MemoryStorage
+from tests.support.golden import golden_table
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("n", pa.int64()), ("x", pa.float64())])
 COUNT = 8
@@ -223,6 +224,18 @@ def test_a_table_that_stores_no_number_of_buckets_reads_one_in_each_partition(
         assert narrow.to_arrow()["n"].to_pylist() == [number]
     assert len(made.scan(where="n = 7").tasks()) == 3 * COUNT
     assert made.scan(where="id = 'none'").to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize(("name", "slices"), [("v6_idx_bucket_cow", 12), ("v9_idx_bucket_cow", 12)])
+def test_a_table_of_apache_hudi_reads_one_bucket_in_each_partition(
+    tmp_path: Path, name: str, slices: int
+) -> None:
+    made = golden_table(name, tmp_path)
+    assert len(made.scan().tasks()) == slices
+    rows = made.scan(columns=["id"]).to_arrow()["id"].to_pylist()
+    for key in rows:
+        found = made.scan(where=f"id = {key!r}")
+        assert (len(found.tasks()), found.to_arrow().num_rows) == (3, rows.count(key))
 
 
 def test_partitions_with_other_numbers_of_buckets_are_asked_on_their_own(tmp_path: Path) -> None:

@@ -248,6 +248,8 @@ def test_readers_that_make_keys_anew_refuse_texts() -> None:
     with pytest.raises(UnsupportedError, match="without meta columns"):
         table.upsert(rows((1, "a", 1, WINTER)), options=TEXTS)
     assert not table.timeline.writes()
+    with pytest.raises(UnsupportedError, match="without meta columns"):
+        create(SCHEMA, record_key=["id", "part"], partition_by=(), table_type=COW, properties=lean | TEXTS)
 
 
 def test_texts_leave_other_types_and_other_tables_as_they_are() -> None:

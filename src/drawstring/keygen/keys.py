@@ -26,11 +26,17 @@ from drawstring.base.counted import counted
 from drawstring.base.errors import DrawstringError, InvalidError, MissingKeyError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.config.table.key_generators import KeyFunction
-from drawstring.config.table.key_settings import BARE_SINGLE_KEY, SINGLE_KEY_ENCODING, timestamp_settings
+from drawstring.config.table.key_settings import (
+    BARE_SINGLE_KEY,
+    SINGLE_KEY_ENCODING,
+    TEXTS_OF_TIMESTAMPS,
+    timestamp_settings,
+)
 from drawstring.keygen.number_keys import number_keys
 from drawstring.keygen.path_parts import PathPart, SimplePart, TimestampPart, check_paths
-from drawstring.keygen.texts import java_text, key_text
+from drawstring.keygen.texts import is_moment, java_text, key_text
 from drawstring.keygen.timestamps import TimestampTexts
+from drawstring.schema.fields import type_at
 from drawstring.schema.meta import RECORD_KEY
 
 NULL_KEY: Final = "__null__"
@@ -79,10 +85,20 @@ class KeyGenerator:
 
         Raises:
             InvalidError: the type of a column is not supported.
+            UnsupportedError: timestamps are to be texts in keys that readers make anew.
         """
         for part in self._parts:
             if part.field in schema.names:
                 part.check_type(schema.field(part.field).type, number_texts=number_texts)
+        config = self._config
+        if config.populate_meta_fields or not config.texts_of_timestamps:
+            return
+        kinds = (type_at(name, schema) for name in config.record_key_fields)
+        if any(kind is not None and is_moment(kind) for kind in kinds):
+            raise UnsupportedError(
+                f"{TEXTS_OF_TIMESTAMPS}=true has no effect on readers, which make the record keys of a table"
+                " without meta columns anew. Drop one of the two options."
+            )
 
     def keys_and_paths(self, batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
         """Return the record key and the partition path of each row; see `record_keys`, `partition_paths`.

@@ -285,17 +285,9 @@ def _with_known_keys(facts: WriteFacts, config: TableConfig, schema: pa.Schema) 
     kinds = (type_at(name, schema) for name in config.record_key_fields)
     if not any(kind is not None and is_moment(kind) for kind in kinds):
         return config
+    if not config.populate_meta_fields or facts.timeline.latest_write() is None:
+        return config
     spec = facts.locked.context.storage.spec
-    if not config.populate_meta_fields:
-        if config.texts_of_timestamps:
-            raise UnsupportedError(
-                f"{TEXTS_OF_TIMESTAMPS}=true has no effect on readers, which make the record keys of a table"
-                " without meta columns anew. Drop one of the two options.",
-                table=spec.uri,
-            )
-        return config
-    if facts.timeline.latest_write() is None:
-        return config
     lookup = facts.locked.context.lookup(facts.locked.config, facts.timeline)
     names = columns_of(config.record_key_fields)
     read = pa.schema([*(schema.field(name) for name in names), (RECORD_KEY, pa.string())])
