@@ -159,6 +159,19 @@ def test_a_folder_of_files_becomes_a_table(session: SparkSession, tmp_path: Path
     }
     with pytest.raises(UnsupportedError, match="not of ORC"):
         called(session, "run_bootstrap", base_file_format="ORC", **given)
+    for name in ("schema_provider_class", "full_bootstrap_input_provider", "bootstrap_index_class"):
+        with pytest.raises(drawstring.DrawstringError, match=r"[Ss]chema|input\.provider|index\.class"):
+            called(session, "run_bootstrap", **{name: "org.example.Mine"}, **given)
+    with pytest.raises(InvalidError, match=r"mode\.selector"):
+        called(session, "run_bootstrap", selector_class="org.example.Mine", **given)
+    by_folder = {
+        **given,
+        "base_path": str(tmp_path / "mixed"),
+        "selector_class": "org.apache.hudi.client.bootstrap.selector.BootstrapRegexModeSelector",
+        "options": f"{given['options']},hoodie.bootstrap.mode.selector.regex.mode=FULL_RECORD",
+    }
+    called(session, "run_bootstrap", **by_folder)
+    assert called(session, "show_bootstrap_mapping", path=by_folder["base_path"]) == []
     assert called(session, "run_bootstrap", bootstrap_overwrite=True, **given) == [Row(status=0)]
     assert drawstring.open(root).scan(["id"]).to_arrow().num_rows == 2
     [mapped] = called(session, "show_bootstrap_mapping", path=root)

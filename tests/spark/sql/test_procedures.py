@@ -183,6 +183,17 @@ def test_a_savepoint_names_its_user_and_archiving_goes_by_all_its_bounds(
     assert len(sql("SELECT id FROM rides")) == 6
 
 
+@pytest.mark.usefixtures("rides")
+def test_slices_of_a_pending_compaction_are_shown_whole(session: SparkSession, sql: Ask) -> None:
+    whole = called(session, "show_fsview_latest", table="rides", merge=False)
+    assert len(whole) == len(called(session, "show_fsview_latest", table="rides")) == 2
+    called(session, "run_compaction", op="schedule", table="rides")
+    sql("UPDATE rides SET fare = 11.5, ts = 3 WHERE id = 1")
+    assert len(called(session, "show_fsview_latest", table="rides")) == 2
+    with pytest.raises(UnsupportedError, match="while a compaction is pending"):
+        called(session, "show_fsview_latest", table="rides", merge=False)
+
+
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_numbers_of_buckets_are_managed_by_rules(
     session: SparkSession, sql: Ask, tmp_path: Path, kind: str

@@ -11,7 +11,7 @@ import numpy as np
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.model.files import BaseFile, FileSlice, LogFile, parse_data_file
-from drawstring.model.instant import State
+from drawstring.model.instant import Action, State
 from drawstring.model.instant_status import InstantStatus
 from drawstring.query.incremental.path_glob import matches_folder
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
@@ -146,7 +146,14 @@ def show_fsview_latest(call: Call) -> Rows:
 
     Raises:
         InvalidError: both path_regex and partition_path are given.
+        UnsupportedError: slices are asked for as a pending compaction divides them.
     """
+    if not call.flag("merge") and call.table.timeline.pending_of(Action.COMPACTION):
+        raise UnsupportedError(
+            "merge => false is not supported while a compaction is pending: of its file groups it shows the"
+            " log files that came since, without what they change. Leave it out, or CALL run_compaction"
+            " first."
+        )
     pattern, partition = call.given("path_regex"), call.given("partition_path")
     if pattern is not None and partition is not None:
         raise InvalidError("path_regex and partition_path both name the partitions. Give one of them.")

@@ -39,17 +39,23 @@ _SYNC_OPTIONS: Final[Mapping[str, str]] = {
 _BOOTSTRAP_OPTIONS: Final[Mapping[str, str]] = {
     "key_generator_class": "hoodie.datasource.write.keygenerator.class",
     "payload_class": "hoodie.datasource.write.payload.class",
+    "selector_class": "hoodie.bootstrap.mode.selector",
+    "bootstrap_index_class": "hoodie.bootstrap.index.class",
+    "full_bootstrap_input_provider": "hoodie.bootstrap.full.input.provider",
 }
 _CHECKSUM: Final = "hoodie.table.checksum"
-_FULL: Final = "FullRecordBootstrapModeSelector"
 
 
 def run_bootstrap(call: Call) -> Rows:
     """Make a table of a folder of Parquet files; 0 stands for success.
 
     Raises:
-        UnsupportedError: an existing table would be replaced, or settings are in a file.
+        UnsupportedError: an existing table would be replaced, or settings or the schema come from elsewhere.
     """
+    if call.text("schema_provider_class"):
+        raise UnsupportedError(
+            "A bootstrap takes the schema of the Parquet files. Leave schema_provider_class out."
+        )
     if call.text("props_file_path"):
         raise UnsupportedError(
             "A bootstrap takes its settings from the call. Give options => 'key=value,...', not"
@@ -66,7 +72,6 @@ def run_bootstrap(call: Call) -> Rows:
         source,
         name=call.needed("table"),
         record_key=call.names("rowKey_field"),
-        mode="full" if (call.text("selector_class") or "").endswith(_FULL) else "metadata",
         table_type=call.needed("table_type"),
         partition_by=call.names("partition_path_field"),
         options={**given, **call.given_options},
