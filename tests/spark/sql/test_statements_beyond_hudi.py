@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import drawstring
+from drawstring.base.errors import UnsupportedError
 from tests.support.sql import Ask
 
 pytestmark = pytest.mark.spark
@@ -101,6 +102,12 @@ def test_changes_of_a_table_without_logs_come_from_its_commits(sql: Ask) -> None
         ("i", None, "b"),
         ("u", "a", "c"),
     ]
+
+
+def test_a_column_has_a_type(sql: Ask) -> None:
+    with pytest.raises(UnsupportedError, match="void, which a table cannot store"):
+        sql("CREATE TABLE rides (id INT, v VOID) USING hudi")
+    assert sql("SHOW TABLES") == []
 
 
 def test_properties_of_a_serde_are_refused(sql: Ask) -> None:
