@@ -325,6 +325,12 @@ def test_no_option_that_deletes_or_keeps_is_without_effect(word: str) -> None:
         ({"hoodie.index.class": "mine.Index"}, UnsupportedError, "Drop the option"),
         ({"hoodie.datasource.write.partitions.to.delete": "p"}, InvalidError, "needs the operation"),
         ({"hoodie.combine.before.upsert": "false"}, UnsupportedError, "several records"),
+        ({"hoodie.datasource.write.secondarykey.column": "a"}, UnsupportedError, "Drop the option"),
+        (
+            {"hoodie.table.name": "t", "hoodie.datasource.write.table.name": "other"},
+            InvalidError,
+            "are the same option but differ",
+        ),
     ],
 )
 def test_write_options_that_cannot_be_say_why(

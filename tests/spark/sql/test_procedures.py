@@ -123,6 +123,8 @@ def test_services_run(session: SparkSession, sql: Ask, tmp_path: Path) -> None:
     [again] = called(session, "run_clean", table="rides", trigger_max_commits=2, **versions)
     assert again.total_files_deleted > 0
     assert called(session, "run_clean", table="rides", **versions) == [], "no write since the last one"
+    with pytest.raises(InvalidError, match="NONSENSE"):
+        called(session, "run_clean", table="rides", clean_policy="NONSENSE")
     assert called(session, "show_cleans", table="rides")[0].total_files_deleted == again.total_files_deleted
     assert called(session, "show_clean_plans", table="rides")[0].state == "COMPLETED"
     assert [row.result for row in called(session, "archive_commits", table="rides")] == [0]

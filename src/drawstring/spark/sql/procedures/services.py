@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.options.write_options import WriteOptions
 from drawstring.expressions.predicate import parse_where
 from drawstring.formats.conditions import where_columns
 from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
@@ -168,6 +169,7 @@ def run_clean(call: Call) -> Rows:
     """Clean the table.
 
     Raises:
+        InvalidError: a policy or strategy that there is not.
         UnsupportedError: nothing is to be planned.
     """
     if not call.flag("schedule_in_line"):
@@ -176,8 +178,6 @@ def run_clean(call: Call) -> Rows:
             " it out."
         )
     options = dict(call.options)
-    if not _is_due(call, options):
-        return []
     for name, key in (
         ("clean_policy", "hoodie.clean.policy"),
         ("trigger_strategy", "hoodie.clean.trigger.strategy"),
@@ -185,6 +185,9 @@ def run_clean(call: Call) -> Rows:
     ):
         if (value := call.text(name)) is not None:
             options[key] = value
+    WriteOptions.parse(options)
+    if not _is_due(call, options):
+        return []
     keywords = {}
     for name, keyword, key in (
         ("retain_commits", "retain_commits", "hoodie.clean.commits.retained"),
@@ -213,7 +216,7 @@ def _is_due(call: Call, options: Mapping[str, str]) -> bool:
     cleans = map(facts.store.read, _newest_first(facts.timeline.completed_of(Action.CLEAN)))
     done = (clean for clean in map(decode_clean, filter(None, cleans)) if clean.took_something)
     since = next((clean.last_completed for clean in done), "")
-    due_after = int(call.text("trigger_max_commits") or options.get(_TRIGGER) or 1)
+    due_after = int(options.get(_TRIGGER) or 1)
     return sum(write.requested > since for write in facts.timeline.writes()) >= due_after
 
 
