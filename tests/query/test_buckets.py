@@ -226,6 +226,20 @@ def test_a_table_that_stores_no_number_of_buckets_reads_one_in_each_partition(
     assert made.scan(where="id = 'none'").to_arrow().num_rows == 0
 
 
+def test_a_compound_key_that_may_be_hashed_in_part_rules_no_bucket_out(tmp_path: Path) -> None:
+    properties = {
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": str(COUNT),
+        "hoodie.bucket.index.hash.field": "n",
+    }
+    drawstring.create(tmp_path, SCHEMA, record_key=["id", "n"], properties=properties).insert(
+        rides(100, pa.string())
+    )
+    found = without_index(tmp_path).scan(where="id = '7' AND n = 7")
+    assert len(found.tasks()) == COUNT
+    assert found.to_arrow()["n"].to_pylist() == [7]
+
+
 @pytest.mark.parametrize(("name", "slices"), [("v6_idx_bucket_cow", 12), ("v9_idx_bucket_cow", 12)])
 def test_a_table_of_apache_hudi_reads_one_bucket_in_each_partition(
     tmp_path: Path, name: str, slices: int

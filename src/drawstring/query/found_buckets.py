@@ -1,4 +1,4 @@
-"""Buckets of a table that does not say how many it has, as tables of Apache Hudi do not.
+"""Buckets of a table that does not say how many it has, like those of Apache Hudi; for keys of one column.
 
 A file group of a bucket index is named by its bucket, and its keys tell the number n of buckets:
 
@@ -22,6 +22,8 @@ import pyarrow as pa
 from drawstring.base.bounds import BUCKETS_MAX, worker_threads
 from drawstring.base.errors import CorruptTableError
 from drawstring.base.threads import at_once
+from drawstring.config.keys.index import HASH_FIELDS
+from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import ReadTask
 from drawstring.formats.base_footer import base_footer, has_footer
@@ -79,7 +81,7 @@ def found_buckets(
         slice_at: returns one of the slices.
     """
     config = table.config
-    if keys is None or config.index_type is not None or not config.record_key_fields:
+    if keys is None or config.index_type is not None or not _knows_what_is_hashed(config):
         return None
     if not config.populate_meta_fields or not all(has_bucket(file_id) for _, file_id in groups):
         return None
@@ -95,6 +97,14 @@ def found_buckets(
     answers = at_once(ask, [(asked[each], most[each]) for each in many], worker_threads())
     found = {each: buckets for each, buckets in zip(many, answers, strict=True) if buckets is not None}
     return FoundBuckets(found) if found else None
+
+
+def _knows_what_is_hashed(config: TableConfig) -> bool:
+    """Return whether it is sure what of a record key is hashed: of a compound key it may be some fields.
+
+    A few keys may be in their buckets by chance if others are hashed.
+    """
+    return len(config.record_key_fields) == 1 or HASH_FIELDS in config.properties
 
 
 @dataclass(frozen=True, slots=True)
