@@ -260,7 +260,11 @@ class TableWriter(DataFrameWriter):
         if rows is self._df:
             super().insertInto(tableName, overwrite)
             return
-        TableWriter(rows).mode(self._mode).options(**self._options)._insert(tableName, overwrite)
+        self._refuse_buckets(tableName)
+        writer = TableWriter(rows).mode(self._mode).options(**self._options)
+        if self._partition_by:
+            writer.partitionBy(*self._partition_by)
+        writer._insert(tableName, overwrite)
 
     def _insert(self, table: str, overwrite: bool | None) -> None:
         super().insertInto(table, overwrite)

@@ -225,3 +225,25 @@ def test_the_bytes_of_blobs_are_read_wherever_they_are(sql: Ask, tmp_path: Path)
     ):
         with pytest.raises(DrawstringError, match=error):
             read(blob)
+
+
+def test_a_table_like_another_one_keeps_types_comments_and_backslashes(sql: Ask, tmp_path: Path) -> None:
+    sql(
+        "CREATE TABLE docs (id INT COMMENT 'it''s', v VECTOR(3) COMMENT 'small', b BLOB, x VARIANT)"
+        r" USING hudi TBLPROPERTIES (primaryKey = 'id', 'hoodie.clean.partition.filter.regex' = 'a\\d\'b')"
+    )
+    sql("CREATE TABLE twin LIKE docs")
+    assert sql("DESCRIBE twin") == sql("DESCRIBE docs")
+    key = "hoodie.clean.partition.filter.regex"
+    assert sql(f"SHOW TBLPROPERTIES twin ('{key}')") == sql(f"SHOW TBLPROPERTIES docs ('{key}')")
+    sql("INSERT INTO twin VALUES (1, array(1f, 2f, 3f), null, null)")
+    own, like = (drawstring.open(f"{tmp_path}/lake/{name}").schema for name in ("docs", "twin"))
+    assert like == own
+
+
+def test_a_query_may_have_columns_with_the_names_of_types(sql: Ask) -> None:
+    source = "(SELECT 1 AS id, 'b' AS blob, 'v' AS vector, 'x' AS variant)"
+    sql(f"CREATE TABLE kept USING hudi AS SELECT id, blob, vector, variant FROM {source} ORDER BY id, blob")
+    sql(f"CREATE OR REPLACE TABLE again USING hudi AS (SELECT DISTINCT blob, vector v FROM {source} blob)")
+    assert sql("SELECT blob, vector, variant FROM kept") == [("b", "v", "x")]
+    assert sql("SELECT * FROM again") == [("b", "v")]

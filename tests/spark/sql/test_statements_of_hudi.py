@@ -36,6 +36,46 @@ def test_a_query_goes_in_by_the_names_of_the_columns(session: SparkSession, sql:
     assert sql("SELECT id, name FROM rides WHERE day = 'd1'") == [(6, "fay")]
 
 
+def test_a_query_with_parameters_or_after_from_goes_in_by_name(session: SparkSession, sql: Ask) -> None:
+    sql(RIDES)
+    sql("CREATE TABLE others (id INT, name STRING, ts BIGINT, day STRING) USING hudi")
+    rows = session.createDataFrame([("cyd",)], "name string")
+    named = "INSERT INTO rides SELECT 'd1' AS day, :ts AS ts, 'ada' AS name, :id AS id"
+    session.sql(named, args={"id": 1, "ts": 5})
+    session.sql(
+        "WITH w AS (SELECT ? AS day) INSERT INTO rides SELECT day, ? AS name, 2 AS id, 6L AS ts FROM w",
+        ["d2", "bob"],
+    )
+    session.sql("INSERT INTO rides SELECT 'd3' AS day, 7L AS ts, name, 3 AS id FROM {rows}", rows=rows)
+    session.sql(
+        "INSERT INTO rides PARTITION (day = :day) SELECT 8L AS ts, :name AS name, 4 AS id",
+        {"name": "dan", "day": "d4"},
+    )
+    query = "(SELECT 'd5' AS day, 9L AS ts, 'eve' AS name, 5 AS id) q"
+    sql(f"FROM {query} INSERT INTO rides SELECT *")
+    sql(f"FROM {query} INSERT INTO others SELECT *")
+    session.sql(
+        "INSERT INTO IDENTIFIER(:t) SELECT 'd6' AS day, 6 AS id, 9L AS ts, 'eve' AS name", {"t": "rides"}
+    )
+    session.sql("INSERT INTO rides VALUES (:id, 'fay', 10, 'd7')", {"id": 7})
+    assert sql("SELECT * FROM rides") == [
+        (1, "ada", 5, "d1"),
+        (2, "bob", 6, "d2"),
+        (3, "cyd", 7, "d3"),
+        (4, "dan", 8, "d4"),
+        (5, "eve", 9, "d5"),
+        (6, "eve", 9, "d6"),
+        (7, "fay", 10, "d7"),
+    ]
+    assert sql("SELECT * FROM others") == [(5, "eve", 9, "d5")]
+    session.sql("UPDATE others SET ts = :ts", {"ts": "11"})
+    assert sql("SELECT ts FROM others") == [(11,)]
+    with pytest.raises(AnalysisException, match=r"partitionBy\(\)"):
+        rows.selectExpr("'d' AS day", "1L AS ts", "name", "8 AS id").write.partitionBy("day").insertInto(
+            "rides"
+        )
+
+
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_a_merge_that_only_inserts_adds_the_records_that_the_table_lacks(sql: Ask, kind: str) -> None:
     sql(f"{KEYED}, type = '{kind}')")
@@ -71,7 +111,7 @@ def test_a_record_of_a_table_without_order_is_inserted_once_by_a_merge(sql: Ask)
         sql(f"{merge} WHEN MATCHED THEN UPDATE SET *")
 
 
-def test_values_are_cast_to_the_types_of_the_columns(sql: Ask) -> None:
+def test_values_are_cast_to_the_types_of_the_columns(session: SparkSession, sql: Ask) -> None:
     sql(
         "CREATE TABLE kinds (id BIGINT, price DOUBLE, n INT, info STRUCT<a: INT, b: STRING>, ts BIGINT)"
         " USING hudi TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts')"
@@ -96,6 +136,7 @@ def test_values_are_cast_to_the_types_of_the_columns(sql: Ask) -> None:
         " WHEN NOT MATCHED THEN INSERT (id, price, n, ts) VALUES (s.id, s.price, s.n, s.ts)"
     )
     assert sql("SELECT id, price, n, ts FROM kinds") == [(1, 11.5, 7, 10), (2, 3.5, 8, 4)]
+    assert "spark.sql.storeAssignmentPolicy" not in session.conf.getAll
     sql("SET spark.sql.storeAssignmentPolicy = LEGACY")
     sql("INSERT INTO kinds SELECT '3', '1.5', '4', named_struct('a', 1, 'b', 'x'), '5'")
     assert sql("SELECT id, price, n, ts FROM kinds WHERE id = 3") == [(3, 1.5, 4, 5)]

@@ -17,6 +17,10 @@ _TOKEN: Final = re.compile(
     re.IGNORECASE,
 )
 _TYPE: Final = re.compile(r"VECTOR\s*(?:\([^()]*\))?|BLOB", re.IGNORECASE)
+_ALTERS: Final = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/)[\s\S])*\*/)*ALTER\b", re.IGNORECASE)
+_AFTER_COLUMNS: Final = frozenset({"USING", "AS"})
+"""Words of CREATE TABLE after which no columns are defined."""
+
 _NO_NAMES: Final = frozenset({"TABLE", "EXISTS", "COLUMN", "AFTER", "AS"})
 """Words before a name."""
 
@@ -27,14 +31,19 @@ def with_stand_ins(statement: str) -> str:
     """Return a statement with a struct in the place of each type VECTOR(n) and BLOB (`stand_in`).
 
     A word is a type after the name of a column, and in `<>` unless a colon or another word makes it a name.
+    Only the list of columns is looked at: a query of CREATE TABLE AS SELECT stays as it is.
     """
     tokens = _TOKEN.findall(statement)
     told = [place for place, token in enumerate(tokens) if not _is_space(token)]
-    depth = 0
+    depth = parentheses = 0
+    is_create = not _ALTERS.match(statement)
     for at, place in enumerate(told):
         token, before = tokens[place], tokens[told[at - 1]] if at else ""
         after = tokens[told[at + 1]] if at + 1 < len(told) else ""
         depth += (token == "<") - (token == ">")
+        parentheses += (token == "(") - (token == ")")
+        if is_create and parentheses == 0 and (token == ")" or token.upper() in _AFTER_COLUMNS):
+            break
         if not _TYPE.fullmatch(token):
             continue
         is_inner = depth > 0 and after in (",", ">") and before in ("<", ":", ",")

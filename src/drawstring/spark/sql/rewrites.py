@@ -12,28 +12,35 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
+from py4j.java_collections import ListConverter, MapConverter
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
+from drawstring.schema.logical_types import HUDI_TYPE
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.spark.errors import analysed
+from drawstring.spark.sql.column_types import with_stand_ins
 from drawstring.spark.sql.driver import java
 from drawstring.spark.sql.named import location_of, named_table
 from drawstring.spark.sql.options import table_options
 
 Run: TypeAlias = Callable[[str], DataFrame]
+Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
 BEFORE: Final = r"\s*(?:(?:--[^\n]*\n|/\*(?:(?!\*/)[\s\S])*\*/)\s*)*"
 """Comments before a statement."""
 
 _POLICY: Final = "spark.sql.storeAssignmentPolicy"
-_INSERT: Final = re.compile(rf"{BEFORE}(?:WITH\b[\s\S]*\b)?INSERT\s+(?:INTO|OVERWRITE)\b", re.IGNORECASE)
+_INSERT: Final = re.compile(
+    rf"{BEFORE}(?:(?:WITH|FROM)\b[\s\S]*\b)?INSERT\s+(?:INTO|OVERWRITE)\b", re.IGNORECASE
+)
 _CHANGE: Final = re.compile(
     rf"{BEFORE}(?:UPDATE|MERGE\s+(?:WITH\s+SCHEMA\s+EVOLUTION\s+)?INTO)\b", re.IGNORECASE
 )
@@ -49,19 +56,20 @@ _LIKE: Final = re.compile(
 _HUDI: Final = ("hudi", "org.apache.hudi")
 
 
-def run_as_hudi(spark: SparkSession, text: str, run: Run) -> DataFrame:
+def run_as_hudi(spark: SparkSession, text: str, run: Run, parameters: Parameters) -> DataFrame:
     """Run a statement as Hudi understands it.
 
     Args:
         spark: a registered session.
         text: the statement.
-        run: runs a statement by Spark.
+        run: runs a statement by Spark, with the parameters.
+        parameters: values of the statement's parameters: by name, or a list.
     """
     if _INSERT.match(text):
         is_legacy = (spark.conf.get(_POLICY) or "").lower() == "legacy"
         with _ansi(spark, is_legacy):
-            done = java(spark, "Rewrites").inserted(spark._jsparkSession, text, is_legacy)
-        return run(text) if done is None else ClassicDataFrame(done, spark)
+            done = _rewritten(spark, "inserted", text, parameters, is_legacy)
+        return run(text) if done is None else done
     if like := _LIKE.fullmatch(text):
         created = _created_like(spark, like)
         return run(text if created is None else created)
@@ -73,38 +81,51 @@ def run_as_hudi(spark: SparkSession, text: str, run: Run) -> DataFrame:
         if not _WRONG_TYPE.search(str(error)):
             raise
         with _ansi(spark):
-            done = java(spark, "Rewrites").cast(spark._jsparkSession, text)
+            done = _rewritten(spark, "cast", text, parameters)
         if done is None:
             raise
-        return ClassicDataFrame(done, spark)
+        return done
+
+
+def _rewritten(
+    spark: SparkSession, method: str, text: str, parameters: Parameters, *options: bool
+) -> DataFrame | None:
+    """Run a statement that a method of the class Rewrites changes; None, and nothing is run, for others."""
+    client: Any = cast(Any, spark.sparkContext._gateway)._gateway_client
+    if isinstance(parameters, Mapping):
+        columns = {name: _java_column(value) for name, value in parameters.items()}
+        values = MapConverter().convert(columns, client)
+    else:
+        values = ListConverter().convert([_java_column(value) for value in parameters], client)
+    done = getattr(java(spark, "Rewrites"), method)(spark._jsparkSession, text, values, *options)
+    return None if done is None else ClassicDataFrame(done, spark)
+
+
+def _java_column(value: Any) -> Any:
+    return cast(Any, F.lit(value))._jc
 
 
 @contextmanager
 def _ansi(spark: SparkSession, is_wanted: bool = True) -> Iterator[None]:
     """Let Spark resolve a statement on its tables, which it refuses to do under the legacy policy."""
-    before = spark.conf.get(_POLICY)
-    if not is_wanted or before is None:
+    before = spark.conf.getAll.get(_POLICY)
+    if not is_wanted:
         yield
         return
     spark.conf.set(_POLICY, "ANSI")
     try:
         yield
     finally:
-        spark.conf.set(_POLICY, before)
+        if before is None:
+            spark.conf.unset(_POLICY)
+        else:
+            spark.conf.set(_POLICY, before)
 
 
 def by_name(df: DataFrame, table: str) -> DataFrame:
     """Return rows to insert in the order of the table's columns, if their columns have the same names."""
-    spark = df.sparkSession
-    if location_of(spark, table) is None:
-        return df
-    given = {name.lower(): name for name in df.columns}
-    wanted = spark.table(table).columns
-    if len(given) != len(df.columns) or {name.lower() for name in wanted} != set(given):
-        return df
-    if [name.lower() for name in wanted] == list(given):
-        return df
-    return df.select(*(f"`{given[name.lower()]}`" for name in wanted))
+    ordered = java(df.sparkSession, "Rewrites").ordered(df.sparkSession._jsparkSession, df._jdf, table)
+    return df if ordered is None else ClassicDataFrame(ordered, df.sparkSession)
 
 
 @analysed()
@@ -119,18 +140,38 @@ def _created_like(spark: SparkSession, like: re.Match[str]) -> str | None:
     own, partitioned = _of_source(spark, source) if path else ({}, _partition_columns(spark, source))
     own = own if is_hudi else {}
     taken = _keys(*re.findall(r"['\"`]?([\w.]+)['\"`]?\s*=", rest))
-    kept = {key: value.replace("'", r"\'") for key, value in own.items() if not _keys(key) & taken}
-    options = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(kept.items()))
+    kept = {key: _quoted(value) for key, value in own.items() if not _keys(key) & taken}
+    options = ", ".join(f"'{key}' = {value}" for key, value in sorted(kept.items()))
     by = ", ".join(f"`{each}`" for each in partitioned)
     using = "hudi" if is_hudi else provider
-    return " ".join(
+    defined = ", ".join(map(_defined, columns)) if is_hudi else columns.toDDL()
+    created = " ".join(
         (
-            f"CREATE TABLE {is_optional or ''}{name} ({columns.toDDL()}) USING {using}",
+            f"CREATE TABLE {is_optional or ''}{name} ({defined}) USING {using}",
             f"OPTIONS ({options})" if options else "",
             f"PARTITIONED BY ({by})" if by else "",
             rest,
         )
     )
+    return with_stand_ins(created) if is_hudi else created
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    escaped = text.replace("\\", r"\\").replace("'", r"\'")
+    return f"'{escaped}'"
+
+
+def _defined(column: StructField) -> str:
+    """Return the definition of a column, whose type of Hudi stands for itself (`column_types`)."""
+    own = StructField(column.name, column.dataType, column.nullable)
+    kind = (column.metadata or {}).get(HUDI_TYPE)
+    comment = (column.metadata or {}).get("comment")
+    name = column.name.replace("`", "``")
+    defined = (
+        f"`{name}` {kind}{'' if column.nullable else ' NOT NULL'}" if kind else StructType([own]).toDDL()
+    )
+    return defined + (f" COMMENT {_quoted(comment)}" if comment else "")
 
 
 def _of_source(spark: SparkSession, source: str) -> tuple[dict[str, str], list[str]]:

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError
@@ -32,7 +33,7 @@ from drawstring.spark.sql.column_types import DEFINES, with_stand_ins
 from drawstring.spark.sql.indexes import SHOWN, shown
 from drawstring.spark.sql.named import location_of, named_table
 from drawstring.spark.sql.procedures.calls import procedure_of
-from drawstring.spark.sql.rewrites import BEFORE, Run, run_as_hudi
+from drawstring.spark.sql.rewrites import BEFORE, Parameters, Run, run_as_hudi
 
 _SHOW_INDEXES: Final = re.compile(
     rf"{BEFORE}SHOW\s+INDEX(?:ES)?\s+(?:FROM|IN)\s+(?:TABLE\s+)?(\S+?)\s*;?\s*", re.IGNORECASE
@@ -76,14 +77,18 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
     own_sql = SparkSession.sql
 
     @wraps(own_sql)
-    def sql(spark: SparkSession, sqlQuery: str, *args: Any, **kwargs: Any) -> DataFrame:
+    def sql(spark: SparkSession, sqlQuery: str, args: Parameters | None = None, **kwargs: Any) -> DataFrame:
         def run(text: str) -> DataFrame:
-            return own_sql(spark, text, *args, **kwargs)
+            return own_sql(spark, text, args)  # type: ignore[arg-type]
 
         if not is_registered(spark):
-            return run(sqlQuery)
-        is_whole = not (args or kwargs)
-        return _answer(spark, sqlQuery, run, partial(run_as_hudi, spark, run=run) if is_whole else run)
+            return own_sql(spark, sqlQuery, args, **kwargs)  # type: ignore[arg-type]
+        formatter = SQLStringFormatter(spark)
+        text = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
+        try:
+            return _answer(spark, text, run, partial(run_as_hudi, spark, run=run, parameters=args or ()))
+        finally:
+            formatter.clear()
 
     SparkSession.sql = sql  # type: ignore[method-assign, assignment]
 

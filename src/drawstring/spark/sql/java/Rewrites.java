@@ -27,17 +27,24 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
 /** Statements that mean something else to Hudi than to Spark, changed before Spark resolves them. */
 public class Rewrites {
-    /** Runs an INSERT of a query whose columns have the names of the table's, by these names; null for others. */
-    public static Dataset inserted(SparkSession session, String text, boolean casts) throws Exception {
-        LogicalPlan parsed = session.sessionState().sqlParser().parsePlan(text);
+    /**
+     * Runs an INSERT of a query, by name if its columns have the names of the table's; null for others.
+     *
+     * The table is opened once. Several INSERTs of the same rows go by position, as in Hudi.
+     */
+    public static Dataset inserted(SparkSession session, String text, Object parameters, boolean casts)
+            throws Exception {
+        LogicalPlan parsed = Parameters.parsed(session, text, parameters);
         boolean isWith = parsed instanceof UnresolvedWith;
         Object inner = isWith ? ((UnresolvedWith) parsed).child() : parsed;
         if (!(inner instanceof InsertIntoStatement)) {
@@ -49,32 +56,50 @@ public class Rewrites {
         if (insert.byName() || !insert.userSpecifiedCols().isEmpty() || (isOfValues && !casts)) {
             return null;
         }
-        HudiTable table = of(session, insert.table());
-        if (table == null) {
+        LogicalPlan relation = analyzed(rows(session, Parameters.bound(session, insert.table(), parameters)));
+        while (relation instanceof SubqueryAlias) {
+            relation = ((SubqueryAlias) relation).child();
+        }
+        if (!(relation instanceof DataSourceV2Relation)
+                || !(((DataSourceV2Relation) relation).table() instanceof HudiTable)) {
             return null;
         }
-        Dataset rows = rows(session, isWith ? (LogicalPlan) copy((UnresolvedWith) parsed, 0, query) : query);
+        Dataset rows = rows(session, Parameters.bound(
+            session, isWith ? (LogicalPlan) copy((UnresolvedWith) parsed, 0, query) : query, parameters));
         if (rows == null) {
             return null;
         }
-        StructType wanted = filled(table.schema(), insert.partitionSpec());
+        StructType wanted = ((HudiTable) ((DataSourceV2Relation) relation).table()).schema();
+        Dataset ordered = ordered(rows, filled(wanted, insert.partitionSpec()), casts);
+        LogicalPlan changed = child(insert, analyzed(ordered == null ? rows : ordered));
+        return Dataset$.MODULE$.ofRows(session, (LogicalPlan) copy(changed, 0, relation));
+    }
+
+    /** Returns the plan of rows, null for no rows. */
+    private static LogicalPlan analyzed(Dataset rows) {
+        return rows == null ? null : ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().analyzed();
+    }
+
+    /** Returns rows whose columns have the names of a table's in its order; null if they are, or differ. */
+    public static Dataset ordered(SparkSession session, Dataset rows, String name) throws Exception {
+        HudiTable table = of(session, new UnresolvedRelation(
+            session.sessionState().sqlParser().parseMultipartIdentifier(name), CaseInsensitiveStringMap.empty(), false));
+        return table == null ? null : ordered(rows, table.schema(), false);
+    }
+
+    private static Dataset ordered(Dataset rows, StructType wanted, boolean casts) {
         Column[] columns = columns(rows.schema(), wanted, casts);
-        if (columns == null) {
-            return null;
-        }
-        LogicalPlan changed = ((org.apache.spark.sql.classic.Dataset) rows.select(PythonUtils.toSeq(list(columns))))
-            .queryExecution().analyzed();
-        return Dataset$.MODULE$.ofRows(session, child(insert, changed));
+        return columns == null ? null : rows.select(PythonUtils.toSeq(list(columns)));
     }
 
     /** Runs an UPDATE or MERGE whose values are cast to the types of the columns; null for other statements. */
-    public static Dataset cast(SparkSession session, String text) throws Exception {
-        LogicalPlan parsed = session.sessionState().sqlParser().parsePlan(text);
+    public static Dataset cast(SparkSession session, String text, Object parameters) throws Exception {
+        LogicalPlan parsed = Parameters.parsed(session, text, parameters);
         if (parsed instanceof UpdateTable) {
             UpdateTable update = (UpdateTable) parsed;
             HudiTable table = of(session, update.table());
-            return table == null ? null : Dataset$.MODULE$.ofRows(session, (LogicalPlan) copy(
-                update, 1, cast(update.assignments(), table.schema(), name(update.table()))));
+            return table == null ? null : Dataset$.MODULE$.ofRows(session, Parameters.bound(session, (LogicalPlan) copy(
+                update, 1, cast(update.assignments(), table.schema(), name(update.table()))), parameters));
         }
         if (!(parsed instanceof MergeIntoTable)) {
             return null;
@@ -97,7 +122,7 @@ public class Rewrites {
             }
             changed = copy(changed, n, PythonUtils.toSeq(cast));
         }
-        return Dataset$.MODULE$.ofRows(session, (LogicalPlan) changed);
+        return Dataset$.MODULE$.ofRows(session, Parameters.bound(session, (LogicalPlan) changed, parameters));
     }
 
     private static Object action(Object action, StructType schema, String target, String source) {
