@@ -20,6 +20,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 from urllib.parse import unquote
 
@@ -292,8 +293,11 @@ def _with_known_keys(facts: WriteFacts, config: TableConfig, schema: pa.Schema) 
     names = columns_of(config.record_key_fields)
     read = pa.schema([*(schema.field(name) for name in names), (RECORD_KEY, pa.string())])
     ask = _FormOfKeys(spec, config, read, InstantRange.of(facts.timeline))
-    paths = _spread([path for path in lookup.partitions() if lookup.slices(path)], _PARTITIONS_OF_KEYS_MAX)
+    partitions = lookup.partitions()
+    paths = _spread(partitions, _PARTITIONS_OF_KEYS_MAX)
     forms = {*at_once(ask, [lookup.slices(path) for path in paths], worker_threads())} - {None}
+    if not forms and len(paths) < len(partitions):  # perhaps those were emptied
+        forms = {*islice(filter(None, (ask(lookup.slices(path)) for path in partitions)), 1)}
     if len(forms) > 1:
         raise _refusal(f"the timestamps of record keys are {' and '.join(sorted(map(str, forms)))}", spec)
     if Form.OTHER in forms:
