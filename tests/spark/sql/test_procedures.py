@@ -358,7 +358,7 @@ def test_a_wrong_call_says_what_is_right(session: SparkSession, sql: Ask) -> Non
     assert "\tshow_commits\tReturn the writes of the active timeline" in all_of_them
     [(one,)] = sql("CALL help(cmd => 'show_commits')")
     assert [line.split() for line in one.splitlines()][2:5] == [
-        ["table", "string", "NULL", "true"],
+        ["table", "string", "null", "true"],
         ["limit", "integer", "10", "false"],
         ["outputType:"],
     ]
