@@ -250,10 +250,13 @@ def test_calls_that_make_no_sense_say_why_and_change_nothing() -> None:
 
 
 def test_columns_that_cannot_be_indexed_are_refused() -> None:
-    schema = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("flag", pa.bool_())])
+    columns = {"id": pa.string(), "part": pa.string(), "ts": pa.int64(), "flag": pa.bool_()}
+    schema = pa.schema(columns | {"price": pa.float64()})
     table = create(schema, partition_by="part", ordering="ts")
     with pytest.raises(InvalidError, match="flag of type bool cannot have a secondary index"):
         table.create_index("by_flag", "flag")
+    with pytest.raises(InvalidError, match="cannot have an index of bloom_filters: the column is double"):
+        table.create_index("of_prices", "price", using="bloom_filters", options={"expr": "identity"})
 
 
 def test_tables_of_version_6_have_the_indexes_of_version_6_alone() -> None:

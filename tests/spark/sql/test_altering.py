@@ -230,6 +230,7 @@ def test_indexes_are_created_shown_and_dropped(
     with pytest.raises(InvalidError, match=r"of the record key \(id\), not of hour"):
         sql("CREATE INDEX record_index ON rides (hour)")
     sql("CREATE INDEX record_index ON rides (id)")
+    sql("CREATE INDEX IF NOT EXISTS record_index ON rides (id)")
     sql("CREATE INDEX by_hour ON rides (hour)")
     sql("CREATE INDEX IF NOT EXISTS by_hour ON rides USING secondary_index (hour)")
     shown = session.sql("SHOW INDEXES FROM rides")

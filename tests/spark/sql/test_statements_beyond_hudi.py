@@ -104,6 +104,17 @@ def test_changes_of_a_table_without_logs_come_from_its_commits(sql: Ask) -> None
     ]
 
 
+def test_a_table_without_logs_has_nothing_to_compact(sql: Ask, tmp_path: Path) -> None:
+    sql(
+        "CREATE TABLE rides USING hudi TBLPROPERTIES (type = 'cow', primaryKey = 'id',"
+        " hoodie.compact.inline = 'true', hoodie.compact.inline.max.delta.commits = '1')"
+        " AS SELECT 1 AS id, 'a' AS name"
+    )
+    sql("UPDATE rides SET name = 'b' WHERE id = 1")
+    assert sql("SELECT * FROM rides") == [(1, "b")]
+    assert len(drawstring.open(f"{tmp_path}/lake/rides").timeline.writes()) == 2
+
+
 def test_a_column_has_a_type(sql: Ask) -> None:
     with pytest.raises(UnsupportedError, match="void, which a table cannot store"):
         sql("CREATE TABLE rides (id INT, v VOID) USING hudi")
