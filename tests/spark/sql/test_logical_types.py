@@ -194,6 +194,7 @@ def test_the_nearest_vectors_are_found(sql: Ask) -> None:
         ("'v', array(1, 2), 1", "has 2 numbers, those of column v have 3"),
         ("'v', array(1, 2, 3), 0", "k is how many vectors are wanted"),
         ("'v', array(1, 2, 3), 1, 'manhattan'", "There is no metric"),
+        ("'v', array(1, 2, 3), 1, 'l2', null, null, 'abc'", "greatest distance is a number, not 'abc'"),
         ("'ts', array(1, 2, 3), 1", "Column ts is bigint"),
         ("'i', array(1, 2.5), 1", "2.5 is none of them"),
     ):

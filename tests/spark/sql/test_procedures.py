@@ -283,6 +283,10 @@ def test_a_call_passes_over_parameters_that_the_procedure_lacks_and_suggests_mis
 ) -> None:
     assert len(sql("CALL show_commits(table => 'rides', path => '/nowhere, at all', limit => 1)")) == 1
     assert "CALL show_commits has no parameter path" in caplog.text
+    sql("CALL show_commits(it => array(1, 2), limit => 1, table => 'rides')")
+    assert len(sql("CALL show_commits(path_regex => 'a, table => b)', table => 'rides', it => -1.5)")) == 2
+    with pytest.raises(InvalidError, match=r"clean\.trigger\.max\.commits is 'abc'"):
+        sql("CALL run_clean(table => 'rides', options => 'hoodie.clean.trigger.max.commits=abc')")
     with pytest.raises(AnalysisException, match="`limit`"):
         sql("CALL show_commits(table => 'rides', limits => 1)")
     with pytest.raises(AnalysisException, match="WRONG_NUM_ARGS"):

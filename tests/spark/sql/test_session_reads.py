@@ -164,3 +164,13 @@ def test_rows_are_not_changed_by_what_base_files_have(sql: Ask, statement: str) 
         sql(statement)
     sql(f"RESET {QUERY_TYPE}")
     assert sql("SELECT id, name, price FROM m") == [(1, "log", 1)]
+
+
+def test_a_table_is_truncated_whatever_queries_read_and_takes_no_options_of_queries(sql: Ask) -> None:
+    logged(sql)
+    with pytest.raises((AnalysisException, InvalidError), match="is an option of queries"):
+        sql(f"ALTER TABLE m SET TBLPROPERTIES ('{QUERY_TYPE}' = 'read_optimized')")
+    sql(f"SET {QUERY_TYPE} = read_optimized")
+    sql("TRUNCATE TABLE m")
+    sql(f"RESET {QUERY_TYPE}")
+    assert sql("SELECT * FROM m") == []

@@ -225,13 +225,19 @@ def test_partitions_are_dropped_by_a_pattern(sql: Ask) -> None:
     assert sql("SELECT id FROM hours") == []
 
 
-def test_a_star_is_a_pattern_neither_in_overwrites_nor_in_conditions(sql: Ask) -> None:
+def test_a_star_is_a_pattern_only_where_partitions_are_dropped(sql: Ask) -> None:
     sql("CREATE TABLE hours (id INT, d STRING, h STRING) USING hudi PARTITIONED BY (d, h)")
     sql("INSERT INTO hours VALUES (1, 'd1', '10'), (2, 'd1', '11'), (3, 'd1', '1*')")
     sql("INSERT OVERWRITE hours PARTITION (d, h = '1*') SELECT 9, 'd1'")
     assert sql("SELECT id, h FROM hours") == [(1, "10"), (2, "11"), (9, "1*")]
     sql("DELETE FROM hours WHERE h = '1*'")
     assert sql("SELECT id, h FROM hours") == [(1, "10"), (2, "11")]
+    assert sql("SHOW PARTITIONS hours PARTITION (h = '1*')") == []
+    assert sql("SHOW PARTITIONS hours PARTITION (h = '11')") == [("d=d1/h=11",)]
+    with pytest.raises(AnalysisException, match="PARTITIONS_NOT_FOUND"):
+        sql("ALTER TABLE hours DROP PARTITION (d = 'd1', h = '2*')")
+    sql("TRUNCATE TABLE hours PARTITION (d = 'd*', h = '*1')")
+    assert sql("SELECT id, h FROM hours") == [(1, "10")]
 
 
 def test_a_time_travel_in_a_text_is_text(sql: Ask) -> None:

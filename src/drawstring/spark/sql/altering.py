@@ -29,7 +29,13 @@ from drawstring.services.alter_columns import alter_columns, check_names
 from drawstring.services.maintenance_tasks import after_commit
 from drawstring.services.table_properties import rename
 from drawstring.spark.engine.types import commented_schema, without_lengths
-from drawstring.spark.sql.options import is_stored, session_options, table_options, write_options
+from drawstring.spark.sql.options import (
+    check_reads,
+    is_stored,
+    session_options,
+    table_options,
+    write_options,
+)
 from drawstring.write.run import write_source
 from drawstring.write.verbs import VERBS
 from drawstring.write.write_source import InputRows
@@ -150,6 +156,7 @@ def _check_property(table: TablePeer, name: str, value: str) -> None:
             )
         if value:
             WriteOptions.parse({key: value})
+            check_reads({key: value})
 
 
 def alter(table: TablePeer, given: Mapping[str, Any]) -> None:

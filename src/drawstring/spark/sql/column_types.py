@@ -12,10 +12,12 @@ DEFINES: Final = re.compile(
     r"|ALTER\s+TABLE\s+(\S+)\s+(?:ADD|REPLACE)\s+COLUMNS?\b).*\b(?:VECTOR|BLOB)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
-_TOKEN: Final = re.compile(
+TOKEN: Final = re.compile(
     r"--[^\n]*|/\*[\s\S]*?\*/|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|VECTOR\s*\([^()]*\)|\w+|\s+|.",
     re.IGNORECASE,
 )
+"""A comment, a text, a name or a word of SQL; a type VECTOR(n) is one."""
+
 _TYPE: Final = re.compile(r"VECTOR\s*(?:\([^()]*\))?|BLOB", re.IGNORECASE)
 _ALTERS: Final = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/)[\s\S])*\*/)*ALTER\b", re.IGNORECASE)
 _AFTER_COLUMNS: Final = frozenset({"USING", "AS"})
@@ -33,8 +35,8 @@ def with_stand_ins(statement: str) -> str:
     A word is a type after the name of a column, and in `<>` unless a colon or another word makes it a name.
     Only the list of columns is looked at: a query of CREATE TABLE AS SELECT stays as it is.
     """
-    tokens = _TOKEN.findall(statement)
-    told = [place for place, token in enumerate(tokens) if not _is_space(token)]
+    tokens = TOKEN.findall(statement)
+    told = [place for place, token in enumerate(tokens) if not is_space(token)]
     depth = parentheses = 0
     is_create = not _ALTERS.match(statement)
     for at, place in enumerate(told):
@@ -52,5 +54,6 @@ def with_stand_ins(statement: str) -> str:
     return "".join(tokens)
 
 
-def _is_space(token: str) -> bool:
+def is_space(token: str) -> bool:
+    """Return whether a token is white space or a comment."""
     return token.isspace() or token.startswith(("--", "/*"))

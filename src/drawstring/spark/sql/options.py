@@ -125,7 +125,7 @@ def session_options(spark: SparkSession) -> dict[str, str]:
 
 
 def check_reads(options: Mapping[str, str]) -> None:
-    """Check that the properties of `CREATE TABLE` say nothing of single queries.
+    """Check that properties of a table say nothing of single queries.
 
     Raises:
         InvalidError: a property would choose what queries read, which properties of tables do not.

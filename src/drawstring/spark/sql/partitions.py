@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from drawstring.keygen.texts import is_moment
 from drawstring.query.facts import TableFacts
 from drawstring.table import Table
 from drawstring.timeline.instants import instant_time
+from drawstring.write.delete_partition import matching
 from drawstring.write.facts import named_like_folders
 
 _ANY: Final = "*"
@@ -167,17 +167,6 @@ def _texts_of(facts: TableFacts) -> Iterator[tuple[str, dict[str, str | None]]]:
         yield path, {name: text_of(values[name]) if name in values else None for name in fields}
 
 
-def _agree(texts: Mapping[str, str | None], wanted: Mapping[str, str | None]) -> bool:
-    return all(texts[name] == text or _is_like(texts[name], text) for name, text in wanted.items())
-
-
-def _is_like(text: str | None, pattern: str | None) -> bool:
-    """Return whether a text is one that a pattern with `*` stands for."""
-    if text is None or pattern is None or _ANY not in pattern:
-        return False
-    return re.fullmatch(".*".join(map(re.escape, pattern.split(_ANY))), text, re.DOTALL) is not None
-
-
 def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[str | None]]:
     """Return the partitions of a table that have rows or are empty folders, by their values.
 
@@ -194,7 +183,7 @@ def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[s
     return [
         list(texts.values())
         for path, texts in _texts_of(facts)
-        if _agree(texts, wanted) and _has_rows_or_nothing(facts, path)
+        if all(texts[name] == text for name, text in wanted.items()) and _has_rows_or_nothing(facts, path)
     ]
 
 
@@ -210,13 +199,20 @@ def text_of(value: pa.Scalar) -> str | None:
     return str(value.cast(_STORED.get(value.type, value.type)).cast(pa.string()).as_py())
 
 
+def has_partition(table: Table, texts: Sequence[str | None]) -> bool:
+    """Return whether a table has a partition by the texts of all its values, in which `*` is a pattern."""
+    if not any(text and _ANY in text for text in texts):
+        return bool(partitions_of(table, dict(zip(table.config.partition_fields, texts, strict=True))))
+    facts = table._facts()
+    return any(_has_rows_or_nothing(facts, path) for path in paths_like(table, texts))
+
+
 def paths_like(table: Table, texts: Sequence[str | None]) -> list[str]:
     """Return the path of a partition by the texts of all its values, in which `*` stands for any text."""
+    path = path_of_texts(table, texts)
     if not any(text and _ANY in text for text in texts):
-        return [path_of_texts(table, texts)]
-    facts = table._facts()
-    wanted = dict(zip(facts.config.partition_fields, texts, strict=True))
-    return [path for path, found in _texts_of(facts) if _agree(found, wanted)]
+        return [path]
+    return matching([path], listing_of(table._facts().storage).partitions())
 
 
 def path_of_texts(table: Table, texts: Sequence[str | None]) -> str:

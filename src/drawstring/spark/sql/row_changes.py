@@ -140,12 +140,10 @@ class StatementChanges:
 
 
 def can_drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the rows that meet a condition are whole partitions, or the table.
+    """Return whether the rows that meet a condition are whole partitions.
 
     Partitions with a pending compaction are not dropped: their rows are deleted as others.
     """
-    if where_all(where):
-        return True
     partitions = dropped(table, where)
     if partitions is None:
         return False

@@ -27,9 +27,17 @@ from drawstring.spark.sql.altering import alter, prepare_alter, rename_table
 from drawstring.spark.sql.indexes import create_index, drop_index, has_index
 from drawstring.spark.sql.inserts import insert
 from drawstring.spark.sql.options import check_reads_latest, read_options, table_options
-from drawstring.spark.sql.partitions import add_partitions, partitions_last, partitions_of
+from drawstring.spark.sql.partitions import add_partitions, has_partition, partitions_last, partitions_of
 from drawstring.spark.sql.peers import Peer
-from drawstring.spark.sql.row_changes import can_drop, change, drop, drop_by_texts, record_json, records
+from drawstring.spark.sql.row_changes import (
+    can_drop,
+    change,
+    drop,
+    drop_by_texts,
+    record_json,
+    records,
+    truncate,
+)
 from drawstring.spark.sql.statement_rows import current_attempt
 from drawstring.table import Table
 from drawstring.timeline.change_detection import digest
@@ -70,12 +78,14 @@ class TablePeer(Peer):
             "rename": lambda name: rename_table(self, name),
             "alter": lambda given: alter(self, json.loads(given)),
             "partitions": lambda given: json.dumps(partitions_of(self.open(), json.loads(given))),
+            "has_partition": lambda given: has_partition(self.open(), json.loads(given)),
             "add_partitions": lambda given: add_partitions(self.open(), json.loads(given)),
             "drop_partitions": lambda given: drop_by_texts(self, json.loads(given)),
             "create_index": lambda given: create_index(self, json.loads(given)),
             "drop_index": lambda name: drop_index(self, name),
             "has_index": lambda name: has_index(self, name),
             "can_drop": lambda given: self._latest() and can_drop(self, json.loads(given)),
+            "truncate": lambda _: truncate(self),
             "drop": lambda given: drop(self, json.loads(given)),
         }
 

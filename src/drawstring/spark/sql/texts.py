@@ -29,7 +29,7 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import InvalidError
 from drawstring.keygen.paths import DEFAULT_PARTITION
 from drawstring.spark.errors import analysed
-from drawstring.spark.sql.column_types import DEFINES, with_stand_ins
+from drawstring.spark.sql.column_types import DEFINES, TOKEN, is_space, with_stand_ins
 from drawstring.spark.sql.indexes import SHOWN, shown
 from drawstring.spark.sql.named import location_of, named_table
 from drawstring.spark.sql.procedures.calls import procedure_of
@@ -47,7 +47,6 @@ _COMPACTION: Final = re.compile(
     re.IGNORECASE,
 )
 _UNKNOWN_PARAMETER: Final = "UNRECOGNIZED_PARAMETER_NAME"
-_VALUE: Final = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[-+\w.]+)"
 _NEAR: Final = 0.75
 _LOG: Final = logging.getLogger("drawstring")
 _AS_OF_LITERAL: Final = re.compile(
@@ -158,11 +157,32 @@ def _called(name: str, text: str, run: Callable[[str], DataFrame]) -> DataFrame:
         if error.getCondition() != _UNKNOWN_PARAMETER or not unknown:
             raise
         known = procedure_of(name).given.names
-        shorter = re.sub(rf"{unknown}\s*=>\s*{_VALUE}\s*(?:,|(?=\)))", "", text, flags=re.IGNORECASE)
+        shorter = _without_parameter(text, unknown)
         if shorter == text or get_close_matches(unknown.lower(), known, 1, _NEAR):
             raise
         _LOG.warning("CALL %s has no parameter %s: it is passed over, as in Hudi.", name, unknown)
-        return _called(name, re.sub(r",(\s*\)\s*;?\s*)$", r"\1", shorter), run)
+        return _called(name, shorter, run)
+
+
+def _without_parameter(call: str, name: str) -> str:
+    """Return a CALL without a named parameter, as it is if it has none of this name."""
+    tokens = TOKEN.findall(call)
+    places = [place for place, token in enumerate(tokens) if not is_space(token)]
+    told = [tokens[place] for place in places]
+    names = [token.strip("`").lower() for token in told]
+    starts = (at for at in range(len(told) - 2) if names[at : at + 3] == [name.lower(), "=", ">"])
+    start = next(starts, None)
+    if start is None:
+        return call
+    end, depth = start, 0
+    while depth > 0 or told[end] not in (",", ")"):
+        depth += (told[end] in ("(", "[")) - (told[end] in (")", "]"))
+        end += 1
+    if told[end] == ",":
+        end += 1
+    elif told[start - 1] == ",":
+        start -= 1
+    return "".join([*tokens[: places[start]], *tokens[places[end] :]])
 
 
 def _as_of_text(spark: SparkSession, travel: re.Match[str]) -> str:

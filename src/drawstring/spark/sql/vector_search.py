@@ -75,7 +75,10 @@ class _Wanted:
             raise InvalidError(f"There is no metric {metric!r}. Use cosine, l2 or dot_product.")
         if (algorithm or _ALGORITHM).lower() != _ALGORITHM:
             raise InvalidError(f"There is no algorithm {algorithm!r}. Use {_ALGORITHM}.")
-        limit = None if distance_max is None else float(distance_max)
+        try:
+            limit = None if distance_max is None else float(distance_max)
+        except ValueError as error:
+            raise InvalidError(f"The greatest distance is a number, not {distance_max!r}.") from error
         return _Wanted(int(count), chosen, (where or "").strip() or None, limit)
 
 

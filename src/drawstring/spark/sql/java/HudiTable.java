@@ -145,6 +145,12 @@ public class HudiTable
         Calls.ask(peer, "drop", Calls.json(Calls.trees(where)));
     }
 
+    /** TRUNCATE TABLE, which reads no rows: unlike DELETE it does not ask which ones queries show. */
+    public boolean truncateTable() {
+        Calls.ask(peer, "truncate", "");
+        return true;
+    }
+
     public StructType partitionSchema() {
         StructType columns = new StructType();
         List names = (List) facts.get("partitioned_by");
@@ -208,6 +214,12 @@ public class HudiTable
 
     public Map loadPartitionMetadata(InternalRow values) {
         return new HashMap();
+    }
+
+    /** Spark asks before it drops or adds a partition. */
+    public boolean partitionExists(InternalRow values) {
+        String texts = Calls.json(Rows.texts(values, partitionSchema()));
+        return Boolean.TRUE.equals(Calls.ask(peer, "has_partition", texts));
     }
 
     public InternalRow[] listPartitionIdentifiers(String[] names, InternalRow values) {

@@ -216,8 +216,12 @@ def _is_due(call: Call, options: Mapping[str, str]) -> bool:
     cleans = map(facts.store.read, _newest_first(facts.timeline.completed_of(Action.CLEAN)))
     done = (clean for clean in map(decode_clean, filter(None, cleans)) if clean.took_something)
     since = next((clean.last_completed for clean in done), "")
-    due_after = int(options.get(_TRIGGER) or 1)
-    return sum(write.requested > since for write in facts.timeline.writes()) >= due_after
+    due_after = options.get(_TRIGGER) or "1"
+    if not due_after.strip().isdigit():
+        raise InvalidError(
+            f"{_TRIGGER} is {due_after!r}, but it is a number of commits. Give one, such as 1."
+        )
+    return sum(write.requested > since for write in facts.timeline.writes()) >= int(due_after)
 
 
 def show_cleans(call: Call) -> Rows:
