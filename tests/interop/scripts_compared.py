@@ -106,14 +106,6 @@ DIFFERENCES: Final = (
         "It deletes the rows that match.",
         "A statement does what it says.",
     ),
-    Difference(
-        "session_settings",
-        ("snapshot", "reset"),
-        "In a database other than `default` a table is read by the kind of queries that was set before, also"
-        " after `REFRESH TABLE`.",
-        "It is read by the kind that is set.",
-        "A setting holds from the moment on in which it is made.",
-    ),
 )
 
 HEAD: Final = """\
