@@ -18,11 +18,10 @@ from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.config.keys.ttl import PartitionTtl
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
-from drawstring.config.table.properties import decode_properties
 from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.model.files import PARTITION_METADATA, FileSlice, join_path
+from drawstring.filegroups.write.base_writer import partition_created
+from drawstring.model.files import FileSlice
 from drawstring.model.instant import time_of
-from drawstring.storage.protocol import Storage
 from drawstring.timeline.instants import instant_time
 from drawstring.timeline.properties_store import load_config
 from drawstring.timeline.store import TimelineStore
@@ -111,7 +110,7 @@ class _Ages:
             if not is_selected or partition in recent or not self._slices(partition):
                 continue
             is_young = (
-                _created(self.context.storage, partition) > cutoff
+                partition_created(self.context.storage, partition) > cutoff
                 if by_creation
                 else self._is_younger(partition, cutoff, cutoff_ms)
             )
@@ -152,12 +151,3 @@ class _Ages:
             if not by_name and any(log.status.modified_ms > cutoff_ms for log in each.logs):
                 return True
         return False
-
-
-def _created(storage: Storage, partition: str) -> str:
-    """Return the creation time of a partition; without partition metadata it counts as new."""
-    try:
-        data = storage.read(join_path(partition, PARTITION_METADATA))
-    except FileNotFoundError:
-        return "9"
-    return decode_properties(data).get("commitTime", "9")

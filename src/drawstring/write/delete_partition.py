@@ -22,6 +22,7 @@ from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.index.lifecycle import IndexCommit, completing
 from drawstring.index.stored import STORED_INDEX
 from drawstring.model.commit import CommitMetadata, WriteOperation
+from drawstring.model.files import PARTITION_METADATA, join_path
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
 from drawstring.schema.meta import PARTITION_PATH
@@ -104,13 +105,28 @@ def _delete_requested(
         lookup = write_lookup(locked, timeline, options)
         partitions = lookup.partitions_including_lost()
         if exact:
-            wanted = frozenset(requested)
-            dropped = [path for path in partitions if path in wanted]
+            dropped = _existing(locked, requested, partitions)
         else:
             _warn_of_unknown(locked, requested, partitions)
             dropped = matching(requested, partitions)
         refuse_pending_compactions(locked, dropped, lookup, "dropped")
         return drop_listed(locked, dropped, lookup, options, extra)
+
+
+def _existing(locked: LockedTable, requested: Sequence[str], partitions: Sequence[str]) -> list[str]:
+    """Return those of some paths that are partitions, including added ones that nobody has written to.
+
+    Args:
+        locked: the table, locked and recovered.
+        requested: partition paths.
+        partitions: all partition paths that the table lists; a metadata table has no added ones.
+    """
+    wanted = frozenset(requested)
+    storage = locked.context.storage
+    added = (
+        path for path in wanted.difference(partitions) if storage.exists(join_path(path, PARTITION_METADATA))
+    )
+    return sorted([*wanted.intersection(partitions), *added])
 
 
 def refuse_pending_compactions(
@@ -159,7 +175,8 @@ def drop_listed(
         ReservedError: another write goes first in one of them.
     """
     watch, timeline = Stopwatch(), lookup.timeline
-    replaced = replaced_groups(dropped, lookup)
+    # As in Hudi, the commit also names partitions without file groups, which tells that they are gone.
+    replaced = {**dict.fromkeys(dropped, ()), **replaced_groups(dropped, lookup)}
     if not (any(replaced.values()) or options.allow_empty_commit):
         empty = CommitResult.nothing(DELETE_PARTITION, watch.seconds())
         return WriteOutcome(locked.context, locked.config, options, empty, timeline)
@@ -181,7 +198,7 @@ def drop_listed(
             completed = transaction.commit(metadata)
     result = replace(
         CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds()),
-        partitions_dropped=len(replaced),
+        partitions_dropped=sum(map(bool, replaced.values())),
         groups_dropped=sum(map(len, replaced.values())),
     )
     emit_commit(locked.context, locked.config, result, watch.laps)

@@ -304,6 +304,60 @@ def test_partitions_are_shown_as_their_folders_and_a_table_without_any_is_not_re
     assert sql("ANALYZE TABLE flat COMPUTE STATISTICS") == []
 
 
+def test_partitions_are_shown_by_their_paths_whatever_the_style_of_the_table(sql: Ask) -> None:
+    null = "__HIVE_DEFAULT_PARTITION__"
+    sql("CREATE TABLE texts (id INT, hh STRING) USING hudi PARTITIONED BY (hh)")
+    sql("INSERT INTO texts VALUES (1, NULL), (2, 'null'), (3, 'a b'), (4, 'x/y'), (5, 'q%')")
+    assert sql("SHOW PARTITIONS texts") == [(f"hh={each}",) for each in (null, "a b", "null", "q%", "x/y")]
+    assert sql("SHOW PARTITIONS texts PARTITION (HH = 'null')") == [("hh=null",)]
+    assert sql("SHOW PARTITIONS texts PARTITION (hh = NULL)") == [(f"hh={null}",)]
+    assert sql("SHOW PARTITIONS texts PARTITION (hh = 'x/y')") == [("hh=x/y",)]
+    with pytest.raises(InvalidError, match="zz is no partition column"):
+        sql("SHOW PARTITIONS texts PARTITION (zz = 1)")
+
+    plain = (
+        "PARTITIONED BY (y, m, d) TBLPROPERTIES (hoodie.datasource.write.hive_style_partitioning = 'false')"
+    )
+    sql(f"CREATE TABLE days (id INT, y STRING, m STRING, d STRING) USING hudi {plain}")
+    sql("INSERT INTO days VALUES (1, '2021', '10', '01'), (2, '2021', '10', '02'), (3, '2022', '01', NULL)")
+    assert sql("SHOW PARTITIONS days") == [("2021/10/01",), ("2021/10/02",), (f"2022/01/{null}",)]
+    assert sql("SHOW PARTITIONS days PARTITION (m = '10', d = '02')") == [("2021/10/02",)]
+
+    encoded = "PARTITIONED BY (a, b) TBLPROPERTIES (hoodie.datasource.write.partitionpath.urlencode = 'true')"
+    sql(f"CREATE TABLE encoded (id INT, a STRING, b STRING) USING hudi {encoded}")
+    sql("INSERT INTO encoded VALUES (1, 'x/y', 'k=v'), (2, 'x', 'k')")
+    assert sql("SHOW PARTITIONS encoded PARTITION (a = 'x/y')") == [("a=x%2Fy/b=k%3Dv",)]
+
+    sql("CREATE TABLE typed (id INT, day DATE, at TIMESTAMP) USING hudi PARTITIONED BY (day, at)")
+    sql("INSERT INTO typed VALUES (1, DATE'2024-01-02', TIMESTAMP'2024-01-02 03:04:05')")
+    ((path,),) = sql("SHOW PARTITIONS typed PARTITION (day = DATE'2024-01-02')")
+    assert sql("SHOW PARTITIONS typed PARTITION (at = TIMESTAMP'2024-01-02 03:04:05')") == [(path,)]
+    assert sql("SHOW PARTITIONS typed PARTITION (at = TIMESTAMP'2024-01-02 03:04:06')") == []
+
+    sql("CREATE TABLE flat (id INT, day STRING) USING hudi")
+    assert sql("SHOW PARTITIONS flat") == sql("SHOW PARTITIONS flat PARTITION (day = 'x')") == []
+
+
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_an_added_partition_that_was_dropped_is_shown_once_it_is_added_again(
+    sql: Ask, has_metadata: bool
+) -> None:
+    sql(
+        "CREATE TABLE days (id INT, day STRING) USING hudi PARTITIONED BY (day)"
+        f" TBLPROPERTIES (hoodie.metadata.enable = '{has_metadata}')"
+    )
+    for _ in range(2):
+        sql("ALTER TABLE days ADD PARTITION (day = '6')")
+        assert ("day=6",) in sql("SHOW PARTITIONS days")
+        sql("ALTER TABLE days DROP PARTITION (day = '6')")
+        assert ("day=6",) not in sql("SHOW PARTITIONS days")
+        with pytest.raises(AnalysisException, match="PARTITIONS_NOT_FOUND"):
+            sql("ALTER TABLE days DROP PARTITION (day = '6')")
+        sql("INSERT INTO days VALUES (1, '7')")
+    sql("INSERT INTO days VALUES (2, '6')")
+    assert sql("SHOW PARTITIONS days") == [("day=6",), ("day=7",)]
+
+
 def test_an_index_of_an_expression_that_conditions_do_not_know_is_told_as_not_used(
     sql: Ask, caplog: pytest.LogCaptureFixture
 ) -> None:

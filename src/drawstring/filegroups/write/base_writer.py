@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.clock import Ids, Stopwatch
+from drawstring.config.table.properties import decode_properties
 from drawstring.filegroups.write.key_order import KeyOrder
 from drawstring.filegroups.write.meta_columns import MetaColumnWriter, constant
 from drawstring.filegroups.write.settings import FileSettings
@@ -297,6 +298,23 @@ def close_together(files: Sequence[NewGroups]) -> list[WriteStat]:
 
 def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
     """Write the partition metadata file of a folder if it is missing (specification 1.3)."""
+    storage.put_if_absent(join_path(partition, PARTITION_METADATA), _partition_metadata(partition, instant))
+
+
+def renew_partition(storage: Storage, partition: str, instant: str) -> None:
+    """Write the partition metadata file of a folder anew, with another creation time."""
+    storage.put(join_path(partition, PARTITION_METADATA), _partition_metadata(partition, instant))
+
+
+def partition_created(storage: Storage, partition: str) -> str:
+    """Return the creation time of a partition; without partition metadata it counts as new."""
+    try:
+        data = storage.read(join_path(partition, PARTITION_METADATA))
+    except FileNotFoundError:
+        return "9"
+    return decode_properties(data).get("commitTime", "9")
+
+
+def _partition_metadata(partition: str, instant: str) -> bytes:
     depth = partition.count("/") + 1 if partition else 0
-    text = f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n"
-    storage.put_if_absent(join_path(partition, PARTITION_METADATA), text.encode())
+    return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()

@@ -6,16 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
-from drawstring.base.errors import UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.filegroups.view.file_groups import listing_of
-from drawstring.filegroups.write.base_writer import ensure_partition
+from drawstring.filegroups.write.base_writer import ensure_partition, partition_created, renew_partition
 from drawstring.formats.partition_match import typed
 from drawstring.keygen.keys import KeyGenerator
 from drawstring.keygen.path_values import path_values
+from drawstring.keygen.paths import split_path
 from drawstring.keygen.texts import is_moment
+from drawstring.model.commit import WriteOperation
+from drawstring.model.instant import Action
 from drawstring.query.facts import TableFacts
 from drawstring.table import Table
 from drawstring.timeline.instants import instant_time
@@ -183,13 +187,77 @@ def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[s
     return [
         list(texts.values())
         for path, texts in _texts_of(facts)
-        if all(texts[name] == text for name, text in wanted.items()) and _has_rows_or_nothing(facts, path)
+        if all(texts[name] == text for name, text in wanted.items()) and _is_there(facts, path)
     ]
 
 
-def _has_rows_or_nothing(facts: TableFacts, path: str) -> bool:
-    """Return whether a partition has file groups, or has never had any."""
-    return bool(facts.view.slices(path)) or not facts.view.stored_groups(path)
+def shown_partitions(table: Table, wanted: Mapping[str, str | None], timezone: str) -> list[str]:
+    """Return the partitions of a table as `SHOW PARTITIONS` names them: by the paths of their folders.
+
+    Args:
+        table: the table; without partition columns it has no partitions.
+        wanted: values by column that partitions must have, as texts; null is None.
+        timezone: name of the time zone of timestamps in texts.
+
+    Raises:
+        InvalidError: a column is no partition column.
+    """
+    facts = table._facts()
+    fields = facts.config.partition_fields
+    if not fields:
+        return []
+    spelled = {field.lower(): field for field in fields}
+    if unknown := [name for name in wanted if name.lower() not in spelled]:
+        raise InvalidError(
+            f"{', '.join(unknown)} is no partition column. The partition columns are {', '.join(fields)}."
+        )
+    values = {spelled[name.lower()]: text for name, text in wanted.items()}
+    paths = listing_of(facts.storage).partitions()
+    return [path for path in paths if _has_values(facts, path, values, timezone) and _is_there(facts, path)]
+
+
+def _has_values(facts: TableFacts, path: str, wanted: Mapping[str, str | None], timezone: str) -> bool:
+    """Return whether a partition has values, by the texts in its path or by what these mean."""
+    config, schema = facts.config, facts.schema
+    fields = config.partition_fields
+    texts = split_path(path, fields, hive_style=config.hive_style, url_encode=config.url_encode)
+    named = dict(zip(fields, texts or (), strict=False))
+    values = typed(path_values(path, config, schema), schema) if wanted else {}
+    return all(
+        (name in named and named[name] == text)
+        or (text is not None and name in values and _means(text, values[name], timezone))
+        for name, text in wanted.items()
+    )
+
+
+def _means(text: str, value: pa.Scalar, timezone: str) -> bool:
+    """Return whether a text of a statement is a value of a partition column."""
+    kind = value.type
+    try:
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            local = pa.scalar(text).cast(pa.timestamp(kind.unit))
+            return bool(pc.assume_timezone(local, timezone).cast(kind) == value)
+        return bool(pa.scalar(text).cast(kind) == value)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+
+
+def _is_there(facts: TableFacts, path: str) -> bool:
+    """Return whether a partition has file groups, or was added and has never had any."""
+    if facts.view.slices(path):
+        return True
+    return not facts.view.stored_groups(path) and not _was_dropped(facts, path)
+
+
+def _was_dropped(facts: TableFacts, path: str) -> bool:
+    """Return whether an empty partition was dropped, and not added again since."""
+    times = (
+        each.requested
+        for each in facts.timeline.completed_of(Action.REPLACE_COMMIT)
+        if path in (commit := facts.store.commit_metadata(each)).replaced
+        and commit.operation == WriteOperation.DELETE_PARTITION
+    )
+    return partition_created(facts.storage, path) < max(times, default="")
 
 
 def text_of(value: pa.Scalar) -> str | None:
@@ -204,7 +272,7 @@ def has_partition(table: Table, texts: Sequence[str | None]) -> bool:
     if not any(text and _ANY in text for text in texts):
         return bool(partitions_of(table, dict(zip(table.config.partition_fields, texts, strict=True))))
     facts = table._facts()
-    return any(_has_rows_or_nothing(facts, path) for path in paths_like(table, texts))
+    return any(_is_there(facts, path) for path in paths_like(table, texts))
 
 
 def paths_like(table: Table, texts: Sequence[str | None]) -> list[str]:
@@ -223,8 +291,10 @@ def path_of_texts(table: Table, texts: Sequence[str | None]) -> str:
 
 
 def add_partitions(table: Table, partitions: Sequence[Sequence[str | None]]) -> None:
-    """Create the folders of partitions that have no rows yet."""
-    context = table._context
+    """Create the folders of partitions that have no rows yet; those of dropped ones may be there already."""
+    context, facts = table._context, table._facts()
     instant = instant_time(context.clock.now_ms(), table.config.timezone)
     for texts in partitions:
-        ensure_partition(context.storage, path_of_texts(table, texts), instant)
+        path = path_of_texts(table, texts)
+        add = renew_partition if _was_dropped(facts, path) else ensure_partition
+        add(context.storage, path, instant)

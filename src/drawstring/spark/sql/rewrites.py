@@ -91,14 +91,34 @@ def _rewritten(
     spark: SparkSession, method: str, text: str, parameters: Parameters, *options: bool
 ) -> DataFrame | None:
     """Run a statement that a method of the class Rewrites changes; None, and nothing is run, for others."""
+    values = _java_parameters(spark, parameters)
+    done = getattr(java(spark, "Rewrites"), method)(spark._jsparkSession, text, values, *options)
+    return None if done is None else ClassicDataFrame(done, spark)
+
+
+def partition_spec(spark: SparkSession, text: str, parameters: Parameters) -> dict[str, str | None]:
+    """Return the values by column, as texts, of PARTITION in a SHOW PARTITIONS; null is None.
+
+    Args:
+        spark: a registered session.
+        text: the statement.
+        parameters: values of the statement's parameters: by name, or a list.
+
+    Raises:
+        ParseException: the statement is not Spark's.
+    """
+    values = _java_parameters(spark, parameters)
+    found = java(spark, "Rewrites").partitionSpec(spark._jsparkSession, text, values)
+    spec: dict[str, str | None] = json.loads(found)
+    return spec
+
+
+def _java_parameters(spark: SparkSession, parameters: Parameters) -> Any:
     client: Any = cast(Any, spark.sparkContext._gateway)._gateway_client
     if isinstance(parameters, Mapping):
         columns = {name: _java_column(value) for name, value in parameters.items()}
-        values = MapConverter().convert(columns, client)
-    else:
-        values = ListConverter().convert([_java_column(value) for value in parameters], client)
-    done = getattr(java(spark, "Rewrites"), method)(spark._jsparkSession, text, values, *options)
-    return None if done is None else ClassicDataFrame(done, spark)
+        return MapConverter().convert(columns, client)
+    return ListConverter().convert([_java_column(value) for value in parameters], client)
 
 
 def _java_column(value: Any) -> Any:

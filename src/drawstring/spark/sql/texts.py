@@ -2,7 +2,7 @@
 
 | statement | what happens |
 |---|---|
-| SHOW INDEXES FROM t | the rows come from the table |
+| SHOW INDEXES FROM t, SHOW PARTITIONS t | the rows come from the table |
 | CALL of an unknown procedure | the nearest names |
 | CALL without parentheses, or with unknown parameters | the CALL that Spark knows |
 | RUN, SCHEDULE and SHOW COMPACTION ON t | a CALL |
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial, wraps
 from typing import Any, Final
@@ -24,16 +24,16 @@ from typing import Any, Final
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.sql_formatter import SQLStringFormatter
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from drawstring.base.errors import InvalidError
-from drawstring.keygen.paths import DEFAULT_PARTITION
 from drawstring.spark.errors import analysed
 from drawstring.spark.sql.column_types import DEFINES, TOKEN, is_space, with_stand_ins
 from drawstring.spark.sql.indexes import SHOWN, shown
 from drawstring.spark.sql.named import location_of, named_table
+from drawstring.spark.sql.partitions import shown_partitions
 from drawstring.spark.sql.procedures.calls import procedure_of
-from drawstring.spark.sql.rewrites import BEFORE, Parameters, Run, run_as_hudi
+from drawstring.spark.sql.rewrites import BEFORE, Parameters, Run, partition_spec, run_as_hudi
 
 _SHOW_INDEXES: Final = re.compile(
     rf"{BEFORE}SHOW\s+INDEX(?:ES)?\s+(?:FROM|IN)\s+(?:TABLE\s+)?(\S+?)\s*;?\s*", re.IGNORECASE
@@ -63,7 +63,7 @@ _NOTHING_TO_DO: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SHOW_PARTITIONS: Final = re.compile(rf"{BEFORE}SHOW\s+PARTITIONS\s+([^\s;(]+)", re.IGNORECASE)
-_NULL_VALUE: Final = re.compile(r"(?<==)null(?=/|$)")
+_PARTITION: Final = StructType([StructField("partition", StringType(), nullable=False)])
 _NO_ROWS: Final = StructType([])
 
 
@@ -85,21 +85,21 @@ def follow_statements(is_registered: Callable[[SparkSession], bool]) -> None:
         formatter = SQLStringFormatter(spark)
         text = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
         try:
-            return _answer(spark, text, run, partial(run_as_hudi, spark, run=run, parameters=args or ()))
+            return _answer(spark, text, run, args or ())
         finally:
             formatter.clear()
 
     SparkSession.sql = sql  # type: ignore[method-assign, assignment]
 
 
-def _answer(spark: SparkSession, text: str, run: Run, run_other: Run) -> DataFrame:
+def _answer(spark: SparkSession, text: str, run: Run, parameters: Parameters) -> DataFrame:
     """Run a statement of a registered session.
 
     Args:
         spark: the session.
         text: the statement.
         run: runs a statement that Spark knows.
-        run_other: runs one that is none of those above.
+        parameters: values of the statement's parameters: by name, or a list.
     """
     if asks := _SHOW_INDEXES.fullmatch(text):
         return show_indexes(spark, asks[1])
@@ -116,11 +116,11 @@ def _answer(spark: SparkSession, text: str, run: Run, run_other: Run) -> DataFra
         return spark.createDataFrame([], _NO_ROWS)
     partitions = _SHOW_PARTITIONS.match(text)
     if partitions and _is_in_catalog(spark, partitions[1]):
-        return _with_hive_nulls(spark, run(text))
+        return show_partitions(spark, partitions[1], partition_spec(spark, text, parameters))
     if called := _CALL.match(text):
         is_whole = called[2].startswith("(")
         return _called(called[1], text if is_whole else text.rstrip("; \n\t") + "()", run)
-    return run_other(text)
+    return run_as_hudi(spark, text, run, parameters)
 
 
 def _compaction_call(asked: re.Match[str]) -> str:
@@ -219,10 +219,18 @@ def _check_partitioned(spark: SparkSession, name: str) -> None:
         )
 
 
-def _with_hive_nulls(spark: SparkSession, shown: DataFrame) -> DataFrame:
-    """Return partitions as Hudi names them: by their folders, which have Hive's name for null."""
-    names = [_NULL_VALUE.sub(DEFAULT_PARTITION, row[0]) for row in shown.collect()]
-    return spark.createDataFrame([(name,) for name in names], shown.schema)
+@analysed()
+def show_partitions(spark: SparkSession, name: str, wanted: Mapping[str, str | None]) -> DataFrame:
+    """Return the partitions of a table by its name in the catalog, those with some values only.
+
+    Args:
+        spark: a registered session.
+        name: the table.
+        wanted: values by column that partitions must have, as texts; null is None.
+    """
+    timezone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
+    paths = shown_partitions(named_table(spark, name).table, wanted, timezone)
+    return spark.createDataFrame([(path,) for path in paths], _PARTITION)
 
 
 @analysed()

@@ -8,6 +8,7 @@ import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedPartitionSpec;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -17,6 +18,7 @@ import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.ShowPartitions;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedWith;
@@ -33,6 +35,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
+import scala.Tuple2;
 import scala.collection.immutable.Seq;
 
 /** Statements that mean something else to Hudi than to Spark, changed before Spark resolves them. */
@@ -73,6 +76,21 @@ public class Rewrites {
         Dataset ordered = ordered(rows, filled(wanted, insert.partitionSpec()), casts);
         LogicalPlan changed = child(insert, analyzed(ordered == null ? rows : ordered));
         return Dataset$.MODULE$.ofRows(session, (LogicalPlan) copy(changed, 0, relation));
+    }
+
+    /** Returns the values of PARTITION in a SHOW PARTITIONS, as JSON. */
+    public static String partitionSpec(SparkSession session, String text, Object parameters) throws Exception {
+        HashMap values = new HashMap();
+        LogicalPlan parsed = Parameters.parsed(session, text, parameters);
+        Option given = ((ShowPartitions) parsed).pattern();
+        if (!given.isEmpty()) {
+            scala.collection.Iterator all = ((UnresolvedPartitionSpec) given.get()).spec().iterator();
+            while (all.hasNext()) {
+                Tuple2 each = (Tuple2) all.next();
+                values.put(each._1(), each._2());
+            }
+        }
+        return Calls.json(values);
     }
 
     /** Returns the plan of rows, null for no rows. */
