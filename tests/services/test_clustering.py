@@ -269,6 +269,30 @@ def test_overwrites_wait_for_a_pending_clustering() -> None:
     assert held(table) == [("new", "oslo", 1, 1.0)]
 
 
+@versions
+@pytest.mark.parametrize("write", ["drop", "overwrite"])
+def test_a_clustering_does_not_bring_back_what_a_write_that_is_let_through_replaced(
+    version: int, write: str
+) -> None:
+    table = scattered(COW, version)
+    table.schedule_clustering(options={"hoodie.clustering.plan.strategy.partition.selected": "rome"})
+    planned = table.schedule_clustering()
+    others = [row for row in held(table) if row[1] != "oslo"]
+    with pytest.raises(ConflictError, match="part of a pending clustering"):
+        in_no_time(table).delete_partition("oslo")
+    if write == "drop":
+        table.delete_partition("oslo", options=ALLOW)
+        expected = others
+    else:
+        table.insert_overwrite(rides(("new", "oslo", 1, 1.0)), options=ALLOW)
+        expected = [("new", "oslo", 1, 1.0), *others]
+    (left,) = plans(table)
+    assert {group.partition for group in left.groups} == {"rome"}
+    assert planned not in [each.requested for each in table.timeline.pending()]
+    table.cluster()
+    assert sorted(held(table)) == sorted(expected)
+
+
 def test_a_write_that_is_let_through_takes_the_clustering_off_the_timeline_if_told_to() -> None:
     table = scattered(MOR)
     table.schedule_clustering(options={"hoodie.clustering.plan.strategy.partition.selected": "rome"})

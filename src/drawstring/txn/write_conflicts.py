@@ -353,8 +353,9 @@ def cancel_conflicting_clusterings(
 
     Other clusterings stay pending, and fail when they are run here. One that runs has looked for such writes
     already if its process stands still just before it completes, and lost the table lock: it cannot complete
-    any more. A resizing of buckets that the write was allowed to ignore is cancelled: the records of this
-    write are in the old buckets only, and another engine that completed the resizing would lose them.
+    any more. Those that the write was allowed to ignore are cancelled where another engine that completed
+    them would do harm: a resizing of buckets would lose the records of this write, which are in the old
+    buckets only; any clustering of file groups that the write replaces would bring their records back.
 
     Args:
         locked: the locked table.
@@ -366,14 +367,15 @@ def cancel_conflicting_clusterings(
         LostRaceError: such a clustering has completed.
     """
     clustering = options.clustering
-    changed = metadata.touched
+    changed, replaced = metadata.touched, metadata.superseded
     # Who runs the clustering finds no write that was requested before it, without completion times.
     is_preferred = options.concurrency.prefers_writers and not locked.config.layout.has_completion_times
     for instant in timeline.pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(locked.store.read_requested(instant))
         if not (shared := changed & plan.inputs):
             continue
-        is_allowed = clustering.allows_updates and (clustering.rolls_back_on_conflict or is_resizing(plan))
+        is_void = clustering.rolls_back_on_conflict or is_resizing(plan) or bool(replaced & plan.inputs)
+        is_allowed = clustering.allows_updates and is_void
         is_copied = _is_written_twice(changed, plan)
         if is_allowed or (is_preferred and not is_copied) or is_cancelled_by_writes(plan):
             context = locked.rollback_context()
