@@ -338,6 +338,22 @@ def test_partitions_are_shown_by_their_paths_whatever_the_style_of_the_table(sql
     assert sql("SHOW PARTITIONS flat") == sql("SHOW PARTITIONS flat PARTITION (day = 'x')") == []
 
 
+def test_partitions_of_slash_separated_dates_are_shown_added_and_dropped_by_date(
+    sql: Ask, tmp_path: Path
+) -> None:
+    slashed = "'hoodie.datasource.write.slash.separated.date.partitioning' = 'true'"
+    sql(f"CREATE TABLE days (id INT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES ({slashed})")
+    sql("INSERT INTO days VALUES (1, '2026-01-05'), (2, '2026-02-10')")
+    sql("ALTER TABLE days ADD PARTITION (dt = '2026-03-01')")
+    assert (tmp_path / "lake/days/2026/03/01").is_dir()
+    dates = ["2026-01-05", "2026-02-10", "2026-03-01"]
+    assert sql("SHOW PARTITIONS days") == [(f"dt={date}",) for date in dates]
+    assert sql("SHOW PARTITIONS days PARTITION (dt = '2026-02-10')") == [("dt=2026-02-10",)]
+    sql("ALTER TABLE days DROP PARTITION (dt = '2026-02-10')")
+    assert sql("SELECT id FROM days") == [(1,)]
+    assert sql("SHOW PARTITIONS days") == [("dt=2026-01-05",), ("dt=2026-03-01",)]
+
+
 @pytest.mark.parametrize("has_metadata", [True, False])
 def test_an_added_partition_that_was_dropped_is_shown_once_it_is_added_again(
     sql: Ask, has_metadata: bool

@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
 from drawstring.config.keys.read import QUERY_AS_RO
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.table.key_settings import SLASHED_DATES
 from drawstring.entry import open as open_table
 from drawstring.schema.logical_types import declared
 from drawstring.schema.meta import META_COLUMNS
@@ -192,10 +193,11 @@ def _create(given: Mapping[str, Any], spark: SparkSession) -> None:
         return
     path = path_of(given["path"])
     database, name = given["name"]
+    is_slashed = given["options"].get(SLASHED_DATES, "").strip().lower() == "true"
     options = {
         "hoodie.table.name": name,
         "hoodie.database.name": database,
-        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.datasource.write.hive_style_partitioning": "false" if is_slashed else "true",
         **{key: value for key, value in session_options(spark).items() if key.startswith("hoodie.table.")},
         **given["options"],
     }

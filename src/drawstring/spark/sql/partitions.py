@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.config.table.key_settings import SLASHED_DATES
 from drawstring.filegroups.view.file_groups import listing_of
 from drawstring.filegroups.write.base_writer import ensure_partition, partition_created, renew_partition
 from drawstring.formats.partition_match import typed
@@ -194,6 +195,8 @@ def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[s
 def shown_partitions(table: Table, wanted: Mapping[str, str | None], timezone: str) -> list[str]:
     """Return the partitions of a table as `SHOW PARTITIONS` names them: by the paths of their folders.
 
+    As in Hudi, folders yyyy/mm/dd of dates are named by column and date.
+
     Args:
         table: the table; without partition columns it has no partitions.
         wanted: values by column that partitions must have, as texts; null is None.
@@ -213,14 +216,23 @@ def shown_partitions(table: Table, wanted: Mapping[str, str | None], timezone: s
         )
     values = {spelled[name.lower()]: text for name, text in wanted.items()}
     paths = listing_of(facts.storage).partitions()
-    return [path for path in paths if _has_values(facts, path, values, timezone) and _is_there(facts, path)]
+    shown = [path for path in paths if _has_values(facts, path, values, timezone) and _is_there(facts, path)]
+    return (
+        [f"{fields[0]}={path.replace('/', '-')}" for path in shown] if _has_slashes(facts.config) else shown
+    )
+
+
+def _has_slashes(config: TableConfig) -> bool:
+    """Return whether the folders of dates are yyyy/mm/dd."""
+    return config.properties.get(SLASHED_DATES, "").lower() == "true"
 
 
 def _has_values(facts: TableFacts, path: str, wanted: Mapping[str, str | None], timezone: str) -> bool:
     """Return whether a partition has values, by the texts in its path or by what these mean."""
     config, schema = facts.config, facts.schema
     fields = config.partition_fields
-    texts = split_path(path, fields, hive_style=config.hive_style, url_encode=config.url_encode)
+    plain = path.replace("/", "-") if _has_slashes(config) else path
+    texts = split_path(plain, fields, hive_style=config.hive_style, url_encode=config.url_encode)
     named = dict(zip(fields, texts or (), strict=False))
     values = typed(path_values(path, config, schema), schema) if wanted else {}
     return all(
@@ -269,10 +281,9 @@ def text_of(value: pa.Scalar) -> str | None:
 
 def has_partition(table: Table, texts: Sequence[str | None]) -> bool:
     """Return whether a table has a partition by the texts of all its values, in which `*` is a pattern."""
-    if not any(text and _ANY in text for text in texts):
-        return bool(partitions_of(table, dict(zip(table.config.partition_fields, texts, strict=True))))
     facts = table._facts()
-    return any(_is_there(facts, path) for path in paths_like(table, texts))
+    stored = frozenset(listing_of(facts.storage).partitions())
+    return any(path in stored and _is_there(facts, path) for path in paths_like(table, texts))
 
 
 def paths_like(table: Table, texts: Sequence[str | None]) -> list[str]:
