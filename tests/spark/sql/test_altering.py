@@ -23,6 +23,10 @@ THREE = (
 )
 
 
+def actions(tmp_path: Path) -> set[str]:
+    return {str(each.action) for each in drawstring.open(f"{tmp_path}/lake/rides").timeline.instants}
+
+
 def test_partitions_are_shown_added_and_dropped(sql: Ask) -> None:
     sql(RIDES)
     sql(THREE)
@@ -89,6 +93,20 @@ def test_columns_are_added_and_widened(sql: Ask, tmp_path: Path) -> None:
     ]
     names = drawstring.open(f"{tmp_path}/lake/rides").schema.names
     assert names == ["id", "fare", "day", "hour", "early", "tip", "note"]
+
+
+def test_no_clean_follows_a_statement_that_alters_columns(sql: Ask, tmp_path: Path) -> None:
+    cleans = "'hoodie.clean.trigger.strategy' = 'NUM_COMMITS', 'hoodie.clean.commits.retained' = '1'"
+    sql(f"CREATE TABLE rides (id INT, fare DOUBLE) USING hudi TBLPROPERTIES (primaryKey = 'id', {cleans})")
+    sql("INSERT INTO rides VALUES (1, 1.5)")
+    sql("SET hoodie.clean.automatic = false")
+    for fare in (2, 3, 4):
+        sql(f"UPDATE rides SET fare = {fare} WHERE id = 1")
+    sql("RESET hoodie.clean.automatic")
+    sql("ALTER TABLE rides ADD COLUMNS (note STRING)")
+    assert "clean" not in actions(tmp_path)
+    sql("UPDATE rides SET fare = 5 WHERE id = 1")
+    assert "clean" in actions(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])

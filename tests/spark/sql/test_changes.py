@@ -212,6 +212,16 @@ def test_a_merge_moves_rows_to_other_partitions_under_a_global_index(sql: Ask, k
     assert sql("SELECT id, city FROM rides") == [(1, "oslo"), (2, "lima"), (3, "oslo")]
 
 
+def test_a_merge_moves_rows_under_a_global_index_of_the_session(sql: Ask) -> None:
+    rides(sql, "cow")
+    sql("SET hoodie.index.type = GLOBAL_BLOOM")
+    source = "(SELECT * FROM VALUES (1, 10.0D, 2L, 'lima') AS s(id, fare, ts, city)) s"
+    sql(f"MERGE INTO rides t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *")
+    assert sql("SELECT id, city, _hoodie_partition_path FROM rides WHERE id = 1") == [
+        (1, "lima", "city=lima")
+    ]
+
+
 def test_a_global_index_needs_a_match_by_key(sql: Ask) -> None:
     rides(sql, more=", 'hoodie.index.type' = 'GLOBAL_SIMPLE'")
     with pytest.raises(UnsupportedError, match="must match on the record key only"):

@@ -103,14 +103,17 @@ def test_a_wrong_statement_leaves_nothing_behind(sql: Ask, tmp_path: Path) -> No
     assert not (tmp_path / "lake/rides/.hoodie").exists()
 
 
-def test_a_table_shows_its_columns_and_properties(sql: Ask) -> None:
+def test_a_table_shows_its_columns_and_properties(sql: Ask, tmp_path: Path) -> None:
     sql(KEYED.replace("TBLPROPERTIES", "COMMENT 'of the city' TBLPROPERTIES"))
     described = sql("DESCRIBE EXTENDED rides")
     assert ("Comment", "of the city", "") in described
     assert ("fare", "double", None) in described
     assert ("_hoodie_record_key", "string", "") in described
     assert ("Provider", "hudi", "") in described
+    assert ("Type", "MANAGED", "") in described
     assert ("primaryKey", "id") in sql("SHOW TBLPROPERTIES rides")
+    sql(f"CREATE TABLE elsewhere USING hudi LOCATION '{tmp_path}/lake/rides'")
+    assert ("Type", "EXTERNAL", "") in sql("DESCRIBE EXTENDED elsewhere")
     assert "USING hudi" in sql("SHOW CREATE TABLE rides")[0][0]
 
 

@@ -26,7 +26,6 @@ from drawstring.config.options.write_options import WriteOptions, options_of
 from drawstring.config.table.storage_layout import STORAGE_LAYOUT
 from drawstring.schema.column_changes import ChangeKind, ColumnChange, changed, commented, replacement
 from drawstring.services.alter_columns import alter_columns, check_names
-from drawstring.services.maintenance_tasks import after_commit
 from drawstring.services.table_properties import rename
 from drawstring.spark.engine.types import commented_schema, without_lengths
 from drawstring.spark.sql.options import (
@@ -160,7 +159,7 @@ def _check_property(table: TablePeer, name: str, value: str) -> None:
 
 
 def alter(table: TablePeer, given: Mapping[str, Any]) -> None:
-    """Change the columns of a table, by a commit without rows.
+    """Change the columns of a table, by a commit without rows. As in Hudi, no table service follows it.
 
     Args:
         table: the table.
@@ -180,13 +179,13 @@ def alter(table: TablePeer, given: Mapping[str, Any]) -> None:
             check_names(change)
         by_versions = any(map(_needs_versions, changes))
         if by_versions or target._facts().config.history is not None or _has_comment(of_columns):
-            after_commit(alter_columns(target._context, of_columns, parsed, by_versions=by_versions))
+            alter_columns(target._context, of_columns, parsed, by_versions=by_versions)
             return
         rows = commented_schema(
             StructType.fromJson(json.loads(without_lengths(given["schema"])))
         ).empty_table()
         context, source = target._rows_of(rows)
-        after_commit(write_source(context, InputRows(source), VERBS["insert"], parsed))
+        write_source(context, InputRows(source), VERBS["insert"], parsed)
 
 
 def _changes(target: Table, told: Sequence[Mapping[str, Any]]) -> list[ColumnChange]:

@@ -69,6 +69,7 @@ _SLIP_RATIO: Final = 0.85
 """Similarity from which the name of a property counts as a misspelling: a letter or two differ."""
 
 _TYPES: Final = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
+INDEX_TYPE: Final = "hoodie.index.type"
 _OF_STATEMENTS: Final = (INSERT_OPERATION, INSERT_MODE, BULK_INSERT, OVERWRITE_MODE, OPERATION)
 _READS_OF_TABLES: Final = (METADATA_ENABLE, DATA_SKIPPING, USE_POSITIONS, QUERY_AS_RO)
 """Options of reads that a table's properties may set."""
@@ -189,8 +190,8 @@ def write_options(
 ) -> dict[str, str]:
     """Return the options of a write to a table that exists.
 
-    Whether keys show timestamps as texts is up to each write, as in Hudi; the write checks it against the
-    keys that are there.
+    Whether keys show timestamps as texts, and by which index a write finds records, is up to each write, as
+    in Hudi; the write checks both against the table.
 
     Args:
         spark: the session.
@@ -200,11 +201,14 @@ def write_options(
     in_session = session_options(spark)
     if prefix := in_session.get(COMMIT_METADATA_PREFIX):
         in_session |= json.loads(java(spark, "Calls").settings(spark._jsparkSession, prefix))
-    options = {**table_options(properties), **in_session, **table_options(given)}
+    of_write = {**in_session, **table_options(given)}
+    options = {**table_options(properties), **of_write}
     return {
         key: value
         for key, value in options.items()
-        if key == TEXTS_OF_TIMESTAMPS or not (is_stored(key) or key in _OF_STATEMENTS)
+        if key == TEXTS_OF_TIMESTAMPS
+        or (key == INDEX_TYPE and key in of_write)
+        or not (is_stored(key) or key in _OF_STATEMENTS)
     }
 
 

@@ -65,6 +65,7 @@ class TablePeer(Peer):
         self.database, self.name = given["name"]
         self.path = path_of(given["path"])
         self.properties: dict[str, str] = given.get("properties", {})
+        self._is_external: bool = given.get("is_external", True)
         self.storage_options = storage_options(spark, self.path, table_options(self.properties))
         self._given = given
         self.answers = {
@@ -118,6 +119,9 @@ class TablePeer(Peer):
         timeline, has_meta = table.timeline, table.config.populate_meta_fields
         stored = with_comments(spark_schema(without_meta(self.scan.schema)), table.comments)
         schema, partitioned_by = partitions_last(stored, table.config.partition_fields)
+        properties = {**self.properties, "provider": "hudi", "location": self.path}
+        if self._is_external:
+            properties["external"] = "true"
         return {
             "name": f"spark_catalog.{self.full_name}",
             "path": self.path,
@@ -126,7 +130,7 @@ class TablePeer(Peer):
             "meta_columns": list(META_COLUMNS) if has_meta else [],
             "is_ordered": bool(table.config.record_key_fields and ordering_fields(table.config)),
             "record": record_json(self.scan.schema, table.config),
-            "properties": {**self.properties, "provider": "hudi", "location": self.path},
+            "properties": properties,
             "snapshot": f"{self.path} {digest(timeline)} {self._read_options}",
         }
 

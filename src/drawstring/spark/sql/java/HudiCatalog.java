@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
 import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.classic.SparkSession;
@@ -306,6 +307,7 @@ public class HudiCatalog extends DelegatingCatalogExtension implements Procedure
             given.put("path", path(entry));
             given.put("schema", entry.schema().json());
             given.put("properties", properties(entry));
+            given.put("is_external", Boolean.valueOf(entry.tableType().equals(CatalogTableType.EXTERNAL())));
         }
         return named(name, given);
     }
