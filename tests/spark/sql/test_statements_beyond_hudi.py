@@ -125,3 +125,39 @@ def test_properties_of_a_serde_are_refused(sql: Ask) -> None:
     sql(f"{KEYED})")
     with pytest.raises(AnalysisException, match="NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"):
         sql("ALTER TABLE rides SET SERDEPROPERTIES ('k' = 'v')")
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_merge_goes_by_what_its_on_says(sql: Ask, kind: str) -> None:
+    sql(f"{KEYED}, type = '{kind}')")
+    sql("INSERT INTO rides VALUES (1, 'a', 5), (2, 'b', 5), (3, 'c', 5)")
+    late = "(SELECT 1 AS id, 4L AS ts)"
+    sql(f"MERGE INTO rides t USING {late} s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert sql("SELECT id FROM rides") == [(2,), (3,)]
+    sql(
+        "MERGE INTO rides t USING (SELECT 1 AS n, 'd' AS name, 6L AS ts) s ON t.id = s.n + 1"
+        " WHEN MATCHED THEN UPDATE SET name = concat(t.name, s.name), ts = s.ts"
+    )
+    assert sql("SELECT * FROM rides") == [(2, "bd", 6), (3, "c", 5)]
+    sql(
+        "MERGE INTO rides t USING (SELECT 3 AS id, 'e' AS name, 7L AS ts) s"
+        " ON t.id = s.id AND t.name = s.name"
+        " WHEN MATCHED THEN UPDATE SET ts = s.ts WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert sql("SELECT * FROM rides") == [(2, "bd", 6), (3, "e", 7)]
+
+
+@pytest.mark.parametrize("engine", ["SIMPLE", "CONSISTENT_HASHING"])
+def test_bulk_inserts_follow_one_another_in_bucket_tables(sql: Ask, engine: str) -> None:
+    kind = "cow" if engine == "SIMPLE" else "mor"
+    sql(
+        f"{KEYED}, type = '{kind}', 'hoodie.index.type' = 'BUCKET',"
+        f" 'hoodie.index.bucket.engine' = '{engine}', 'hoodie.bucket.index.num.buckets' = '2')"
+    )
+    sql("SET hoodie.spark.sql.insert.into.operation = bulk_insert")
+    sql("INSERT INTO rides VALUES (1, 'a', 5), (2, 'b', 5)")
+    sql("INSERT INTO rides VALUES (3, 'c', 5), (4, 'd', 5)")
+    assert sql("SELECT id FROM rides") == [(1,), (2,), (3,), (4,)]
+    sql("SET hoodie.spark.sql.insert.into.operation = upsert")
+    sql("INSERT INTO rides VALUES (3, 'e', 6)")
+    assert sql("SELECT name FROM rides WHERE id = 3") == [("e",)]

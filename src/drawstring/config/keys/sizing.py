@@ -15,7 +15,7 @@ class Sizing:
     """Settings of file sizing.
 
     Attributes:
-        small_file_limit_bytes: size below which a base file takes new records; 0 for never.
+        small_file_limit_bytes: size below which a base file takes new records; 0 and -1 for never.
         base_file_size_max_bytes: target size of a base file.
         record_size_bytes: estimated size of a record if no large file gives one, None to measure the rows.
         record_size_threshold: size of the files that give the record size, as a fraction of the small file
@@ -46,10 +46,10 @@ SIZING_OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "hoodie.parquet.small.file.limit",
-        "Size below which a base file is rewritten with new records added, bytes; 0 for never.",
+        "Size below which a base file is rewritten with new records added, bytes; 0 and -1 for never.",
         kind=Kind.NUMBER,
         default=100 * MIB,
-        minimum=0,
+        minimum=-1,
         field="small_file_limit_bytes",
     ),
     Option(
