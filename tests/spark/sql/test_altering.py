@@ -275,6 +275,8 @@ def test_indexes_are_created_shown_and_dropped(
         assert f"not use the index {name}. Queries take the values of partition columns from" in caplog.text
     with pytest.raises(InvalidError, match="Index fares has no expression"):
         sql("CREATE INDEX fares ON rides USING column_stats (fare)")
+    with pytest.raises(InvalidError, match="has no option 'colour'"):
+        sql("CREATE INDEX odd ON rides USING column_stats (day) OPTIONS (expr = 'year', colour = 'red')")
     sql("CREATE INDEX fares ON rides USING bloom_filters (hour)")
     assert ("expr_index_fares", "bloom_filters", "hour") in sql("SHOW INDEXES FROM rides")
     with pytest.raises(InvalidError, match="is of type column_stats or bloom_filters"):

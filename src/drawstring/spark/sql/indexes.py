@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.metadata.expressions.index import SETTINGS
 from drawstring.model.table_index import TableIndex
 from drawstring.services.indexes import index_settings
 from drawstring.spark.sql.options import table_options, write_options
@@ -80,12 +81,24 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
     settings, others = index_settings({key: given[key] for key in given.keys() - {_NAME, _TYPE, _COLUMNS}})
     options = write_options(table.spark, table.properties, table_options(others))
     if is_of_expression:
+        _check_settings(table, others)
         settings.setdefault(_EXPRESSION, _IDENTITY)
         table.for_writes().create_index(name, columns[0], using=kind, options={**options, **settings})
     elif kind == _SECONDARY:
         table.for_writes().create_index(name, columns[0], options=options)
     else:
         table.for_writes().create_index(kind, options=options)
+
+
+def _check_settings(table: TablePeer, others: Mapping[str, Any]) -> None:
+    """Check that the options of an expression index are settings of functions, or options of the table."""
+    unknown = [key for key in others if not key.startswith(("hoodie.", "drawstring."))]
+    if unknown:
+        raise InvalidError(
+            f"An index of an expression has no option {unknown[0]!r}. The options of functions are"
+            f" {', '.join(sorted(SETTINGS))}.",
+            table=table.path,
+        )
 
 
 def _check_key(table: TablePeer, columns: Sequence[str]) -> None:
