@@ -26,6 +26,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as pt
 
 from drawstring.base.bounds import worker_threads
 from drawstring.base.errors import InvalidError, UnsupportedError
@@ -283,6 +284,8 @@ def _with_known_keys(facts: WriteFacts, config: TableConfig, schema: pa.Schema) 
     Raises:
         UnsupportedError: the form of the stored keys cannot be determined, or it is not uniform.
     """
+    if not any(is_moment(kind) or pt.is_struct(kind) for kind in schema.types):
+        return config
     kinds = (type_at(name, schema) for name in config.record_key_fields)
     if not any(kind is not None and is_moment(kind) for kind in kinds):
         return config
