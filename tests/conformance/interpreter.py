@@ -653,7 +653,7 @@ class Interpreter:
             return value[name]
         if callable(value) and not isinstance(value, type):
             return self._member(value(), name, given) if name not in ("apply", "run") else value(*given)
-        if given and takes_nothing(value, name):
+        if given and takes_nothing(value, name, given):
             return self._apply(member(value, name, []), given)
         return member(value, name, given)
 

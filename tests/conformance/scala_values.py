@@ -676,19 +676,25 @@ def member(value: Any, name: str, given: list[Any]) -> Any:
     raise Untranslated(f"{type(value).__name__}.{name}")
 
 
-def takes_nothing(value: Any, name: str) -> bool:
+def _binds(signature: inspect.Signature, *given: Any) -> bool:
+    try:
+        signature.bind(*given)
+    except TypeError:
+        return False
+    return True
+
+
+def takes_nothing(value: Any, name: str, given: list[Any]) -> bool:
     """Tell whether a member is a value, to which arguments are applied."""
     for kind, members in _KINDS:
         if isinstance(value, kind):
             if name not in members:
                 return False
             try:
-                inspect.signature(members[name]).bind(value, None)
-            except TypeError:
-                return True
+                signature = inspect.signature(members[name])
             except ValueError:
                 return False
-            return False
+            return not _binds(signature, value, *given) and _binds(signature, value)
     return False
 
 
