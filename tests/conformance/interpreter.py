@@ -32,6 +32,7 @@ from tests.conformance.scala_values import (
     comparable,
     data_frame,
     forced,
+    is_function,
     items_of,
     member,
     takes_nothing,
@@ -625,7 +626,7 @@ class Interpreter:
             function = function.compute()
         if isinstance(function, Unknown):
             return hudi_values.static(function.name.split(".")[-1], "apply", values)
-        if callable(function):
+        if is_function(function):
             return function(*values)
         if not values and not isinstance(function, list | dict):
             return function
@@ -651,7 +652,7 @@ class Interpreter:
                 raise
         if isinstance(value, dict) and name in value and not given:
             return value[name]
-        if callable(value) and not isinstance(value, type):
+        if is_function(value):
             return self._member(value(), name, given) if name not in ("apply", "run") else value(*given)
         if given and takes_nothing(value, name, given):
             return self._apply(member(value, name, []), given)

@@ -179,10 +179,15 @@ def data_frame(session: Any, rows: list[Any], names: list[str]) -> DataFrame:
     return frame
 
 
+def is_function(value: Any) -> bool:
+    """Tell whether a value is a function of the tests. Rows and columns can be called in PySpark, too."""
+    return callable(value) and not isinstance(value, type | Row | Column)
+
+
 def forced(value: Any) -> Any:
     if isinstance(value, Later):
         return value.compute()
-    return value() if callable(value) and not isinstance(value, type) else value
+    return value() if is_function(value) else value
 
 
 def items_of(value: Any) -> list[Any]:
