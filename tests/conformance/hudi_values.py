@@ -111,6 +111,14 @@ class Instants(list[Instant]):
                 if each.state != "COMPLETED" and (not pending[name] or each.action in pending[name])
             )
         match name:
+            case "getAllCommitsTimeline":
+                return self.member("getCommitsTimeline", [])
+            case "filterCompletedOrMajorOrMinorCompactionInstants":
+                return Instants(
+                    each
+                    for each in self
+                    if each.state == "COMPLETED" or each.action in ("compaction", "logcompaction")
+                )
             case "filterCompletedInstants":
                 return Instants(each for each in self if each.state == "COMPLETED")
             case "getCompletedReplaceTimeline":
@@ -538,6 +546,9 @@ def is_log_file_only(path: str) -> bool:
     return not any(each.endswith((".parquet", ".orc")) and not each.startswith(".") for each in names)
 
 
+_VERSIONS: Final = {"SIX": 6, "EIGHT": 8, "NINE": 9}
+
+
 def static(owner: str, name: str, given: list[Any]) -> Any:
     """Call a static member of one of Hudi's or Java's classes.
 
@@ -591,6 +602,12 @@ def static(owner: str, name: str, given: list[Any]) -> Any:
             return TableProperties(Folder(given[-1]).path)
         case "Pair.of":
             return (given[0], given[1])
+        case "immutable.List":
+            return list(given)
+        case "HoodieTableVersion.current":
+            return _VERSIONS["NINE"]
+        case "RecordMergeMode.valueOf" | "HoodieTableType.valueOf" | "WriteOperationType.fromValue":
+            return text_of(given[0])
         case "StringUtils.isNullOrEmpty":
             return not given[0]
         case "Map.empty" | "Collections.emptyMap" | "JCollections.emptyMap":
@@ -608,8 +625,13 @@ def static(owner: str, name: str, given: list[Any]) -> Any:
             | "HadoopFSUtils.getFs"
             | "HoodieTestUtils.getStorage"
             | "HoodieStorageUtils.getStorage"
+            | "HadoopFSUtils.getStorageConf"
+            | "HadoopFSUtils.getStorageConfWithCopy"
+            | "HoodieTestUtils.getDefaultStorageConf"
         ):
             return Folder(*given) if owner == "Paths" else Storage()
         case "TableIdentifier.apply":
             return ".".join(reversed([text_of(each) for each in given]))
+    if owner in _VERSIONS and name == "versionCode":
+        return _VERSIONS[owner]
     raise Untranslated(f"{owner}.{name}")

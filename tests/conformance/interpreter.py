@@ -24,6 +24,7 @@ from tests.conformance.hudi_values import Session
 from tests.conformance.scala_parser import Node, Parser, Untranslated, members
 from tests.conformance.scala_values import (
     FUNCTIONS,
+    ByName,
     ConfigKey,
     Folder,
     Later,
@@ -106,6 +107,15 @@ class Names(dict[str, Any]):
         while found is not None and name not in found:
             found = found.outer
         return found
+
+    def bound(self, name: str) -> Any:
+        """Return the value of a name without computing it, None if there is none."""
+        owner = self.owner(name)
+        return None if owner is None else owner[name]
+
+
+class Super:
+    """The base class of the tests."""
 
 
 def message_of(error: BaseException) -> str:
@@ -236,6 +246,8 @@ class Interpreter:
             initQueryIndexConf=lambda *_: None,
         )
         names["assert"] = self._assert_true
+        names["super"] = Super()
+        names["getClass"] = "Test"
         names["None"] = None
         return names
 
@@ -454,9 +466,11 @@ class Interpreter:
         owner[node[1]] = value if node[2] == "=" else _sum(owner[node[1]], value)
 
     def _def_node(self, node: Node, names: Names) -> None:
-        _, name, parameters, body = node
+        _, name, parameters, body, lists = node
 
         def function(*given: Any) -> Any:
+            if len(lists) > 1 and len(given) == lists[0]:
+                return lambda *more: function(*given, *more)
             inner = Names(names)
             self._fill(parameters, given, inner)
             try:
@@ -472,7 +486,8 @@ class Interpreter:
         placed = [each for each in given if not _is_named(each)]
         for index, (name, default) in enumerate(parameters):
             if index < len(placed):
-                names[name] = placed[index]
+                value = placed[index]
+                names[name] = ByName(value.compute) if isinstance(value, Later) else value
             elif name in named:
                 names[name] = named[name]
             elif default is not None:
@@ -612,7 +627,9 @@ class Interpreter:
         _, called, given = node
         values: list[Any] = []
         for each in given:
-            if each[0] == "splat":
+            if each[0] == "name" and isinstance(names.bound(each[1]), ByName):
+                values.append(names.bound(each[1]))
+            elif each[0] == "splat":
                 values += items_of(self._evaluate(each[1], names))
             else:
                 values.append(self._evaluate(each, names))
@@ -641,6 +658,8 @@ class Interpreter:
             raise Untranslated(f"default of {value}")
         if name in ("save", "saveAsTable", "insertInto"):
             self.case.statements.append(f"{name}({given})")
+        if isinstance(value, Super):
+            return self._apply(self._builtins()[name], given) if name in self._builtins() else None
         if name == "toDF" and isinstance(value, list):
             return data_frame(self.spark, value, [text_of(each) for each in given])
         if hasattr(value, "member"):

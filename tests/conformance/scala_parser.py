@@ -196,6 +196,7 @@ class Parser:
         self.index += 1
         name = self.next().text
         parameters: list[tuple[str, Node | None]] = []
+        lists: list[int] = []
         if self.is_at("["):
             self.skip_brackets()
         while self.is_at("("):
@@ -205,11 +206,12 @@ class Parser:
                 parameters.append(self._parameter())
                 self.take(",")
             self._newlines_are_spaces.pop()
+            lists.append(len(parameters) - sum(lists))
         if self.take(":"):
             self._skip_type()
         if self.take("="):
             self.skip_newlines()
-        return ("def", name, parameters, self.expression())
+        return ("def", name, parameters, self.expression(), lists)
 
     def _record_class(self) -> Node:
         """Parse a class that only has parameters."""

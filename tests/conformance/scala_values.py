@@ -57,6 +57,10 @@ class Later:
         self.compute = compute
 
 
+class ByName(Later):
+    """An argument of a by-name parameter, which functions hand on without computing it."""
+
+
 class Unknown:
     """A name of the JVM that the interpreter does not know."""
 
@@ -455,7 +459,8 @@ TEXTS: Final[dict[str, Member]] = {
 NUMBERS: Final[dict[str, Member]] = {
     "toString": text_of,
     **{
-        name: lambda number: number for name in ("toDouble", "toFloat", "get", "abs", "longValue", "intValue")
+        name: lambda number: number
+        for name in ("toDouble", "toFloat", "get", "abs", "longValue", "intValue", "versionCode")
     },
     "toLong": int,
     "toInt": int,
@@ -660,8 +665,12 @@ def member(value: Any, name: str, given: list[Any]) -> Any:
     Raises:
         Untranslated: the interpreter does not have it.
     """
-    if name in ("asInstanceOf",):
+    if name == "asInstanceOf" or (
+        name == "get" and not given and not isinstance(value, Mapping | BaseException)
+    ):
         return value
+    if name == "getClass":
+        return type(value).__name__
     if isinstance(value, tuple) and not isinstance(value, Row) and (number := re.fullmatch(r"_(\d)", name)):
         return value[int(number[1]) - 1]
     if isinstance(value, Column) or type(value).__name__ == "GroupedData":
