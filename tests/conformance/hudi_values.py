@@ -628,6 +628,7 @@ def static(owner: str, name: str, given: list[Any]) -> Any:
             | "HadoopFSUtils.getStorageConf"
             | "HadoopFSUtils.getStorageConfWithCopy"
             | "HoodieTestUtils.getDefaultStorageConf"
+            | "HoodieTestUtils.getDefaultStorage"
         ):
             return Folder(*given) if owner == "Paths" else Storage()
         case "TableIdentifier.apply":

@@ -138,13 +138,16 @@ class Interpreter:
         self.is_spark_4 = spark.version.startswith("4")
         self._numbers = itertools.count(1)
         self._registered: list[tuple[str, Callable[[], Any]]] = []
+        self._classes: dict[str, str] = {}
 
     def cases(self, path: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
         """Return name and body of each test of a file, those that loops define too."""
         self._registered = []
         self.case = Case(path.stem)
         names = self._builtins()
-        for text in members(path.read_text()):
+        source = path.read_text()
+        self._classes = _imported_classes(source)
+        for text in members(source):
             try:
                 self._evaluate(Parser(text).block_of_class(), names)
             except Untranslated as error:
@@ -407,7 +410,7 @@ class Interpreter:
         return found
 
     def _class_node(self, node: Node, names: Names) -> Any:
-        return node[1]
+        return self._classes.get(node[1], node[1])
 
     def _members_node(self, node: Node, names: Names) -> None:
         for statement in node[1]:
@@ -485,7 +488,9 @@ class Interpreter:
         named = {each[1]: each[2] for each in given if _is_named(each)}
         placed = [each for each in given if not _is_named(each)]
         for index, (name, default) in enumerate(parameters):
-            if index < len(placed):
+            if name.startswith("*"):
+                names[name[1:]] = list(placed[index:])
+            elif index < len(placed):
                 value = placed[index]
                 names[name] = ByName(value.compute) if isinstance(value, Later) else value
             elif name in named:
@@ -737,6 +742,15 @@ class Interpreter:
     def _bind_each(self, patterns: list[Node], items: list[Any], names: Names) -> bool:
         bound = [self._bind(each, item, names) for each, item in zip(patterns, items, strict=False)]
         return all(bound)
+
+
+def _imported_classes(source: str) -> dict[str, str]:
+    """Return the classes that a file imports, by their last name."""
+    found = {}
+    for package, several, one in re.findall(r"(?m)^import ([\w.]+)\.(?:\{([^}]*)\}|(\w+))", source):
+        for name in (several or one).split(","):
+            found[name.strip()] = f"{package}.{name.strip()}"
+    return found
 
 
 def _is_named(value: Any) -> bool:

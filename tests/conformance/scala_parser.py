@@ -7,6 +7,7 @@ Scala that this parser does not know; the runner counts the case then as not tra
 from __future__ import annotations
 
 import re
+import struct
 from typing import Any, NamedTuple
 
 Node = tuple[Any, ...]
@@ -236,9 +237,12 @@ class Parser:
         name = self.next().text
         self.expect(":")
         depth = 0
+        text = ""
         while not (depth == 0 and (self.is_at(",") or self.is_at(")") or self.is_at("="))):
             text = self.next().text
             depth += (text in ("[", "(")) - (text in ("]", ")"))
+        if text == "*":
+            return f"*{name}", None
         return name, self.expression() if self.take("=") else None
 
     def _skip_type(self) -> None:
@@ -588,6 +592,8 @@ def _literal(word: Token) -> Node:
     if word.kind == "number":
         is_float = text[-1] in "dDfF" or "." in text or "e" in text
         number = float(text.rstrip("dDfF")) if is_float else int(text.rstrip("lL"))
+        if text[-1] in "fF":
+            number = struct.unpack("f", struct.pack("f", number))[0]
         return ("literal", Long(number) if text[-1] in "lL" else number)
     if word.kind in ("text", "char"):
         return ("literal", unescaped(text[1:-1]))

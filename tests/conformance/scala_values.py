@@ -398,6 +398,9 @@ MAPS: Final[dict[str, Member]] = {
     "getBoolean": lambda pairs, key, *other: str(pairs.get(text_of(key), *other)).lower() == "true",
 }
 TEXTS: Final[dict[str, Member]] = {
+    "getName": lambda text: text,
+    "getCanonicalName": lambda text: text,
+    "getSimpleName": lambda text: text.split(".")[-1],
     "stripMargin": lambda text: "\n".join(re.sub(r"^[ \t]*\|", "", line) for line in text.split("\n")),
     "toString": str,
     "key": str,
