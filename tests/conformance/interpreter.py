@@ -686,6 +686,8 @@ class Interpreter:
         last = owner.name.split(".")[-1]
         if (key := KEYS.get(f"{last}.{name}")) is not None:
             return ConfigKey(key)
+        if name.isupper() and last.endswith(("Config", "Options")) and name in _BY_CONSTANT:
+            return ConfigKey(_BY_CONSTANT[name])
         if last == "HoodieSparkUtils" and name.startswith(("gteq", "isSpark", "isBelow")):
             return self._is_version(name)
         if last in ("Assertions", "HoodieSparkSqlTestBase", "SparkClientFunctionalTestHarness", "Predef"):
