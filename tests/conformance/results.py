@@ -98,8 +98,8 @@ def page(found: list[Result]) -> Iterator[str]:
     yield f"| all | {len(found)} | {sum(each.hudi == SAME for each in found)} |"
     same = sum(each.hudi == SAME for each in found if each.result in (DIFFERS, ACCEPTS))
     yield (
-        f"\nOf the cases that differ, {same} have the same outcomes on Apache Hudi 1.2.0: the tests are newer than"
-        " it, or parts of them are not translated."
+        f"\nOf the cases that differ, {same} have the same outcomes on Apache Hudi 1.2.0: the tests are newer"
+        " than it, or parts of them are not translated."
     )
     yield "\n## Why cases differ\n"
     yield "| Reason | Cases |"
