@@ -35,7 +35,7 @@ from drawstring.spark.reading.dataframe import plan_name
 from drawstring.spark.reading.pushed_filters import conditions
 from drawstring.spark.reading.relation import Slices, relation
 from drawstring.spark.sql.driver import refresh
-from drawstring.spark.sql.options import check_reads_latest, write_options
+from drawstring.spark.sql.options import write_options
 from drawstring.spark.sql.partitions import paths_like
 from drawstring.spark.sql.statement_rows import Attempt, attempting
 from drawstring.txn.transaction import LockedTable
@@ -140,15 +140,11 @@ class StatementChanges:
 
 
 def can_drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the rows that meet a condition are whole partitions.
+    """Return whether the rows that meet a condition are whole partitions, or the table.
 
     Partitions with a pending compaction are not dropped: their rows are deleted as others.
-
-    Raises:
-        InvalidError: all rows are to be deleted, but queries do not find the latest ones.
     """
     if where_all(where):
-        check_reads_latest(table.spark, table.properties, has_logs=table.open().config.is_merge_on_read)
         return True
     partitions = dropped(table, where)
     if partitions is None:
