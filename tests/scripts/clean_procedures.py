@@ -1,4 +1,4 @@
-"""Cleans by procedures: by versions and by commits, what they say of themselves, and the rows that stay."""
+"""Clean by procedures, by versions and by commits, and show the cleans and the rows."""
 
 
 def main(spark, folder, answer):

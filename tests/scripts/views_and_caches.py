@@ -1,4 +1,4 @@
-"""Views and cached tables, and what they show after each kind of change."""
+"""Query views and cached tables after each kind of change."""
 
 
 def main(spark, folder, answer):

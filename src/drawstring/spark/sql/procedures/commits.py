@@ -152,7 +152,7 @@ def show_commit_extra_metadata(call: Call) -> Rows:
 
 
 def stats_wa(call: Call) -> Rows:
-    """Return by write of base files how many records were written for one that was updated, and over all.
+    """Return the write amplification of each write of base files, and of all together.
 
     As in Hudi, records that are new do not count as updated, and log files do not count at all.
     """
