@@ -632,8 +632,8 @@ class Interpreter:
         _, called, given = node
         values: list[Any] = []
         for each in given:
-            if each[0] == "name" and isinstance(names.bound(each[1]), ByName):
-                values.append(names.bound(each[1]))
+            if each[0] == "name" and isinstance(bound := names.bound(each[1]), ByName):
+                values.append(bound)
             elif each[0] == "splat":
                 values += items_of(self._evaluate(each[1], names))
             else:
@@ -664,7 +664,8 @@ class Interpreter:
         if name in ("save", "saveAsTable", "insertInto"):
             self.case.statements.append(f"{name}({given})")
         if isinstance(value, Super):
-            return self._apply(self._builtins()[name], given) if name in self._builtins() else None
+            inherited = self._builtins()
+            return self._apply(inherited[name], given) if name in inherited else None
         if name == "toDF" and isinstance(value, list):
             return data_frame(self.spark, value, [text_of(each) for each in given])
         if hasattr(value, "member"):

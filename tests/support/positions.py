@@ -14,7 +14,7 @@ from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, sc
 from drawstring.formats.log_native import NativeBlock
 from drawstring.formats.record_positions import decode_bitmap, decode_list
 from drawstring.model.files import BaseFile, FileStatus, LogFile
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import KEY_ALONE, RECORD_KEY
 from drawstring.table import Table
 
 
@@ -50,7 +50,7 @@ def _blocks(table: Table, log: LogFile, bases: list[BaseFile]) -> Iterator[Logge
             if block.kind is BlockType.DELETE:
                 keys = block_deletes(file, block).keys.to_pylist()
             else:
-                read = block_rows(file, block, pa.schema([(RECORD_KEY, pa.string())]))
+                read = block_rows(file, block, KEY_ALONE)
                 keys = [key for batch in read for key in batch.column(0).to_pylist()]
             text = block.header.get(HeaderKey.RECORD_POSITIONS)
             instant = block.header.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS)

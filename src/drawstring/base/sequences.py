@@ -10,6 +10,17 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+def spread(items: Sequence[T], count_max: int) -> list[T]:
+    """Return an evenly spread sample of a sequence, first and last element included.
+
+    Args:
+        items: the sequence.
+        count_max: largest number of elements to return.
+    """
+    count = min(len(items), count_max)
+    return [items[number * (len(items) - 1) // max(count - 1, 1)] for number in range(count)]
+
+
 class LazySequence(Sequence[T]):
     """A sequence that makes an element each time it is asked for; it equals a sequence of equal elements.
 

@@ -49,6 +49,19 @@ _PATHLESS: Final = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELE
 _RECORD_INDEX: Final = "record_index"
 
 
+def has_timestamp(columns: Sequence[str], schema: pa.Schema) -> bool:
+    """Return whether one of some columns is a timestamp that keys may show as a text.
+
+    Args:
+        columns: names of columns, and of fields in structs (`a.k`).
+        schema: the columns.
+    """
+    if not any(is_moment(kind) or pt.is_struct(kind) for kind in schema.types):
+        return False
+    kinds = (type_at(name, schema) for name in columns)
+    return any(kind is not None and is_moment(kind) for kind in kinds)
+
+
 class KeyGenerator:
     """Makes the record keys and partition paths of one table.
 
@@ -93,8 +106,7 @@ class KeyGenerator:
         config = self._config
         if config.populate_meta_fields or not config.texts_of_timestamps:
             return
-        kinds = (type_at(name, schema) for name in config.record_key_fields)
-        if any(kind is not None and is_moment(kind) for kind in kinds):
+        if has_timestamp(config.record_key_fields, schema):
             raise UnsupportedError(
                 f"{TEXTS_OF_TIMESTAMPS}=true has no effect on readers, which make the record keys of a table"
                 " without meta columns anew. Drop one of the two options."

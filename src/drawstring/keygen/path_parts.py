@@ -61,7 +61,7 @@ class SimplePart:
         Raises:
             UnsupportedError: slash-separated dates are combined with hive-style paths or a CUSTOM generator.
         """
-        is_slashed = config.properties.get(SLASHED_DATES, "").lower() == "true"
+        is_slashed = config.has_slashed_dates
         if is_slashed and (config.hive_style or config.key_generator is KeyGeneratorType.CUSTOM):
             raise UnsupportedError(
                 f"{SLASHED_DATES} is not supported with hive-style paths or a CUSTOM key generator, since"

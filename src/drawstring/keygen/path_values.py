@@ -28,7 +28,6 @@ _SIMPLE: Final = "SIMPLE"
 _EPOCH: Final = datetime(1970, 1, 1)
 _MILLIS_MIN: Final = (datetime(1, 1, 1) - _EPOCH) // timedelta(milliseconds=1)
 _MILLIS_MAX: Final = (datetime(9999, 12, 31) - _EPOCH) // timedelta(milliseconds=1)
-_SLASHED_DATES: Final = "hoodie.datasource.write.slash.separated.date.partitioning"
 
 
 def path_values(path: str, config: TableConfig, schema: pa.Schema) -> dict[str, Any]:
@@ -50,8 +49,7 @@ def path_parser(config: TableConfig, schema: pa.Schema) -> Callable[[str], dict[
         schema: the table's columns.
     """
     fields = config.partition_fields
-    is_slashed = config.properties.get(_SLASHED_DATES, "").lower() == "true"
-    if not fields or config.path_generator not in _PARSEABLE or is_slashed:
+    if not fields or config.path_generator not in _PARSEABLE or config.has_slashed_dates:
         return lambda path: {}
     is_hive, is_encoded = config.hive_style, config.url_encode
     ambiguous = config.rules.ambiguous_partition

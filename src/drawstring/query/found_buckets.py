@@ -5,9 +5,9 @@ A file group of a bucket index is named by its bucket, and its keys tell the num
     hash(key) % n = bucket        so n divides hash(key) - bucket, of every key
 
 The greatest common divisor of a few differences is n, or a multiple. Each of its divisors that is greater
-than all buckets may be n, and a key is in one of the buckets that these say. Of file groups that are no
-buckets the names do not begin with so small numbers, and the keys have no divisor in common. Each partition
-is asked on its own: a writer may have begun later ones with another number.
+than all buckets may be n, and a key is in one of the buckets that these say. File groups without buckets
+have names that do not begin with such small numbers, and keys that share no divisor. Each partition is asked
+on its own: a writer may have begun later ones with another number.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from drawstring.base.bounds import BUCKETS_MAX, worker_threads
 from drawstring.base.errors import CorruptTableError
+from drawstring.base.sequences import spread
 from drawstring.base.threads import at_once
 from drawstring.config.keys.index import HASH_FIELDS
 from drawstring.config.table.config import TableConfig
@@ -32,10 +33,10 @@ from drawstring.index.existing_writes import bucket_of, has_bucket
 from drawstring.merge.order import Array
 from drawstring.model.files import FileSlice
 from drawstring.query.pruning import BucketFacts
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import KEY_ALONE, RECORD_KEY
 
 _SLICES_MIN: Final = 4
-"""Smallest number of slices of a partition of which some are asked for their keys."""
+"""A query reads all slices of a partition that has fewer."""
 
 _SLICES_ASKED: Final = 3
 _LOG_BYTES_MAX: Final = 4 << 20
@@ -91,7 +92,10 @@ def found_buckets(
     many = {partition: among for partition, among in places.items() if len(among) >= _SLICES_MIN}
     if not many or table.storage.list_files(FOLDER):
         return None
-    asked = {partition: [slice_at(place) for place in _spread(among)] for partition, among in many.items()}
+    asked = {
+        partition: [slice_at(place) for place in spread(among, _SLICES_ASKED)]
+        for partition, among in many.items()
+    }
     ask = _Asks(table, tuple(keys))
     most = {partition: max(_bucket(groups[place][1]) for place in among) for partition, among in many.items()}
     answers = at_once(ask, [(asked[each], most[each]) for each in many], worker_threads())
@@ -150,9 +154,8 @@ class _Asks:
             return [entries[name] for name in _KEYS_OF_FOOTER if name in entries]
         if file_slice.size_bytes > _LOG_BYTES_MAX:
             return []
-        schema = pa.schema([(RECORD_KEY, pa.string())])
         task = ReadTask(
-            table.storage.spec, table.config, file_slice, schema, (RECORD_KEY,), instants=table.instants
+            table.storage.spec, table.config, file_slice, KEY_ALONE, (RECORD_KEY,), instants=table.instants
         )
         batch = next((each for each in read_slice(task) if each.num_rows), None)
         return [] if batch is None else batch.column(0).slice(0, 2).to_pylist()
@@ -179,8 +182,3 @@ def counts_that_fit(
 
 def _bucket(file_id: str) -> int:
     return bucket_of(file_id) or 0
-
-
-def _spread(places: Sequence[int]) -> list[int]:
-    """Return evenly spread ones of several places."""
-    return [places[number * (len(places) - 1) // (_SLICES_ASKED - 1)] for number in range(_SLICES_ASKED)]

@@ -26,10 +26,10 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import types as pt
 
 from drawstring.base.bounds import worker_threads
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.sequences import spread
 from drawstring.base.threads import at_once
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
@@ -43,11 +43,10 @@ from drawstring.config.table.kinds import columns_of, typed_columns
 from drawstring.filegroups.read.slice_reader import read_slice
 from drawstring.filegroups.read.tasks import InstantRange, ReadTask
 from drawstring.index.existing_writes import ExistingWrites
-from drawstring.keygen.keys import KeyGenerator
+from drawstring.keygen.keys import KeyGenerator, has_timestamp
 from drawstring.keygen.paths import split_path
 from drawstring.keygen.texts import is_moment
 from drawstring.model.files import FileSlice
-from drawstring.schema.fields import type_at
 from drawstring.schema.meta import RECORD_KEY
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
@@ -131,7 +130,7 @@ def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema
         raise _refusal(f"the folders of timestamps have {differing}", spec)
     names = pa.schema([field for field in schema if field.name in config.partition_fields])
     check = _HasRowsOfPath(spec, known, names, InstantRange.of(facts.timeline))
-    paths = _spread(forms[form], _PARTITIONS_READ_MAX)
+    paths = spread(forms[form], _PARTITIONS_READ_MAX)
     fits = at_once(check, [(path, lookup.slices(path)) for path in paths], worker_threads())
     for path, fit in zip(paths, fits, strict=True):
         if not fit:
@@ -186,12 +185,6 @@ def _form(text: str) -> Form:
     if found is None:
         return Form.OTHER
     return Form.FRACTION if found[1] else Form.DATE_AND_TIME
-
-
-def _spread(paths: Sequence[str], count_max: int) -> Sequence[str]:
-    """Return an evenly spread sample of the paths, up to a number."""
-    count = min(len(paths), count_max)
-    return [paths[number * (len(paths) - 1) // max(count - 1, 1)] for number in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +277,7 @@ def _with_known_keys(facts: WriteFacts, config: TableConfig, schema: pa.Schema) 
     Raises:
         UnsupportedError: the form of the stored keys cannot be determined, or it is not uniform.
     """
-    if not any(is_moment(kind) or pt.is_struct(kind) for kind in schema.types):
-        return config
-    kinds = (type_at(name, schema) for name in config.record_key_fields)
-    if not any(kind is not None and is_moment(kind) for kind in kinds):
+    if not has_timestamp(config.record_key_fields, schema):
         return config
     if not config.populate_meta_fields or facts.timeline.latest_write() is None:
         return config
@@ -297,7 +287,7 @@ def _with_known_keys(facts: WriteFacts, config: TableConfig, schema: pa.Schema) 
     read = pa.schema([*(schema.field(name) for name in names), (RECORD_KEY, pa.string())])
     ask = _FormOfKeys(spec, config, read, InstantRange.of(facts.timeline))
     partitions = lookup.partitions()
-    paths = _spread(partitions, _PARTITIONS_OF_KEYS_MAX)
+    paths = spread(partitions, _PARTITIONS_OF_KEYS_MAX)
     forms = {*at_once(ask, [lookup.slices(path) for path in paths], worker_threads())} - {None}
     if not forms and len(paths) < len(partitions):  # perhaps those were emptied
         forms = {*islice(filter(None, (ask(lookup.slices(path)) for path in partitions)), 1)}

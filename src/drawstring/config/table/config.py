@@ -15,7 +15,7 @@ from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.config.keys.index import HASH_FIELDS
 from drawstring.config.table.creation import CDC_MODE, new_table_properties
 from drawstring.config.table.key_generators import KeyFunction
-from drawstring.config.table.key_settings import TEXTS_OF_TIMESTAMPS, PathTimestamps
+from drawstring.config.table.key_settings import SLASHED_DATES, TEXTS_OF_TIMESTAMPS, PathTimestamps
 from drawstring.config.table.kinds import (
     KeyGeneratorType,
     TableType,
@@ -136,6 +136,11 @@ class TableConfig:
     def texts_of_timestamps(self) -> bool:
         """Whether keys show timestamps as dates and times instead of numbers."""
         return self.properties.get(TEXTS_OF_TIMESTAMPS, "").lower() == "true"
+
+    @property
+    def has_slashed_dates(self) -> bool:
+        """Whether partition folders of dates are `2024/01/15` instead of `2024-01-15`."""
+        return self.properties.get(SLASHED_DATES, "").lower() == "true"
 
     @property
     def key_columns(self) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ import logging
 from dataclasses import replace
 from typing import Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import Stopwatch
@@ -54,7 +53,7 @@ from drawstring.model.table_version import (
     VersionRules,
     writable_rules,
 )
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.meta import KEY_ALONE, RECORD_KEY
 from drawstring.services.archiving.run import archive_stragglers
 from drawstring.services.compaction.run import compact
 from drawstring.services.progress import Progress
@@ -284,7 +283,7 @@ def _check_keys_have_names(locked: LockedTable) -> None:
     view = locked.context.lookup(config, locked.store.load()).view()
     bases = (each.base for each in view.all_slices() if each.base)
     for base in bases:
-        selection = Selection((RECORD_KEY,), types=pa.schema([(RECORD_KEY, pa.string())]))
+        selection = Selection((RECORD_KEY,), types=KEY_ALONE)
         for batch in read_base(storage, base.status.path, selection):
             has_names = pc.all(pc.starts_with(batch.column(0), f"{config.record_key_fields[0]}:")).as_py()
             if not has_names:

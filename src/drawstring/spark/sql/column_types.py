@@ -54,6 +54,12 @@ def with_stand_ins(statement: str) -> str:
     return "".join(tokens)
 
 
+def literal(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
 def is_space(token: str) -> bool:
     """Return whether a token is white space or a comment."""
     return token.isspace() or token.startswith(("--", "/*"))

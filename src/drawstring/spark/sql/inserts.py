@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.options.registry import OPTION_OF_KEY
 from drawstring.config.options.write_options import options_of
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.services.maintenance_tasks import after_commit
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 _DROP_DUPLICATES: Final = "hoodie.datasource.write.insert.drop.duplicates"
 _NON_STRICT: Final = "non-strict"
-_MODES: Final = ("upsert", "strict", _NON_STRICT)
 _INSERTING: Final = ("insert", "upsert", "bulk_insert")
 _OVERWRITING: Final = ("insert_overwrite", "insert_overwrite_table")
 _DELETE: Final = "delete"
@@ -135,8 +135,9 @@ def _mode_operation(said: Callable[..., str], path: str) -> str:
     mode = said(INSERT_MODE)
     if not mode:
         return "insert"
-    if mode not in _MODES:
-        raise InvalidError(f"{INSERT_MODE} is {mode}, which there is not. Use one of {', '.join(_MODES)}.")
+    modes = OPTION_OF_KEY[INSERT_MODE].choices
+    if mode not in modes:
+        raise InvalidError(f"{INSERT_MODE} is {mode}, which there is not. Use one of {', '.join(modes)}.")
     if said(BULK_INSERT) == "true":
         if mode != _NON_STRICT:
             raise InvalidError(

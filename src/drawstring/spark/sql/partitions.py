@@ -11,7 +11,6 @@ from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig
-from drawstring.config.table.key_settings import SLASHED_DATES
 from drawstring.filegroups.view.file_groups import listing_of
 from drawstring.filegroups.write.base_writer import ensure_partition, partition_created, renew_partition
 from drawstring.formats.partition_match import typed
@@ -156,7 +155,7 @@ def _formatted(config: TableConfig) -> set[str]:
 
 
 def _naming(facts: TableFacts) -> TableConfig:
-    """Return the table as it names its folders, of which those of timestamps have several forms."""
+    """Return a configuration that names partition folders like those that the table has."""
     config, schema = facts.config, facts.schema
     named = (name for name in config.partition_fields if name in schema.names)
     if not any(is_moment(schema.field(name).type) for name in named):
@@ -217,21 +216,16 @@ def shown_partitions(table: Table, wanted: Mapping[str, str | None], timezone: s
     values = {spelled[name.lower()]: text for name, text in wanted.items()}
     paths = listing_of(facts.storage).partitions()
     shown = [path for path in paths if _has_values(facts, path, values, timezone) and _is_there(facts, path)]
-    return (
-        [f"{fields[0]}={path.replace('/', '-')}" for path in shown] if _has_slashes(facts.config) else shown
-    )
-
-
-def _has_slashes(config: TableConfig) -> bool:
-    """Return whether the folders of dates are yyyy/mm/dd."""
-    return config.properties.get(SLASHED_DATES, "").lower() == "true"
+    if facts.config.has_slashed_dates:
+        return [f"{fields[0]}={path.replace('/', '-')}" for path in shown]
+    return shown
 
 
 def _has_values(facts: TableFacts, path: str, wanted: Mapping[str, str | None], timezone: str) -> bool:
     """Return whether a partition has values, by the texts in its path or by what these mean."""
     config, schema = facts.config, facts.schema
     fields = config.partition_fields
-    plain = path.replace("/", "-") if _has_slashes(config) else path
+    plain = path.replace("/", "-") if config.has_slashed_dates else path
     texts = split_path(plain, fields, hive_style=config.hive_style, url_encode=config.url_encode)
     named = dict(zip(fields, texts or (), strict=False))
     values = typed(path_values(path, config, schema), schema) if wanted else {}

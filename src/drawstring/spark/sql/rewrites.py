@@ -26,7 +26,7 @@ from pyspark.sql.types import StructField, StructType
 from drawstring.schema.logical_types import HUDI_TYPE
 from drawstring.schema.meta import META_COLUMNS
 from drawstring.spark.errors import analysed
-from drawstring.spark.sql.column_types import with_stand_ins
+from drawstring.spark.sql.column_types import literal, with_stand_ins
 from drawstring.spark.sql.driver import java
 from drawstring.spark.sql.named import location_of, named_table
 from drawstring.spark.sql.options import table_options
@@ -160,7 +160,7 @@ def _created_like(spark: SparkSession, like: re.Match[str]) -> str | None:
     own, partitioned = _of_source(spark, source) if path else ({}, _partition_columns(spark, source))
     own = own if is_hudi else {}
     taken = _keys(*re.findall(r"['\"`]?([\w.]+)['\"`]?\s*=", rest))
-    kept = {key: _quoted(value) for key, value in own.items() if not _keys(key) & taken}
+    kept = {key: literal(value) for key, value in own.items() if not _keys(key) & taken}
     options = ", ".join(f"'{key}' = {value}" for key, value in sorted(kept.items()))
     by = ", ".join(f"`{each}`" for each in partitioned)
     using = "hudi" if is_hudi else provider
@@ -176,12 +176,6 @@ def _created_like(spark: SparkSession, like: re.Match[str]) -> str | None:
     return with_stand_ins(created) if is_hudi else created
 
 
-def _quoted(text: str) -> str:
-    """Return a text as a literal of SQL."""
-    escaped = text.replace("\\", r"\\").replace("'", r"\'")
-    return f"'{escaped}'"
-
-
 def _defined(column: StructField) -> str:
     """Return the definition of a column, whose type of Hudi stands for itself (`column_types`)."""
     own = StructField(column.name, column.dataType, column.nullable)
@@ -191,7 +185,7 @@ def _defined(column: StructField) -> str:
     defined = (
         f"`{name}` {kind}{'' if column.nullable else ' NOT NULL'}" if kind else StructType([own]).toDDL()
     )
-    return defined + (f" COMMENT {_quoted(comment)}" if comment else "")
+    return defined + (f" COMMENT {literal(comment)}" if comment else "")
 
 
 def _of_source(spark: SparkSession, source: str) -> tuple[dict[str, str], list[str]]:

@@ -7,6 +7,7 @@ from typing import Final
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.write_options import options_of
 from drawstring.services.cleaning.unreadable_plans import drop_unreadable_plans
+from drawstring.spark.sql.column_types import literal
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 from drawstring.spark.sql.table import path_of
 
@@ -49,13 +50,13 @@ def repair_deduplicate(call: Call) -> Rows:
             table=call.table.uri,
         )
     name, partition = call.needed("table"), call.needed("duplicated_partition_path")
-    ranked = _OLDER.format(table=_quoted(name), partition=_literal(partition))
+    ranked = _OLDER.format(table=_quoted(name), partition=literal(partition))
     if call.flag("dry_run"):
         kept = call.spark.sql(f"SELECT * EXCEPT (_place) FROM ({ranked}) WHERE _place = 1")
         folder = path_of(call.needed("repaired_output_path"))
         kept.write.parquet(folder)
         return [(f"Deduplicated files placed in: {folder}.",)]
-    twice = _TWICE_IN_A_FILE_GROUP.format(table=_quoted(name), partition=_literal(partition))
+    twice = _TWICE_IN_A_FILE_GROUP.format(table=_quoted(name), partition=literal(partition))
     for row in call.spark.sql(twice).collect():
         raise UnsupportedError(
             f"A file group has two rows of the key {row[0]}, of which none can be deleted alone. Run this"
@@ -63,7 +64,7 @@ def repair_deduplicate(call: Call) -> Rows:
             table=call.table.uri,
         )
     call.spark.sql(
-        f"DELETE FROM {_quoted(name)} WHERE _hoodie_partition_path = {_literal(partition)} AND"
+        f"DELETE FROM {_quoted(name)} WHERE _hoodie_partition_path = {literal(partition)} AND"
         f" _hoodie_commit_seqno IN (SELECT _hoodie_commit_seqno FROM ({ranked}) WHERE _place > 1)"
     ).collect()
     return [(f"Deduplicated files placed in: {partition}.",)]
@@ -72,12 +73,6 @@ def repair_deduplicate(call: Call) -> Rows:
 def _quoted(name: str) -> str:
     """Return the name of a table, or its path, as SQL."""
     return f"hudi.`{name}`" if "/" in name else name
-
-
-def _literal(text: str) -> str:
-    """Return a text as SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 PROCEDURES: Final = (
