@@ -286,6 +286,9 @@ class AvroSchema:
         fields = [each for each in schema["fields"] if with_meta or not each["name"].startswith("_hoodie_")]
         self.schema = schema | {"fields": fields}
 
+    def __str__(self) -> str:
+        return json.dumps(self.schema)
+
     def member(self, name: str, given: list[Any]) -> Any:
         match name:
             case "getFields":
@@ -530,7 +533,8 @@ class Session:
                 schema = ", ".join(f"`{name}` {kind}" for name, kind in given[1])
                 return self.session.createDataFrame([tuple(plain(row)) for row in given[0]], schema)
             case "newSession":
-                return Session(self.session.newSession(), self.session.newSession().sql)
+                made = self.session.newSession()
+                return Session(made, made.sql)
             case "sparkContext":
                 return SparkContext()
             case "implicits":

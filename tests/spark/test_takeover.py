@@ -101,10 +101,16 @@ def test_other_formats_are_as_they_were(df: DataFrame, session: SparkSession, tm
     session.sql("drop table bucketed")
 
 
+def unregistered(session: SparkSession) -> SparkSession:
+    """Return another session of the application, which was made past PySpark's `newSession`."""
+    return SparkSession(session.sparkContext, session._jsparkSession.newSession())
+
+
 def test_other_sessions_are_left_alone(session: SparkSession) -> None:
-    other = session.newSession()
+    other = unregistered(session)
     assert type(other.read) is DataFrameReader
     assert type(other.range(1).write) is DataFrameWriter
+    assert type(other.newSession().read) is DataFrameReader
     assert type(session.read) is takeover.TableReader
 
 
@@ -113,13 +119,32 @@ def test_each_session_of_an_application_can_be_registered(
 ) -> None:
     path = str(tmp_path / "t")
     df.write.format("hudi").options(**OPTIONS).save(path)
-    other = session.newSession()
+    other = unregistered(session)
     for _ in range(2):
         drawstring.spark.register(other)
     assert other.read.format("hudi").load(path).count() == 3
     other.sql(f"create temporary view rides using hudi options (path '{path}')")
     assert other.sql("select count(*) from rides").first() == (3,)
-    assert type(session.newSession().read) is DataFrameReader
+    assert type(unregistered(session).read) is DataFrameReader
+
+
+def test_a_new_session_of_a_registered_one_is_registered(session: SparkSession, tmp_path: Path) -> None:
+    session.sql("set hoodie.datasource.write.operation=upsert")
+    other = session.newSession()
+    assert other.conf.get("hoodie.datasource.write.operation", "none") == "none"
+    other.sql(
+        f"create table trips (id int, name string) using hudi location '{tmp_path}/trips'"
+        " tblproperties (primaryKey = 'id')"
+    )
+    other.sql("insert into trips values (1, 'ada'), (2, 'bob')")
+    other.sql("update trips set name = 'cy' where id = 2")
+    other.sql("select id, name from trips").write.format("hudi").mode("append").save(f"{tmp_path}/trips")
+    asked = "select id, name from trips order by id"
+    assert [tuple(row) for row in other.sql(asked).collect()] == [(1, "ada"), (2, "cy")]
+    assert [tuple(row) for row in session.sql(asked).collect()] == [(1, "ada"), (2, "cy")]
+    assert other.sql("show partitions trips").collect() == []
+    other.sql("drop table trips")
+    session.sql("reset hoodie.datasource.write.operation")
 
 
 def test_sessions_that_spark_clones_stay_registered(session: SparkSession) -> None:

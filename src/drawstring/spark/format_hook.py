@@ -6,7 +6,8 @@ session return a reader and writers that handle two more formats, `hudi` and `dr
 other formats to PySpark. Other sessions get PySpark's own objects.
 
 A setting marks a registered session, not an attribute of the Python object, so that sessions that Spark
-clones from it, for example for each batch of a stream, are marked as well.
+clones from it, for example for each batch of a stream, are marked as well. A new session of a registered one
+has settings, data sources and planner strategies of its own; `newSession` registers it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, Final, cast
 
 from pyspark import SparkContext
@@ -52,8 +54,9 @@ _MARK: Final = "spark.drawstring.registered"
 def register(spark: SparkSession) -> None:
     """Register the formats `hudi` and `drawstring` in a session, for DataFrames and SQL.
 
-    Register each session of an application. To register a session again has no effect. On a local master
-    Python workers run the Python of this process, unless PYSPARK_PYTHON or `spark.pyspark.python` is set.
+    Sessions that `spark.newSession()` makes of a registered session are registered. To register a session
+    again has no effect. On a local master Python workers run the Python of this process, unless
+    PYSPARK_PYTHON or `spark.pyspark.python` is set.
 
     Args:
         spark: a classic session.
@@ -282,12 +285,13 @@ class TableWriter(DataFrameWriter):
 
 
 def _install() -> None:
-    """Replace PySpark's reader, writers and refresh functions; once per process."""
+    """Replace PySpark's reader, writers, `newSession` and refresh functions; once per process."""
     if getattr(SparkSession.read.fget, "_drawstring", False):  # type: ignore[attr-defined]
         return
     own_read, own_write = SparkSession.read.fget, ClassicDataFrame.write.fget  # type: ignore[attr-defined]
     own_stream = ClassicDataFrame.writeStream.fget  # type: ignore[attr-defined]
     own_read_stream = SparkSession.readStream.fget  # type: ignore[attr-defined]
+    own_new_session = SparkSession.newSession
 
     def read(spark: SparkSession) -> DataFrameReader:
         reader: DataFrameReader = TableReader(spark) if is_registered(spark) else own_read(spark)
@@ -307,6 +311,13 @@ def _install() -> None:
         reader: DataStreamReader = NamedStreamReader(spark) if is_ours else own_read_stream(spark)
         return reader
 
+    @wraps(own_new_session)
+    def new_session(spark: SparkSession) -> SparkSession:
+        made = own_new_session(spark)
+        if is_registered(spark):
+            register(made)
+        return made
+
     read_stream.__doc__ = own_read_stream.__doc__
     read.__doc__, write.__doc__ = own_read.__doc__, own_write.__doc__
     write_stream.__doc__ = own_stream.__doc__
@@ -315,5 +326,6 @@ def _install() -> None:
     follow_statements(is_registered)
     SparkSession.read = property(read)  # type: ignore[assignment]
     SparkSession.readStream = property(read_stream)  # type: ignore[assignment]
+    SparkSession.newSession = new_session  # type: ignore[method-assign, assignment]
     ClassicDataFrame.write = property(write)  # type: ignore[assignment]
     ClassicDataFrame.writeStream = property(write_stream)  # type: ignore[assignment]

@@ -195,7 +195,7 @@ def test_other_tables_are_sparks_own(sql: Ask) -> None:
 def test_a_session_with_another_catalog_keeps_it(
     session: SparkSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    other = session.newSession()
+    other = SparkSession(session.sparkContext, session._jsparkSession.newSession())
     other.conf.set("spark.sql.catalog.spark_catalog", "org.example.Catalog")
     with caplog.at_level(logging.WARNING, "drawstring.spark"):
         drawstring.spark.register(other)
@@ -204,7 +204,7 @@ def test_a_session_with_another_catalog_keeps_it(
 
 
 def test_the_catalog_of_hudis_bundle_is_replaced(session: SparkSession) -> None:
-    other = session.newSession()
+    other = SparkSession(session.sparkContext, session._jsparkSession.newSession())
     other.conf.set("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.hudi.catalog.HoodieCatalog")
     drawstring.spark.register(other)
     assert [tuple(row) for row in other.sql("SELECT 1 AS one").collect()] == [(1,)]
