@@ -39,17 +39,18 @@ def create_metadata_table(context: TableContext, options: WriteOptions) -> None:
             )
 
 
-def delete_metadata_table(context: TableContext, options: WriteOptions) -> None:
+def delete_metadata_table(context: TableContext, options: WriteOptions) -> bool:
     """Delete the metadata table of a table, with its indexes; the next write that keeps one builds it anew.
 
     Args:
         context: the table.
         options: of writes: lock.
 
+    Returns:
+        Whether the table had one.
+
     Raises:
         ConflictError: another writer holds the table.
-        InvalidError: the table has none.
     """
     with lock_table(context, options.locking) as locked:
-        if switch_off_metadata_table(context.storage, locked.config, context.clock) is None:
-            raise InvalidError("The table has no metadata table. There is nothing to delete.")
+        return switch_off_metadata_table(context.storage, locked.config, context.clock) is not None

@@ -322,6 +322,10 @@ def test_timeline_files_and_properties_are_shown(session: SparkSession, sql: Ask
     of_lima = called(session, "stats_file_sizes", table="rides", partition_path="city=lima")
     assert [(row.num_files, row.std_dev) for row in of_lima] == [(1, 0.0), (1, 0.0)]
     assert len(called(session, "stats_file_sizes", table="rides", partition_path="*", limit=1)) == 1
+    of_none = called(session, "stats_file_sizes", table="rides", partition_path="/city=nowhere*")
+    assert of_none == [("ALL", 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0)]
+    with pytest.raises(InvalidError, match="has a depth of 2, but the table's partitions have 1"):
+        called(session, "stats_file_sizes", table="rides", partition_path="*/*")
     assert called(session, "stats_wa", table="rides") == [("Total", 0, 0, "0")]
     properties = dict(called(session, "show_table_properties", table="rides", limit=100))
     assert properties["hoodie.table.name"] == "rides"
@@ -466,12 +470,14 @@ def test_the_metadata_table_is_deleted_and_made_again(session: SparkSession, sql
     sql("INSERT INTO trips VALUES (1)")
     (deleted,) = called(session, "delete_metadata_table", table="rides,lake.trips")
     assert deleted.result.startswith("Removed Metadata Table from ")
-    with pytest.raises(InvalidError, match="nothing to delete"):
-        called(session, "delete_metadata_table", table="trips")
+    sql("CREATE TABLE spots (id INT) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+    (deleted,) = called(session, "delete_metadata_table", table="trips,spots")
+    assert deleted.result == "Removed Metadata Table from no table: none has one"
+    sql("INSERT INTO trips VALUES (2)")
+    (deleted,) = called(session, "delete_metadata_table", table="spots,trips")
+    assert deleted.result.endswith("/trips/.hoodie/metadata") and "spots" not in deleted.result
     with pytest.raises(InvalidError, match="has no metadata table"):
         called(session, "init_metadata_table", table="rides")
-    with pytest.raises(InvalidError, match="nothing to delete"):
-        called(session, "delete_metadata_table", table="rides")
     (made,) = called(session, "create_metadata_table", table="rides")
     assert made.result.startswith("Created Metadata Table in ")
     with pytest.raises(InvalidError, match="Delete it first"):

@@ -189,20 +189,42 @@ def _slice_row(each: FileSlice, uri: Callable[[str], str]) -> tuple[Any, ...]:
 
 
 def stats_file_sizes(call: Call) -> Rows:
-    """Return the sizes of the data files that each commit wrote, and of all."""
+    """Return the sizes of the data files that each commit wrote, and of all.
+
+    Raises:
+        InvalidError: the pattern of partitions has more or fewer folders than the table's partitions.
+    """
     by_commit: dict[str, list[int]] = {}
-    wanted, view = call.text("partition_path"), call.table._facts().view
-    for partition in _partitions_shown(call, wanted if call.table.config.partition_fields else None):
+    wanted = call.text("partition_path") if call.table.config.partition_fields else None
+    view = call.table._facts().view
+    if wanted is not None:
+        _check_depth(call, wanted)
+    for partition in _partitions_shown(call, wanted):
         for each in (each for group in view.groups(partition) for each in group.slices):
             files: list[BaseFile | LogFile] = [*each.logs, *([each.base] if each.base else [])]
             for file in files:
                 by_commit.setdefault(file.instant, []).append(file.status.size_bytes)
     rows = [(time, *_sizes(sizes)) for time, sizes in sorted(by_commit.items(), reverse=True)]
     every = [size for sizes in by_commit.values() for size in sizes]
-    return call.limited([*rows, *([("ALL", *_sizes(every))] if every else [])])
+    return call.limited([*rows, ("ALL", *_sizes(every))])
+
+
+def _check_depth(call: Call, pattern: str) -> None:
+    """Check that a pattern of partitions has as many folders as partitions of the table."""
+    fields = call.table.config.partition_fields
+    depths = {len(each.split("/")) for each in call.table._facts().view.partitions()} or {len(fields)}
+    depth = len(pattern.strip("/").split("/"))
+    if depth not in depths:
+        raise InvalidError(
+            f"partition_path {pattern!r} has a depth of {depth}, but the table's partitions have"
+            f" {' or '.join(map(str, sorted(depths)))} ({', '.join(fields)}). Give a pattern for each folder,"
+            f" for example '{'/'.join('*' * max(depths))}'."
+        )
 
 
 def _sizes(sizes: list[int]) -> Sequence[Any]:
+    if not sizes:
+        return 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0
     # Percentiles and deviation as Hudi's library of metrics has them: ranks of n + 1, and of a sample.
     low, middle, high = (float(np.quantile(sizes, share, method="weibull")) for share in (0.1, 0.5, 0.95))
     deviation = float(np.std(sizes, ddof=1)) if len(sizes) > 1 else 0.0

@@ -148,15 +148,20 @@ def create_metadata(call: Call) -> Rows:
 
 
 def delete_metadata(call: Call) -> Rows:
-    """Delete the metadata tables of tables, separated by commas; the next write that keeps one builds it."""
+    """Delete the metadata tables of tables, separated by commas; the next write that keeps one builds it.
+
+    Tables without a metadata table are passed over.
+    """
     call.needed("table")
     tables = [named_table(call.spark, name) for name in call.names("table")]
-    for each in tables:
-        delete_metadata_table(
+    deleted = [
+        metadata_address(each.table._context)
+        for each in tables
+        if delete_metadata_table(
             each.table._context, options_of("insert", {**each.options, **call.given_options})
         )
-    addresses = (metadata_address(each.table._context) for each in tables)
-    return [(f"Removed Metadata Table from {', '.join(addresses)}",)]
+    ]
+    return [(f"Removed Metadata Table from {', '.join(deleted) or 'no table: none has one'}",)]
 
 
 def init_metadata(call: Call) -> Rows:
