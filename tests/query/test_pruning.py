@@ -14,6 +14,7 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
 from drawstring.expressions.predicate import parse_where
 from drawstring.query.pruning import partition_values, partitions_to_read
+from tests.support.rows import arrow_rows
 from tests.support.tables import new_address
 
 SCHEMA = pa.schema(
@@ -25,6 +26,7 @@ SCHEMA = pa.schema(
         ("x", pa.float64()),
     ]
 )
+SLASHED = {"hoodie.datasource.write.slash.separated.date.partitioning": "true"}
 
 
 def config(*fields: str, **more: Any) -> TableConfig:
@@ -169,13 +171,46 @@ def test_values_have_the_types_of_the_columns() -> None:
         ("2024/01/31", config("day", key_generator=KeyGeneratorType.TIMESTAMP)),
         ("a", config("city", record_key_fields=("city",))),
         ("a", config("nowhere")),
-        ("2024/01/31", config("day", properties={
-            "hoodie.datasource.write.slash.separated.date.partitioning": "true",
-        })),
+        ("a/7", config("city", "month", key_generator=KeyGeneratorType.COMPLEX, properties=SLASHED)),
     ],
 )  # fmt: skip
 def test_a_path_that_may_mean_something_else_tells_nothing(path: str, table: TableConfig) -> None:
     assert partition_values(path, table, SCHEMA) == {}
+
+
+def test_folders_of_a_date_are_the_date_with_dashes() -> None:
+    assert partition_values("2024/01/31", config("day", properties=SLASHED), SCHEMA) == {
+        "day": date(2024, 1, 31)
+    }
+    table = config("city", properties=SLASHED)
+    assert partition_values("20240131", table, SCHEMA) == {"city": "20240131"}
+    assert read(["2024/01/31", "2024/02/01"], table, "city < '2024-02-01'") == ["2024/01/31"]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_dates_with_slashes_are_shown_and_found_with_dashes(kind: str) -> None:
+    schema = pa.schema([("id", pa.string()), ("day", pa.string()), ("ts", pa.int64())])
+    table = drawstring.create(
+        new_address(),
+        schema,
+        record_key="id",
+        partition_by="day",
+        ordering="ts",
+        table_type=kind,
+        properties=SLASHED,
+    )
+    options = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "true"}
+    rows = [("a", "2026/01/01", 1), ("b", "2026-01-02", 1), ("c", "2026/01/03", 1), ("d", None, 1)]
+    table.upsert(arrow_rows(schema, *rows), options=options)
+    shown = {"a": "2026-01-01", "b": "2026-01-02", "c": "2026-01-03", "d": None}
+    found = table.scan(["id", "_hoodie_partition_path", "day"]).to_arrow().sort_by("id")
+    assert dict(zip(*(found[name].to_pylist() for name in ("id", "day")), strict=True)) == shown
+    assert found["_hoodie_partition_path"].to_pylist()[:3] == ["2026/01/01", "2026/01/02", "2026/01/03"]
+    assert table.scan(["id"], where="day = '2026/01/01'").to_arrow().num_rows == 0
+    assert table.update("day = '2026-01-01'", {"ts": "5"}, options=options).updates == 1
+    table.delete(where="day >= '2026-01-03'", options=options)
+    rest = table.scan(["id", "day", "ts"], where="day <= '2026-01-03'").to_arrow().sort_by("id").to_pylist()
+    assert [tuple(row.values()) for row in rest] == [("a", "2026-01-01", 5), ("b", "2026-01-02", 1)]
 
 
 def test_files_without_partition_columns_need_a_path_that_tells() -> None:

@@ -8,6 +8,8 @@ value follows unambiguously, for columns of these types:
                   Of a column of milliseconds the number of these, in bulk inserts of Hudi's row writer that
                   of microseconds; one that is no date in milliseconds is such a number
     decimals      with all digits of the scale: Hudi's Spark writer rounds others, as 12.50 to 13
+
+The folders of slash-separated dates are one value with dashes, whether or not it was written with dashes.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ def path_parser(config: TableConfig, schema: pa.Schema) -> Callable[[str], dict[
         schema: the table's columns.
     """
     fields = config.partition_fields
-    if not fields or config.path_generator not in _PARSEABLE or config.has_slashed_dates:
+    is_slashed = config.has_slashed_dates
+    if config.path_generator not in _PARSEABLE or (is_slashed and len(fields) > 1) or not fields:
         return lambda path: {}
     is_hive, is_encoded = config.hive_style, config.url_encode
     ambiguous = config.rules.ambiguous_partition
@@ -60,7 +63,8 @@ def path_parser(config: TableConfig, schema: pa.Schema) -> Callable[[str], dict[
     ]
 
     def parsed(path: str) -> dict[str, Any]:
-        texts = split_path(path, fields, hive_style=is_hive, url_encode=is_encoded)
+        plain = path.replace("/", "-") if is_slashed else path
+        texts = split_path(plain, fields, hive_style=is_hive, url_encode=is_encoded)
         values = {}
         for (name, kind), text in zip(columns, texts or (), strict=False):
             if kind is None or (text is not None and text == ambiguous):

@@ -372,6 +372,25 @@ def test_partitions_of_slash_separated_dates_are_shown_added_and_dropped_by_date
     sql("ALTER TABLE days DROP PARTITION (dt = '2026-02-10')")
     assert sql("SELECT id FROM days") == [(1,)]
     assert sql("SHOW PARTITIONS days") == [("dt=2026-01-05",), ("dt=2026-03-01",)]
+    sql("INSERT INTO days VALUES (3, '2026/01/05'), (4, '2026/04/01'), (5, NULL)")
+    assert sql("SELECT id, dt FROM days WHERE dt <=> NULL OR dt > '2026-01'") == [
+        (1, "2026-01-05"),
+        (3, "2026-01-05"),
+        (4, "2026-04-01"),
+        (5, None),
+    ]
+    assert sql("SELECT id FROM days WHERE dt = '2026/01/05'") == []
+    sql("UPDATE days SET id = 6 WHERE dt = '2026-04-01'")
+    sql("DELETE FROM days WHERE dt = '2026-01-05'")
+    sql("INSERT OVERWRITE days PARTITION (dt = '2026/04/01') VALUES (7)")
+    assert sql("SELECT id, dt, _hoodie_partition_path FROM days WHERE dt IS NOT NULL") == [
+        (7, "2026-04-01", "2026/04/01")
+    ]
+
+    plain = slashed.replace("'true'", "'false'")
+    sql(f"CREATE TABLE plain (id INT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES ({plain})")
+    sql("INSERT INTO plain VALUES (1, '2026/01/05')")
+    assert sql("SELECT dt, _hoodie_partition_path FROM plain") == [("2026/01/05", "2026/01/05")]
 
 
 @pytest.mark.parametrize("has_metadata", [True, False])

@@ -193,11 +193,11 @@ def _create(given: Mapping[str, Any], spark: SparkSession) -> None:
         return
     path = path_of(given["path"])
     database, name = given["name"]
-    is_slashed = given["options"].get(SLASHED_DATES, "").strip().lower() == "true"
     options = {
         "hoodie.table.name": name,
         "hoodie.database.name": database,
-        "hoodie.datasource.write.hive_style_partitioning": "false" if is_slashed else "true",
+        # In Hudi, too, the word that dates have no slashes means plain folders.
+        "hoodie.datasource.write.hive_style_partitioning": str(SLASHED_DATES not in given["options"]).lower(),
         **{key: value for key, value in session_options(spark).items() if key.startswith("hoodie.table.")},
         **given["options"],
     }
