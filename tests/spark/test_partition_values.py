@@ -1,4 +1,4 @@
-"""Partition columns of timestamps and decimals on Spark: their values come from the paths."""
+"""Values of partition columns on Spark come from the paths."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+
+from drawstring.base.errors import UnsupportedError
 
 pytestmark = pytest.mark.spark
 
@@ -47,3 +49,49 @@ def test_the_values_are_those_that_were_written(
     found = elsewhere.read.format("hudi").load(path).select("id", "part")
     assert sorted(map(tuple, found.collect())) == sorted(map(tuple, rows.select("id", "part").collect()))
     assert [row.id for row in found.where(where).orderBy("id").collect()] == expected
+
+
+FROM_PATHS = "hoodie.datasource.read.extract.partition.values.from.path"
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_values_are_taken_from_paths_that_have_them(
+    session: SparkSession, tmp_path: Path, table_type: str
+) -> None:
+    session.sql(
+        "CREATE TABLE visits (id INT, ts BIGINT, region STRING, day DATE) USING hudi"
+        " PARTITIONED BY (region, day)"
+        f" TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts', type = '{table_type}')"
+        f" LOCATION '{tmp_path}/visits'"
+    )
+    session.sql(f"SET {FROM_PATHS} = true")
+    session.sql("INSERT INTO visits PARTITION (region = 'north', day = '2023-10-01') SELECT 1, 1000")
+    session.sql("INSERT INTO visits VALUES (2, 1, NULL, NULL)")
+    session.sql("UPDATE visits SET ts = 2000 WHERE region = 'north'")
+    asked = (
+        "SELECT id, ts, region, CAST(day AS STRING) FROM visits WHERE NOT (region <=> 'south') ORDER BY id"
+    )
+    found = [tuple(row) for row in session.sql(asked).collect()]
+    session.sql(f"RESET {FROM_PATHS}")
+    session.sql("DROP TABLE visits")
+    assert found == [(1, 2000, "north", "2023-10-01"), (2, 1, None, None)]
+
+
+def test_folders_do_not_stand_for_values_that_were_formatted_as_dates(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    options = {
+        **OPTIONS,
+        "hoodie.datasource.write.partitionpath.field": "at",
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
+    }
+    rows = session.createDataFrame([(1, 1704103200000, 1)], "id int, at long, ts long")
+    rows.write.format("hudi").options(**options).save(path)
+    assert session.read.format("hudi").option(FROM_PATHS, "false").load(path).first()["at"] == "1704103200000"
+    with pytest.raises(UnsupportedError, match="select _hoodie_partition_path to see the folders"):
+        session.read.format("hudi").option(FROM_PATHS, "true").load(path)
+    with pytest.raises(UnsupportedError, match="folders in place of the values of at"):
+        session.readStream.format("hudi").option(FROM_PATHS, "true").load(path).schema  # noqa: B018

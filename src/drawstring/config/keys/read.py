@@ -13,6 +13,7 @@ QUERY_TYPE: Final = "hoodie.datasource.query.type"
 QUERY_AS_RO: Final = "hoodie.query.as.ro.table"
 BEGIN: Final = "hoodie.datasource.read.begin.instanttime"
 END: Final = "hoodie.datasource.read.end.instanttime"
+VALUES_FROM_PATHS: Final = "hoodie.datasource.read.extract.partition.values.from.path"
 PATH_GLOB: Final = "hoodie.datasource.read.incr.path.glob"
 
 READ_OPTIONS: Final[tuple[Option, ...]] = (
@@ -100,6 +101,15 @@ READ_OPTIONS: Final[tuple[Option, ...]] = (
         Scope.READ,
         default="",
         field="path_glob",
+    ),
+    Option(
+        VALUES_FROM_PATHS,
+        "Whether values of partition columns come from the paths of files. They always do if the paths have"
+        " them; true is refused for a column that a key generator formats as a date.",
+        Scope.READ,
+        Kind.FLAG,
+        default=False,
+        field="values_from_paths",
     ),
     Option(
         "hoodie.datasource.streaming.startoffset",

@@ -196,12 +196,6 @@ CHECKED_OPTIONS: Final[tuple[Option, ...]] = (
     *_OF_METADATA,
     _only("PAYLOAD_COMBINE", "hoodie.datasource.merge.type", "Whether logs are merged.", scope=Scope.READ),
     _only(
-        "FALSE",
-        _READ + "extract.partition.values.from.path",
-        "Whether partition columns come from paths.",
-        scope=Scope.READ,
-    ),
-    _only(
         "FALSE", _READ + "schema.use.end.instanttime", "Whether the schema is an older one.", scope=Scope.READ
     ),
     _only("FALSE", _READ + "create.filesystem.relation", "Whether files are listed.", scope=Scope.READ),

@@ -33,6 +33,7 @@ class ReadOptions:
         holes: `FAIL`, `BLOCK` or `USE_TRANSITION_TIME`.
         full_scan: whether an incremental query may fall back to a full table scan.
         path_glob: pattern of the paths that an incremental query reads; empty for all.
+        values_from_paths: whether the values of partition columns come from paths only.
         start_offset: where a new stream starts.
         max_commits, max_bytes: bounds of a micro-batch, None for no bound.
         on_cleaned: `fail`, `snapshot` or `earliest`.
@@ -53,6 +54,7 @@ class ReadOptions:
     holes: str
     full_scan: bool
     path_glob: str
+    values_from_paths: bool
     start_offset: str
     max_commits: int | None
     max_bytes: int | None

@@ -185,6 +185,14 @@ class TableConfig:
         return _stored_generator(self.properties, self.record_key_fields, self.partition_fields)
 
     @property
+    def formatted_partition_fields(self) -> tuple[str, ...]:
+        """The partition columns that the key generator formats as dates."""
+        if self.path_generator is KeyGeneratorType.TIMESTAMP:
+            return self.partition_fields
+        kinds = zip(self.partition_fields, self.partition_types, strict=False)
+        return tuple(name for name, kind in kinds if kind == "TIMESTAMP")
+
+    @property
     def key_generator_class(self) -> str:
         """Name of the key generator's class, empty if the table stores none."""
         return self.properties.get("hoodie.table.keygenerator.class", "")

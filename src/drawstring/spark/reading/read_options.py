@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.keys.read import VALUES_FROM_PATHS
 from drawstring.config.options.write_options import ReadOptions
+from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.entry import open as open_table
 from drawstring.filegroups.read.cdc import CHANGE_SCHEMA
 from drawstring.query.policies import NEWEST
@@ -24,7 +26,9 @@ def scan_of(table: Table, read_options: ReadOptions) -> Scan:
 
     Raises:
         InvalidError: an incremental query without a begin and an end.
+        UnsupportedError: values of partition columns are to come from paths that do not have them.
     """
+    check_values_in_paths(table.config, read_options)
     if read_options.query_type != "incremental":
         return table.scan(
             read_options.columns,
@@ -75,7 +79,33 @@ def schema_of(table: Table, read_options: ReadOptions) -> pa.Schema:
     Args:
         table: the table.
         read_options: the options.
+
+    Raises:
+        UnsupportedError: values of partition columns are to come from paths that do not have them.
     """
+    check_values_in_paths(table.config, read_options)
     if read_options.query_type == "incremental" and read_options.is_cdc:
         return CHANGE_SCHEMA
     return table.scan(read_options.columns, where=read_options.where, as_of=read_options.as_of).schema
+
+
+def check_values_in_paths(config: TableConfig, read_options: ReadOptions) -> None:
+    """Check that paths have the values of partition columns, if these are to come from paths.
+
+    Args:
+        config: the table.
+        read_options: the options.
+
+    Raises:
+        UnsupportedError: a key generator formats a column as a date, or makes paths by rules of its own.
+    """
+    if not read_options.values_from_paths:
+        return
+    is_custom = config.path_generator is KeyGeneratorType.CUSTOM and not config.partition_types
+    has_own_rules = is_custom or config.path_generator is KeyGeneratorType.USER_PROVIDED
+    if formatted := config.partition_fields if has_own_rules else config.formatted_partition_fields:
+        raise UnsupportedError(
+            f"{VALUES_FROM_PATHS} would show folders in place of the values of {', '.join(formatted)}: the"
+            " table's key generator makes other texts of them. Leave the option out, and select"
+            " _hoodie_partition_path to see the folders."
+        )

@@ -42,6 +42,7 @@ from drawstring.query.policies import OnCleaned
 from drawstring.spark.engine.batches import with_types
 from drawstring.spark.engine.types import arrow_schema
 from drawstring.spark.engine.worker import shares
+from drawstring.spark.reading.read_options import check_values_in_paths
 
 try:
     from pyspark.sql.streaming import datasource as limits_of_spark
@@ -95,7 +96,9 @@ class CommitStream:
     def facts(self) -> TableFacts:
         """Load the table."""
         options = self.read_options.of_table
-        context = open_table(self.path, storage_options=self.storage_options, options=options)._context
+        table = open_table(self.path, storage_options=self.storage_options, options=options)
+        check_values_in_paths(table.config, self.read_options)
+        context = table._context
         return facts_of(context)
 
 

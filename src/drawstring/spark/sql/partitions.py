@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.table.config import KeyGeneratorType, TableConfig
+from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_groups import listing_of
 from drawstring.filegroups.write.base_writer import ensure_partition, partition_created, renew_partition
 from drawstring.formats.partition_match import typed
@@ -126,7 +126,7 @@ def paths_of_values(facts: TableFacts, values: Mapping[str, pa.Scalar]) -> tuple
     """
     config, schema = facts.config, facts.schema
     fields = config.partition_fields
-    if formatted := sorted(set(values) & _formatted(config)):
+    if formatted := sorted({*values} & {*config.formatted_partition_fields}):
         raise UnsupportedError(
             f"A folder has the rows of many values of {', '.join(formatted)}, which the key generator"
             " formats, so a value does not name what an overwrite replaces. SET"
@@ -144,14 +144,6 @@ def paths_of_values(facts: TableFacts, values: Mapping[str, pa.Scalar]) -> tuple
     return tuple(
         path for path, texts in _texts_of(facts) if all(texts[name] == text for name, text in wanted.items())
     )
-
-
-def _formatted(config: TableConfig) -> set[str]:
-    """Return the partition columns that a key generator formats as dates."""
-    if config.path_generator is KeyGeneratorType.TIMESTAMP:
-        return {*config.partition_fields}
-    kinds = dict(zip(config.partition_fields, config.partition_types, strict=False))
-    return {name for name, kind in kinds.items() if kind == "TIMESTAMP"}
 
 
 def _naming(facts: TableFacts) -> TableConfig:
