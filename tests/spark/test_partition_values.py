@@ -95,3 +95,25 @@ def test_folders_do_not_stand_for_values_that_were_formatted_as_dates(
         session.read.format("hudi").option(FROM_PATHS, "true").load(path)
     with pytest.raises(UnsupportedError, match="folders in place of the values of at"):
         session.readStream.format("hudi").option(FROM_PATHS, "true").load(path).schema  # noqa: B018
+
+
+def test_log_files_of_a_merge_on_read_table_may_lack_partition_columns(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    session.sql(
+        "CREATE TABLE visits (id INT, fare DOUBLE, ts BIGINT, day STRING) USING hudi PARTITIONED BY (day)"
+        " TBLPROPERTIES (primaryKey = 'id', orderingFields = 'ts', type = 'mor',"
+        f" hoodie.datasource.write.drop.partition.columns = 'true') LOCATION '{tmp_path}/visits'"
+    )
+    session.sql("SET hoodie.spark.sql.insert.into.operation = upsert")
+    session.sql("INSERT INTO visits PARTITION (day = '2021-12-25') VALUES (1, 10, 1000), (2, 20, 1000)")
+    session.sql("INSERT INTO visits VALUES (2, 22, 1001, '2021-12-25'), (3, 30, 1000, '2021-12-26')")
+    asked = "SELECT id, fare, day FROM visits WHERE day >= '2021-12-25' ORDER BY id"
+    before = [tuple(row) for row in session.sql(asked).collect()]
+    logs = list((tmp_path / "visits/day=2021-12-25").glob(".*.log.*"))
+    session.sql("CALL run_compaction(op => 'scheduleandexecute', table => 'visits')")
+    after = [tuple(row) for row in session.sql(asked).collect()]
+    session.sql("RESET hoodie.spark.sql.insert.into.operation")
+    session.sql("DROP TABLE visits")
+    assert logs and before == [(1, 10.0, "2021-12-25"), (2, 22.0, "2021-12-25"), (3, 30.0, "2021-12-26")]
+    assert after == before

@@ -117,6 +117,20 @@ def test_dropped_partition_columns_come_back_from_the_paths(
     assert found == [{"id": "a", "city": "rome", "fare_class": "x"}]
 
 
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("kind", ["parquet", "avro"])
+def test_log_files_lack_dropped_partition_columns_as_well(version: int, kind: str, tmp_path: Path) -> None:
+    table = create(SCHEMA, str(tmp_path / "t"), version=version, table_type=MOR, properties={DROPPED: "true"})
+    go_through(table, **{"hoodie.logfile.data.block.format": kind})
+    assert list((tmp_path / "t").glob("*/.*.log.*"))
+    files = list((tmp_path / "t/rome").glob("*.parquet"))
+    assert files and all("city" not in pq.ParquetFile(file).schema_arrow.names for file in files)
+    table.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "fare"})
+    assert held(table, where="city = 'rome'") == [("z", "rome", 1, 7.0)]
+    changes = table.incremental("earliest", columns=["id", "city"]).to_arrow().to_pylist()
+    assert sorted(tuple(row.values()) for row in changes) == [("d", "oslo"), ("z", "rome")]
+
+
 @pytest.mark.parametrize(
     ("properties", "more", "kind", "text"),
     [
@@ -128,7 +142,6 @@ def test_dropped_partition_columns_come_back_from_the_paths(
             InvalidError,
             "does not support change queries",
         ),
-        ({DROPPED: "true"}, {"table_type": MOR}, UnsupportedError, "only supported for COPY_ON_WRITE tables"),
         ({DROPPED: "true"}, {"partition_by": ()}, InvalidError, "needs partition columns"),
         ({DROPPED: "true", SLASHED: "true"}, {}, InvalidError, "slash-separated"),
         ({DROPPED: "true"}, {"partition_by": "id"}, InvalidError, "would drop id"),

@@ -96,10 +96,6 @@ def _refusals(config: TableConfig) -> list[tuple[bool, str]]:
             "logs changes (hoodie.table.cdc.enabled) and merges records column by column",
         ),
         (
-            config.drop_partition_columns and config.is_merge_on_read,
-            "is MERGE_ON_READ and drops its partition columns from the files",
-        ),
-        (
             config.has_sorted_files and not _has_stored_keys(config),
             "keeps its files sorted by record key (hoodie.table.storage.layout) without storing the key",
         ),

@@ -13,7 +13,6 @@ from drawstring.config.table.kinds import (
     META_FIELDS_MODE,
     NO_META_FIELDS,
     KeyGeneratorType,
-    TableType,
     has_meta_fields,
     has_some_meta_fields,
 )
@@ -92,8 +91,6 @@ def check_leaner_files(
             )
     if properties[DROPPED].lower() != "true":
         return
-    if properties["hoodie.table.type"] == TableType.MERGE_ON_READ:
-        raise UnsupportedError(f"{DROPPED} is only supported for COPY_ON_WRITE tables. Drop the option.")
     slashed = properties.get("hoodie.datasource.write.slash.separated.date.partitioning")
     if not partition_by or generator not in _PARSEABLE or slashed:
         raise InvalidError(
