@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
+from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table.config import TableConfig
 from drawstring.filegroups.view.file_groups import listing_of
@@ -176,10 +177,11 @@ def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[s
         The texts of the values of the partition columns, which Spark reads.
     """
     facts = table._facts()
+    present = _Present(facts)
     return [
         list(texts.values())
         for path, texts in _texts_of(facts)
-        if all(texts[name] == text for name, text in wanted.items()) and _is_there(facts, path)
+        if all(texts[name] == text for name, text in wanted.items()) and present.has(path)
     ]
 
 
@@ -206,8 +208,8 @@ def shown_partitions(table: Table, wanted: Mapping[str, str | None], timezone: s
             f"{', '.join(unknown)} is no partition column. The partition columns are {', '.join(fields)}."
         )
     values = {spelled[name.lower()]: text for name, text in wanted.items()}
-    paths = listing_of(facts.storage).partitions()
-    shown = [path for path in paths if _has_values(facts, path, values, timezone) and _is_there(facts, path)]
+    paths, present = listing_of(facts.storage).partitions(), _Present(facts)
+    shown = [path for path in paths if _has_values(facts, path, values, timezone) and present.has(path)]
     if facts.config.has_slashed_dates:
         return [f"{fields[0]}={path.replace('/', '-')}" for path in shown]
     return shown
@@ -240,22 +242,36 @@ def _means(text: str, value: pa.Scalar, timezone: str) -> bool:
         return False
 
 
-def _is_there(facts: TableFacts, path: str) -> bool:
-    """Return whether a partition has file groups, or was added and has never had any."""
-    if facts.view.slices(path):
-        return True
-    return not facts.view.stored_groups(path) and not _was_dropped(facts, path)
+class _Present:
+    """The partitions that a table has, among those that are stored.
 
+    Args:
+        facts: the table.
+    """
 
-def _was_dropped(facts: TableFacts, path: str) -> bool:
-    """Return whether an empty partition was dropped, and not added again since."""
-    times = (
-        each.requested
-        for each in facts.timeline.completed_of(Action.REPLACE_COMMIT)
-        if path in (commit := facts.store.commit_metadata(each)).replaced
-        and commit.operation == WriteOperation.DELETE_PARTITION
-    )
-    return partition_created(facts.storage, path) < max(times, default="")
+    def __init__(self, facts: TableFacts) -> None:
+        self._facts = facts
+
+    def has(self, path: str) -> bool:
+        """Return whether a partition has file groups, or was added and has never had any."""
+        view = self._facts.view
+        return bool(view.slices(path)) or not (view.stored_groups(path) or self.was_dropped(path))
+
+    def was_dropped(self, path: str) -> bool:
+        """Return whether an empty partition was dropped, and not added again since."""
+        dropped = self._drops.get(path)
+        return dropped is not None and partition_created(self._facts.storage, path) < dropped
+
+    @cached_property
+    def _drops(self) -> Mapping[str, str]:
+        """Time of the newest drop of each partition that was dropped."""
+        drops: dict[str, str] = {}
+        for each in self._facts.timeline.completed_of(Action.REPLACE_COMMIT):
+            commit = self._facts.store.commit_metadata(each)
+            if commit.operation == WriteOperation.DELETE_PARTITION:
+                for path in commit.replaced:
+                    drops[path] = max(each.requested, drops.get(path, ""))
+        return drops
 
 
 def text_of(value: pa.Scalar) -> str | None:
@@ -268,8 +284,8 @@ def text_of(value: pa.Scalar) -> str | None:
 def has_partition(table: Table, texts: Sequence[str | None]) -> bool:
     """Return whether a table has a partition by the texts of all its values, in which `*` is a pattern."""
     facts = table._facts()
-    stored = frozenset(listing_of(facts.storage).partitions())
-    return any(path in stored and _is_there(facts, path) for path in paths_like(table, texts))
+    stored, present = frozenset(listing_of(facts.storage).partitions()), _Present(facts)
+    return any(path in stored and present.has(path) for path in paths_like(table, texts))
 
 
 def paths_like(table: Table, texts: Sequence[str | None]) -> list[str]:
@@ -290,8 +306,9 @@ def path_of_texts(table: Table, texts: Sequence[str | None]) -> str:
 def add_partitions(table: Table, partitions: Sequence[Sequence[str | None]]) -> None:
     """Create the folders of partitions that have no rows yet; those of dropped ones may be there already."""
     context, facts = table._context, table._facts()
+    present = _Present(facts)
     instant = instant_time(context.clock.now_ms(), table.config.timezone)
     for texts in partitions:
         path = path_of_texts(table, texts)
-        add = renew_partition if _was_dropped(facts, path) else ensure_partition
+        add = renew_partition if present.was_dropped(path) else ensure_partition
         add(context.storage, path, instant)
