@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,23 @@ def test_tables_of_real_hudi_go_on(name: str, tmp_path: Path) -> None:
     table.delete(before.slice(3, 1))
     after = table.scan(columns=columns).to_arrow().sort_by("id")
     assert after.equals(pa.concat_tables([newer, before.slice(4)]).cast(after.schema))
+
+
+def test_a_merge_on_read_table_of_real_hudi_goes_on(tmp_path: Path) -> None:
+    # Hudi 1.2.0: two inserts, an update, a delete, a compaction, an insert and an update. The base files of
+    # the compaction and the log blocks of the updates have the partition column, mostly null; others lack it.
+    packed = Path(__file__).with_name("data") / "v9_mor_without_partition_columns.zip"
+    zipfile.ZipFile(packed).extractall(tmp_path)
+    table = drawstring.open(tmp_path)
+    columns = ["id", "name", "price", "ts", "dt"]
+    kept = [(2, "a2", 31.0, 1003, "d1"), (5, "a5", 50.0, 1000, "d1")]
+    twice = [(1, "a1", 10.0, 1000, "d1"), (1, "b1", 11.0, 1001, "d1")]
+    assert scanned(table, columns) == sorted([*twice, *kept, (4, "a4", 40.0, 1000, "d2")])
+    schema = table.schema
+    late, new = (2, "late", 0.0, 1, "d1"), (7, "n7", 7.0, 1, "d3")
+    table.upsert(arrow_rows(schema, (1, "u1", 99.0, 2000, "d1"), new, late))
+    table.delete(arrow_rows(schema, (4, "x", 0.0, 3000, "d2")))
+    for _ in range(2):
+        assert scanned(table, columns) == [(1, "u1", 99.0, 2000, "d1"), *kept, new]
+        assert scanned(table, columns, where="dt = 'd1' AND price < 40") == [kept[0]]
+        table.compact()
