@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from drawstring.base.clock import Clock
     from drawstring.config.keywords import with_defaults, with_keywords
+    from drawstring.config.options.agreement import check_place
     from drawstring.config.options.write_options import WriteOptions, check_call, options_of
     from drawstring.config.table.config import TableConfig
     from drawstring.engine.protocol import Rows
@@ -120,6 +121,7 @@ else:
     import_later(
         globals(),
         with_defaults="drawstring.config.keywords:with_defaults",
+        check_place="drawstring.config.options.agreement:check_place",
         with_keywords="drawstring.config.keywords:with_keywords",
         WriteOptions="drawstring.config.options.write_options:WriteOptions",
         check_call="drawstring.config.options.write_options:check_call",
@@ -2473,6 +2475,7 @@ class Table:
         """Run an operation on rows of the engine of the table."""
         with self._errors():
             given = with_defaults(self._context.defaults, options)
+            check_place(given, self.uri)
             return after_commit(write(self._context, operation, rows, options_of(operation, given), extra))
 
     def _alter(self, changes: list[column_changes.ColumnChange], options: Options) -> CommitResult:
@@ -2502,7 +2505,9 @@ class Table:
 
     def _given(self, verb: str, options: Options, **keywords: Any) -> dict[str, Any]:
         """Return the options of a call: its own, and those that the table was opened with."""
-        return with_defaults(self._context.defaults, with_keywords(verb, options, keywords))
+        given = with_defaults(self._context.defaults, with_keywords(verb, options, keywords))
+        check_place(given, self.uri)
+        return given
 
     def _run(
         self,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options.agreement import check_against
+from drawstring.config.options.agreement import check_against, check_place
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import table_config
 from tests.support.table_configs import new_table
@@ -50,3 +52,22 @@ def test_options_that_contradict_the_table_are_refused(given: dict[str, str], te
     )
     with pytest.raises(InvalidError, match=text):
         check_against(WriteOptions.parse(given), config)
+
+
+@pytest.mark.parametrize(
+    ("named", "address", "is_same"),
+    [
+        ("/lake/rides/", "/lake/rides", True),
+        ("file:/lake/rides", "file:///lake/rides", True),
+        ("s3a://lake/rides", "s3://lake/rides/", True),
+        ("", "/lake/rides", True),
+        ("/lake/trips", "/lake/rides", False),
+        ("s3://lake/rides", "s3://other/rides", False),
+    ],
+)
+def test_a_base_path_has_to_be_the_folder_of_the_table(named: str, address: str, is_same: bool) -> None:
+    given = {"hoodie.Base.Path": named}
+    with (
+        nullcontext() if is_same else pytest.raises(InvalidError, match="Drop the option, or open the other")
+    ):
+        check_place(given, address)

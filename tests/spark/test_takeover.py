@@ -177,3 +177,35 @@ def test_the_package_does_without_pyspark() -> None:
     code = "import sys, drawstring; print('pyspark' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
+
+
+def test_a_base_path_of_another_folder_is_refused_before_anything_is_written(
+    df: DataFrame, session: SparkSession, tmp_path: Path
+) -> None:
+    path, elsewhere = str(tmp_path / "t"), str(tmp_path / "elsewhere")
+    options = {**OPTIONS, "hoodie.base.path": elsewhere}
+    with pytest.raises(InvalidError, match=r"hoodie\.base\.path is .*elsewhere, but the table is at"):
+        df.write.format("hudi").options(**options).save(path)
+    assert not (tmp_path / "t").exists()
+    for _ in range(2):
+        df.write.format("hudi").options(**options | {"hoodie.base.path": path}).mode("overwrite").save(path)
+    session.sql(f"create table trips using hudi location '{path}'")
+    session.sql(f"set hoodie.base.path = {elsewhere}")
+    for statement in (
+        "insert into trips select * from trips",
+        "update trips set city = 'x'",
+        "delete from trips where id = 1",
+        "truncate table trips",
+        "call run_clean(table => 'trips')",
+    ):
+        with pytest.raises(InvalidError, match=r"hoodie\.base\.path"):
+            session.sql(statement)
+    with pytest.raises(InvalidError, match=r"hoodie\.base\.path"):
+        session.sql(
+            f"create table trips2 (id int) using hudi location '{tmp_path}/new'"
+            f" tblproperties (hoodie.base.path = '{elsewhere}')"
+        )
+    session.sql("reset hoodie.base.path")
+    assert session.table("trips").count() == 3
+    assert not (tmp_path / "new/.hoodie").exists() and not (tmp_path / "elsewhere").exists()
+    session.sql("drop table trips")

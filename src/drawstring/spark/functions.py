@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.read import READ_OPTIONS
+from drawstring.config.options.agreement import check_place
 from drawstring.config.options.read_options import options_in_session
 from drawstring.config.options.write_options import WriteOptions, deleting
 from drawstring.entry import open as open_table
@@ -185,6 +186,7 @@ def write(
     parsed = WriteOptions.parse(options)
     given = options_of_storage(classic(df.sparkSession), path, options, storage_options)
     target = Target(path, open_storage(path, given), given, SparkEngine(df.sparkSession))
+    check_place(options, target.storage.spec.uri)
     exists = target.exists()
     save_mode = mode_of(mode)
     if exists and save_mode == "ignore":

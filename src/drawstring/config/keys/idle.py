@@ -405,7 +405,7 @@ _KEYS: Final[Mapping[str, str]] = {
         hoodie.table.service.manager.execution.engine hoodie.table.service.manager.uris
     """,
     "the Java engine sets it itself, inside a write or a query": """
-        _.hoodie.allow.multi.write.on.same.instant _hoodie.metadata.ignore.spurious.deletes hoodie.base.path
+        _.hoodie.allow.multi.write.on.same.instant _hoodie.metadata.ignore.spurious.deletes
         hoodie.bulkinsert.are.partitioner.records.sorted hoodie.bulkinsert.overwrite.operation.type
         hoodie.bulkinsert.schema.ddl
         hoodie.datasource.read.table.valued.function.filesystem.relation.subpath

@@ -31,6 +31,7 @@ from drawstring.config.table.virtual_keys import LEANER_OPTIONS
 from drawstring.model.table_version import WRITABLE_VERSIONS
 
 COMMIT_METADATA_PREFIX: Final = "hoodie.datasource.write.commitmeta.key.prefix"
+BASE_PATH: Final = "hoodie.base.path"
 UNKNOWN_KEYS: Final = "drawstring.options.unknown"
 _OPERATIONS: Final = (
     "upsert", "insert", "bulk_insert", "append", "delete", "insert_overwrite", "insert_overwrite_table",
@@ -52,6 +53,10 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         "Name of the table.",
         alternatives=("hoodie.datasource.write.table.name",),
         field="table_name",
+    ),
+    Option(
+        BASE_PATH,
+        "Folder of the table, which the write or the service names anyway. Another folder is refused.",
     ),
     Option(
         "hoodie.datasource.write.table.type",

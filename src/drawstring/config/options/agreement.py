@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from os.path import abspath
 from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.index import HASH_FIELDS
+from drawstring.config.keys.write import BASE_PATH
+from drawstring.config.options.option import Given
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.config import TableConfig
 from drawstring.config.table.kinds import typed_columns
@@ -63,6 +67,29 @@ def check_against(options: WriteOptions, config: TableConfig) -> None:
                 f"The options say {name} {_shown(requested)} but the table has {_shown(actual)}. "
                 "Drop the option, or use another table."
             )
+
+
+def check_place(given: Given, address: str) -> None:
+    """Check that the options of a write or table service name no other folder than the table's.
+
+    Args:
+        given: the options.
+        address: of the table's root.
+
+    Raises:
+        InvalidError: they do.
+    """
+    for key, value in given.items():
+        if key.lower() == BASE_PATH and value and _plain(str(value)) != _plain(address):
+            raise InvalidError(
+                f"{key} is {value}, but the table is at {address}. Drop the option, or open the other table."
+            )
+
+
+def _plain(address: str) -> str:
+    """Return an address without what may differ between two of the same folder."""
+    plain = re.sub(r"^file:/+", "/", re.sub(r"^s3[an]:", "s3:", address)).rstrip("/")
+    return plain if "://" in plain else abspath(plain)
 
 
 def _buckets(options: WriteOptions, config: TableConfig) -> tuple[tuple[str, object, object], ...]:

@@ -33,7 +33,6 @@ from drawstring.spark.sql.options import (
     is_stored,
     session_options,
     table_options,
-    write_options,
 )
 from drawstring.write.run import write_source
 from drawstring.write.verbs import VERBS
@@ -126,7 +125,7 @@ def rename_table(table: TablePeer, name: str) -> None:
     """
     target = table.for_writes()
     with target._errors():
-        rename(target._context, name, options_of("insert", write_options(table.spark, table.properties, {})))
+        rename(target._context, name, options_of("insert", table.write_options({})))
 
 
 def prepare_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> None:
@@ -169,7 +168,7 @@ def alter(table: TablePeer, given: Mapping[str, Any]) -> None:
         InvalidError: there is no such column, or its type cannot become the new one.
     """
     target, changes = table.for_writes(), given["changes"]
-    options = write_options(table.spark, table.properties, {"hoodie.allow.empty.commit": "true"})
+    options = table.write_options({"hoodie.allow.empty.commit": "true"})
     parsed = options_of("insert", options)
     with target._errors():
         of_columns = [each for each in _changes(target, changes) if not _is_nullable_already(target, each)]

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
 from drawstring.config.keys.read import QUERY_AS_RO
+from drawstring.config.options.agreement import check_place
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.key_settings import SLASHED_DATES
 from drawstring.entry import open as open_table
@@ -206,6 +207,7 @@ def _create(given: Mapping[str, Any], spark: SparkSession) -> None:
     try:
         parsed = WriteOptions.parse(options)
         stored = storage_options(spark, path, options)
+        check_place(options, path)
         target = Target(path, open_storage(path, stored), stored, SparkEngine(spark))
         target.create(commented_schema(StructType.fromJson(json.loads(given["schema"]))), parsed, options)
     except DrawstringError as error:

@@ -20,7 +20,7 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.metadata.expressions.index import SETTINGS
 from drawstring.model.table_index import TableIndex
 from drawstring.services.indexes import index_settings
-from drawstring.spark.sql.options import table_options, write_options
+from drawstring.spark.sql.options import table_options
 
 if TYPE_CHECKING:
     from drawstring.spark.sql.table import TablePeer
@@ -79,7 +79,7 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
             f"Index {name} is of one column, and {len(columns)} are given. Name one.", table=table.path
         )
     settings, others = index_settings({key: given[key] for key in given.keys() - {_NAME, _TYPE, _COLUMNS}})
-    options = write_options(table.spark, table.properties, table_options(others))
+    options = table.write_options(table_options(others))
     if is_of_expression:
         _check_settings(table, others)
         settings.setdefault(_EXPRESSION, _IDENTITY)
@@ -114,7 +114,7 @@ def _check_key(table: TablePeer, columns: Sequence[str]) -> None:
 
 def drop_index(table: TablePeer, name: str) -> None:
     """Delete an index."""
-    table.for_writes().drop_index(name, options=write_options(table.spark, table.properties, {}))
+    table.for_writes().drop_index(name, options=table.write_options({}))
 
 
 def has_index(table: TablePeer, name: str) -> bool:

@@ -34,7 +34,6 @@ from drawstring.spark.sql.options import (
     OPERATION,
     OVERWRITE_MODE,
     statement_option,
-    write_options,
 )
 from drawstring.spark.sql.partitions import paths_of_values, static_values
 from drawstring.spark.sql.statement_rows import StatementRows, attempting
@@ -82,7 +81,7 @@ def insert(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
     df = given.drop(*(name for name in META_COLUMNS if name in given.columns))
     target = table.for_writes()
     verb = _verb(table, target, how)
-    given_options = write_options(table.spark, table.properties, how["options"])
+    given_options = table.write_options(how["options"])
     if how["mode"] == _NEW and target.config.record_key_fields:
         given_options |= {_DROP_DUPLICATES: "true"}
     options = options_of(verb.name, given_options)

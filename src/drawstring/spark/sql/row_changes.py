@@ -35,7 +35,6 @@ from drawstring.spark.reading.dataframe import plan_name
 from drawstring.spark.reading.pushed_filters import conditions
 from drawstring.spark.reading.relation import Slices, relation
 from drawstring.spark.sql.driver import refresh
-from drawstring.spark.sql.options import write_options
 from drawstring.spark.sql.partitions import paths_like
 from drawstring.spark.sql.statement_rows import Attempt, attempting
 from drawstring.txn.transaction import LockedTable
@@ -89,7 +88,7 @@ def change(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
     """
     command = how["command"]
     verb, target = _VERBS[command], table.for_writes()
-    options = options_of(verb.operation.lower(), write_options(table.spark, table.properties, how["options"]))
+    options = options_of(verb.operation.lower(), table.write_options(how["options"]))
     changes = _changes(ClassicDataFrame(rows, table.spark), command)
     matched_on = None if None in how["equalled"] else frozenset(how["equalled"])
     with attempting(table.path) as attempt, target._errors():
@@ -190,7 +189,7 @@ def dropped(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> list[str] |
 
 def drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> None:
     """Delete the rows that meet a condition that holds for whole partitions, or for all rows."""
-    target, options = table.for_writes(), write_options(table.spark, table.properties, {})
+    target, options = table.for_writes(), table.write_options({})
     with target._errors():
         if where_all(where):
             truncate(table)
@@ -210,7 +209,7 @@ def drop_by_texts(table: TablePeer, partitions: Sequence[Sequence[str | None]]) 
     target = table.for_writes()
     with target._errors():
         paths = list(dict.fromkeys(path for texts in partitions for path in paths_like(target, texts)))
-        options = write_options(table.spark, table.properties, {})
+        options = table.write_options({})
         outcome = drop_partitions(target._context, paths, options, exact=True)
         after_commit(outcome)
     return bool(outcome.result.partitions_dropped)
@@ -220,7 +219,7 @@ def truncate(table: TablePeer) -> None:
     """Delete all rows of a table, which earlier times still have."""
     target = table.for_writes()
     operation = "insert_overwrite_table"
-    options = options_of(operation, write_options(table.spark, table.properties, {}))
+    options = options_of(operation, table.write_options({}))
     with target._errors():
         context, rows = target._rows_of(target.schema.empty_table())
         after_commit(write_source(context, InputRows(rows), VERBS[operation], options))

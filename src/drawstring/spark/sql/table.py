@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError, NoTableError
+from drawstring.config.options.agreement import check_place
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
 from drawstring.merge.versions import ordering_fields
@@ -26,7 +27,7 @@ from drawstring.spark.spark_table import table as open_on_spark
 from drawstring.spark.sql.altering import alter, prepare_alter, rename_table
 from drawstring.spark.sql.indexes import create_index, drop_index, has_index
 from drawstring.spark.sql.inserts import insert
-from drawstring.spark.sql.options import check_reads_latest, read_options, table_options
+from drawstring.spark.sql.options import check_reads_latest, read_options, table_options, write_options
 from drawstring.spark.sql.partitions import add_partitions, has_partition, partitions_last, partitions_of
 from drawstring.spark.sql.peers import Peer
 from drawstring.spark.sql.row_changes import (
@@ -161,6 +162,16 @@ class TablePeer(Peer):
         """
         self.open()
         return open_on_spark(self.spark, self.path, storage_options=self.storage_options)
+
+    def write_options(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return the options of a write of the statement; see `options.write_options`.
+
+        Raises:
+            InvalidError: they name the folder of another table.
+        """
+        options = write_options(self.spark, self.properties, given)
+        check_place(options, self.path)
+        return options
 
     @property
     def _reread(self) -> Reread:

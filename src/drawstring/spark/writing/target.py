@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from drawstring.base.errors import InvalidError
 from drawstring.bootstrapping import Place, bootstrapped
 from drawstring.config.keys.locks import without_provider
+from drawstring.config.keys.write import BASE_PATH
 from drawstring.config.options.write_options import WriteOptions, table_scope
 from drawstring.creation import TableDefinition, create
 from drawstring.engine.protocol import Engine
@@ -93,7 +94,8 @@ class Target:
 
         def write(table: Table, rows: SparkRows) -> CommitResult:
             # Beside the old table the new one needs no lock but its own: that of the options is held.
-            own = options if table.uri == self.storage.spec.uri else without_provider(options)
+            is_beside = table.uri != self.storage.spec.uri
+            own = without_provider({**options, BASE_PATH: None}) if is_beside else options
             return table._write_rows(write_options.operation, rows, own)
 
         create_at("memory://drawstring-check")._context.storage.delete_tree("")
