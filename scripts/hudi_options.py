@@ -1,7 +1,7 @@
 """List the options of real Hudi: class, key, default and alternative keys, as its classes define them.
 
     python scripts/hudi_options.py --libraries DIR --sources DIR JAR [JAR ...]
-        > src/drawstring/config/keys/hudi_options.tsv
+        > src/drawstring/config/options/hudi_options.tsv
 
 The jars are those of Hudi: its Spark bundle, and `hudi-common` of a later release. A JDK loads their classes,
 with what they need from the jars of `--libraries` (PySpark's folder `jars`), and asks each `ConfigProperty`.

@@ -14,11 +14,10 @@ import pyarrow as pa
 
 import drawstring
 from drawstring import creation, entry, storage, table
-from drawstring.base import java_patterns
-from drawstring.base.later import Later
+from drawstring.base import java_compat
+from drawstring.base.lazy import Later
 from drawstring.engine import local
 from drawstring.txn import table_context
-from drawstring.write import validation
 
 
 def loaded_by(program: str) -> set[str]:
@@ -52,7 +51,7 @@ def test_opening_a_table_loads_neither_pandas_nor_what_reads_writes_and_maintain
     rooms = {name.split(".")[1] for name in loaded if name.startswith("drawstring.")}
     assert {"table", "timeline"} <= rooms
     assert {"write", "metadata", "filegroups", "index", "expressions"}.isdisjoint(rooms)
-    assert {"drawstring.query.snapshot", "drawstring.services.cleaning"}.isdisjoint(loaded)
+    assert {"drawstring.query.planner", "drawstring.services.cleaning"}.isdisjoint(loaded)
     assert {"pandas", "pyarrow.dataset", "pyarrow.parquet"}.isdisjoint(loaded)
 
 
@@ -67,7 +66,7 @@ def test_opening_a_local_table_loads_no_kernels_no_clients_of_stores_and_no_opti
 
 
 def test_what_a_verb_loads_later_is_what_type_checkers_see() -> None:
-    for module in (creation, entry, java_patterns, local, storage, table, table_context, validation):
+    for module in (creation, entry, java_compat, local, storage, table, table_context):
         defined = module.__dict__.copy()
         seen = {name: value for name, value in imports_for_checkers(module).items() if name in defined}
         assert seen
@@ -79,13 +78,13 @@ def test_what_a_verb_loads_later_is_what_type_checkers_see() -> None:
 def test_a_change_by_an_expression_loads_the_parser_before_it_takes_the_table_lock() -> None:
     from_plain = "MatchedRows('fare > 3').repeatable(); before = 'sqlglot' in sys.modules"
     from_text = "MatchedRows('fare > 3', {'fare': 'fare + 1'}).repeatable()"
-    loading = f"from drawstring.write.merge.matched_rows import MatchedRows; {from_plain}; {from_text}"
+    loading = f"from drawstring.write.update import MatchedRows; {from_plain}; {from_text}"
     loaded = loaded_by(f"{loading}; print(before)")
     assert {"False", "sqlglot"} <= loaded
 
 
 def test_a_spark_worker_loads_what_moves_rows_and_not_the_verbs() -> None:
-    loaded = loaded_by("import drawstring.spark.engine.tasks, drawstring.write.placement.place")
+    loaded = loaded_by("import drawstring.spark.engine.tasks, drawstring.write.placement")
     rooms = {name.split(".")[1] for name in loaded if name.startswith("drawstring.")}
     assert {"spark", "write", "filegroups", "formats"} <= rooms
     assert {"table", "services", "query", "txn", "entry", "creation", "cli"}.isdisjoint(rooms)

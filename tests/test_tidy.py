@@ -87,14 +87,13 @@ ONLY_IN = {
 
 VERSION_MODULES = {
     "src/drawstring/model/table_version.py": "the rules of the versions",
-    "src/drawstring/config/table/version_changes.py": "the steps between versions",
+    "src/drawstring/services/upgrade.py": "the steps between versions",
 }
 """Modules that know in what table versions and timeline layouts differ."""
 
 VERSION_TESTS = {
     "layout != rules.layout.number": "the properties contradict each other",
     "version < NEWEST_VERSION": "text of an error",
-    "locked.config.version == version": "the table already has the version that it is to get",
     "version not in _CONTENT_VERSIONS": "of a log block's content",
     "version != FORMAT_VERSION": "of a log block",
     "version in _KRYO_VERSIONS": "of a delete block",
@@ -207,7 +206,7 @@ def test_one_place_chooses_how_a_whole_table_is_listed() -> None:
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "StorageListing"
     }
-    assert found == {"src/drawstring/filegroups/view/file_groups.py"}
+    assert found == {"src/drawstring/filegroups/file_system_view.py"}
 
 
 def test_nobody_outside_the_room_of_mergers_asks_for_a_class_of_merger() -> None:
@@ -281,7 +280,7 @@ def test_completed_files_are_put_in_one_place() -> None:
             for part in ast.walk(argument)
         )
     }
-    assert putting == {"src/drawstring/timeline/completion.py"}
+    assert putting == {"src/drawstring/timeline/store.py"}
 
 
 def test_every_folder_with_modules_is_a_package() -> None:

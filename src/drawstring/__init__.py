@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from drawstring.base.allocator import use_allocator
     from drawstring.base.errors import (
         ConflictError,
         CorruptTableError,
@@ -21,17 +20,16 @@ if TYPE_CHECKING:
         UnavailableError,
         UnsupportedError,
     )
+    from drawstring.base.resources import use_allocator
     from drawstring.bootstrapping import bootstrap
     from drawstring.catalogs import TableCatalog, catalog
-    from drawstring.config.keys.pipelines.validators import register_validator
-    from drawstring.config.table.key_generators import register_key_generator
-    from drawstring.config.table.mergers import register_merger
+    from drawstring.config.keys.ingest import register_validator
+    from drawstring.config.table_kinds import register_key_generator, register_merger
     from drawstring.creation import create
     from drawstring.entry import open
     from drawstring.ingestion.ingest import ingest
-    from drawstring.ingestion.progress import IngestProgress, IngestResult
-    from drawstring.model.event import Event
-    from drawstring.model.result import CommitResult
+    from drawstring.ingestion.job import IngestProgress, IngestResult
+    from drawstring.model.result import CommitResult, Event
     from drawstring.query.scan import Scan
     from drawstring.services.metrics import MeterListener
     from drawstring.table import Table
@@ -73,9 +71,9 @@ _ROOMS = {
     "ConflictError": "base.errors",
     "CorruptTableError": "base.errors",
     "DrawstringError": "base.errors",
-    "Event": "model.event",
-    "IngestProgress": "ingestion.progress",
-    "IngestResult": "ingestion.progress",
+    "Event": "model.result",
+    "IngestProgress": "ingestion.job",
+    "IngestResult": "ingestion.job",
     "InternalError": "base.errors",
     "InvalidError": "base.errors",
     "MeterListener": "services.metrics",
@@ -90,11 +88,11 @@ _ROOMS = {
     "create": "creation",
     "ingest": "ingestion.ingest",
     "open": "entry",
-    "register_key_generator": "config.table.key_generators",
-    "register_merger": "config.table.mergers",
-    "register_validator": "config.keys.pipelines.validators",
+    "register_key_generator": "config.table_kinds",
+    "register_merger": "config.table_kinds",
+    "register_validator": "config.keys.ingest",
     "remove_listener": "txn.events",
-    "use_allocator": "base.allocator",
+    "use_allocator": "base.resources",
 }
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError, errors_at
-from drawstring.config.keys.bootstrap import BASE_PATH, BootstrapMode, bootstrap_properties
 from drawstring.config.keys.index import EXPRESSIONS
+from drawstring.config.keys.write import BASE_PATH, BootstrapMode, bootstrap_properties
 from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions, check_call, table_scope
-from drawstring.config.table.config import TableType
 from drawstring.config.table.storage_layout import BASE_FORMAT, LSM_TREE, STORAGE_LAYOUT, is_sorted
+from drawstring.config.table_config import TableType
 from drawstring.creation import TableDefinition, described, make_table
 from drawstring.engine.local import engine_of
 from drawstring.engine.protocol import Engine
@@ -21,10 +21,10 @@ from drawstring.model.result import CommitResult
 from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import PROPERTIES_PATH, load_config
+from drawstring.timeline.properties import PROPERTIES_PATH, load_config
 from drawstring.txn.table_context import TableContext
-from drawstring.write.bootstrap.run import bootstrap as fill
-from drawstring.write.bootstrap.source import Source, inspect_source
+from drawstring.write.bootstrap import Source, inspect_source
+from drawstring.write.bootstrap import bootstrap as fill
 
 _HIVE_STYLE: Final = "hoodie.datasource.write.hive_style_partitioning"
 _SELECTOR: Final = "hoodie.bootstrap.mode.selector"

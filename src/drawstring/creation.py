@@ -12,41 +12,35 @@ import pyarrow as pa
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError, UnsupportedError, errors_at
-from drawstring.base.later import import_later
+from drawstring.base.lazy import import_later
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, table_scope
-from drawstring.config.table.config import KeyGeneratorType, TableType, table_config
-from drawstring.config.table.creation import new_table_properties
-from drawstring.config.table.key_generators import registered_key_generator
-from drawstring.config.table.kinds import META_FIELDS, typed_columns
-from drawstring.config.table.new_keys import CLASS_KEY, TYPE_KEY
+from drawstring.config.table.properties import CLASS_KEY, TYPE_KEY, new_table_properties
 from drawstring.config.table.virtual_keys import DROPPED
+from drawstring.config.table_config import KeyGeneratorType, TableType, table_config
+from drawstring.config.table_kinds import META_FIELDS, registered_key_generator, typed_columns
 from drawstring.engine.local import engine_of
 from drawstring.engine.protocol import Engine
-from drawstring.keygen.keys import KeyGenerator
+from drawstring.keygen.key_generator import KeyGenerator
 from drawstring.keygen.texts import java_text
 from drawstring.model.table_version import DEFAULT_VERSION
-from drawstring.schema.avro import arrow_to_avro, record_name
-from drawstring.schema.comments import commented, comments_in, with_comments
-from drawstring.schema.evolve import evolve
-from drawstring.schema.fields import type_at
-from drawstring.schema.meta import without_meta
-from drawstring.schema.normal import normalise
+from drawstring.schema.avro import arrow_to_avro, commented, comments_in, record_name, with_comments
+from drawstring.schema.evolution import evolve, normalise
+from drawstring.schema.fields import type_at, without_meta
 from drawstring.storage import open_storage
-from drawstring.storage.paths import folders_above
-from drawstring.storage.protocol import Storage
+from drawstring.storage.protocol import Storage, folders_above
 from drawstring.table import Table
-from drawstring.timeline.properties_store import PROPERTIES_PATH, create_table
+from drawstring.timeline.properties import PROPERTIES_PATH, create_table
 from drawstring.txn.table_context import TableContext
 
 if TYPE_CHECKING:
-    from drawstring.index.bucket.simple_bucket import BucketCounts, encode_counts
+    from drawstring.index.bucket import BucketCounts, encode_counts
 else:
     import_later(
         globals(),
-        BucketCounts="drawstring.index.bucket.simple_bucket:BucketCounts",
-        encode_counts="drawstring.index.bucket.simple_bucket:encode_counts",
+        BucketCounts="drawstring.index.bucket:BucketCounts",
+        encode_counts="drawstring.index.bucket:encode_counts",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drawstring.base.errors import NoTableError, errors_at
-from drawstring.base.later import import_later
+from drawstring.base.lazy import import_later
 from drawstring.engine.local import engine_of
 from drawstring.engine.protocol import Engine
 from drawstring.storage import open_storage
@@ -18,13 +18,13 @@ from drawstring.txn.table_context import TableContext
 if TYPE_CHECKING:
     from drawstring.config.options.read_options import table_options
     from drawstring.config.options.write_options import default_options
-    from drawstring.query.table_place import table_above
+    from drawstring.query.table_state import table_above
 else:
     import_later(
         globals(),
         table_options="drawstring.config.options.read_options:table_options",
         default_options="drawstring.config.options.write_options:default_options",
-        table_above="drawstring.query.table_place:table_above",
+        table_above="drawstring.query.table_state:table_above",
     )
 
 

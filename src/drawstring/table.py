@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import pyarrow as pa
 
 from drawstring.base.errors import DrawstringError, no_text
-from drawstring.base.later import import_later
-from drawstring.model.hold import HOLD_HOURS
+from drawstring.base.lazy import import_later
+from drawstring.model.instant import HOLD_HOURS
 from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.query.policies import NEWEST, Holes, OnCleaned, policy_of, start_of
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.txn.table_context import TableContext
 
 if TYPE_CHECKING:
@@ -31,87 +31,81 @@ if TYPE_CHECKING:
 
     from drawstring.base.clock import Clock
     from drawstring.config.keywords import with_defaults, with_keywords
-    from drawstring.config.options.agreement import check_place
-    from drawstring.config.options.write_options import WriteOptions, check_call, options_of
-    from drawstring.config.table.config import TableConfig
+    from drawstring.config.options.write_options import WriteOptions, check_call, check_place, options_of
+    from drawstring.config.table_config import TableConfig
     from drawstring.engine.protocol import Rows
     from drawstring.formats.arrow_dataset import ScannedDataset
     from drawstring.metadata.contents import shown
-    from drawstring.metadata.metadata_table import open_metadata_table
-    from drawstring.model.clean import CleanPlan
+    from drawstring.metadata.table import open_metadata_table
     from drawstring.model.files import FileSlice
-    from drawstring.model.hold import Hold
-    from drawstring.model.instant import Instant
-    from drawstring.model.instant_status import InstantStatus
+    from drawstring.model.index import TableIndex
+    from drawstring.model.instant import Hold, Instant, InstantStatus
+    from drawstring.model.plans import CleanPlan, RestorePlan
     from drawstring.model.result import (
         ArchiveResult,
         CleanResult,
         CommitResult,
+        Finding,
         PlannedRollback,
         RestoreResult,
         RollbackResult,
+        TableLocks,
+        Validation,
         VersionPlan,
         VersionResult,
     )
-    from drawstring.model.savepoint import RestorePlan
-    from drawstring.model.table_index import TableIndex
-    from drawstring.model.table_locks import TableLocks
-    from drawstring.model.validation import Finding, Validation
-    from drawstring.query.facts import TableFacts, facts_of, with_shown_columns
-    from drawstring.query.following import Following, follow_table
-    from drawstring.query.handing_over import Snapshot
-    from drawstring.query.incremental import holds as holding
-    from drawstring.query.incremental.batch_ends import Limits
-    from drawstring.query.incremental.cdc_query import changes_scan
-    from drawstring.query.incremental.commit_ranges import RangeSpec
-    from drawstring.query.incremental.follow import Batch, FollowSpec
-    from drawstring.query.incremental.incremental_query import incremental_scan
-    from drawstring.query.latest_slices import latest_slices
+    from drawstring.query import stream as holding
+    from drawstring.query.cdc import changes_scan
+    from drawstring.query.clients import Following, Snapshot, follow_table
+    from drawstring.query.incremental import RangeSpec, incremental_scan
+    from drawstring.query.planner import latest_slices, snapshot_scan
     from drawstring.query.scan import Scan
-    from drawstring.query.snapshot import snapshot_scan
-    from drawstring.schema import column_changes
-    from drawstring.services import indexes as indexing
+    from drawstring.query.stream import Batch, FollowSpec, Limits
+    from drawstring.query.table_state import TableFacts, facts_of, table_summary, with_shown_columns
+    from drawstring.schema import internal_schema
+    from drawstring.services import (
+        archive,
+        clean,
+        clustering,
+        compaction,
+        indexing,
+        rollback,
+        savepoint,
+        small_files,
+        validate,
+    )
     from drawstring.services import indexing as background_indexing
-    from drawstring.services import manual_rollback, shown_indexes
+    from drawstring.services import indexing as shown_indexes
     from drawstring.services import partition_ttl as expire
-    from drawstring.services.alter_columns import alter_columns
-    from drawstring.services.archiving import run as archive
+    from drawstring.services import savepoint as restore
+    from drawstring.services import upgrade as change_version
+    from drawstring.services.alter import alter_columns
     from drawstring.services.background import wait_for_background
     from drawstring.services.bucket_rescaling import rescale_buckets
-    from drawstring.services.cleaning import run as clean
-    from drawstring.services.clustering import base_file_compaction
-    from drawstring.services.clustering import run as clustering
-    from drawstring.services.compaction import run as compaction
-    from drawstring.services.instant_states import instant_states
-    from drawstring.services.maintenance_tasks import TaskOutcome, after_commit, run_tasks
+    from drawstring.services.locks import LockAudit, clean_lock_audit, lock_audit, table_locks
     from drawstring.services.progress import Progress
-    from drawstring.services.report.facts import load_report
-    from drawstring.services.report.page import Report
-    from drawstring.services.savepoints import restore, savepoint
-    from drawstring.services.service_options import check_direction, service_options
-    from drawstring.services.streams import StreamWriter, stream_options
-    from drawstring.services.table_locks import table_locks
-    from drawstring.services.table_summary import table_summary
-    from drawstring.services.validation import repair
-    from drawstring.services.validation import run as validate
-    from drawstring.services.validation.lock_audit import (
-        LockAudit,
-        clean_lock_audit,
-        lock_audit,
+    from drawstring.services.report.page import Report, load_report
+    from drawstring.services.rollback import instant_states
+    from drawstring.services.schedule import (
+        TaskOutcome,
+        after_commit,
+        check_direction,
+        run_tasks,
+        service_options,
     )
-    from drawstring.services.versions import run as change_version
-    from drawstring.services.versions.storage_layout import set_storage_layout
+    from drawstring.services.streams import StreamWriter, stream_options
+    from drawstring.services.upgrade import set_storage_layout
+    from drawstring.services.validation import repair
+    from drawstring.timeline.schema import table_comments
     from drawstring.timeline.store import TimelineStore
-    from drawstring.timeline.table_schema import table_comments
     from drawstring.timeline.timeline import Timeline
     from drawstring.txn.holds import Holds
-    from drawstring.txn.locks import lock_audit as leases
+    from drawstring.txn.locks import storage_lock as leases
     from drawstring.write import table_writes
-    from drawstring.write.merge.builder import MergeBuilder
-    from drawstring.write.merge.clauses import RequestedClause
-    from drawstring.write.run import write
+    from drawstring.write.executor import write
+    from drawstring.write.merge import MergeBuilder, RequestedClause
+    from drawstring.write.source import local_rows
     from drawstring.write.table_writes import MergeSource
-    from drawstring.write.write_source import local_rows
 
     Condition: TypeAlias = str | pc.Expression | None
     _Watch: TypeAlias = Progress | None
@@ -121,73 +115,73 @@ else:
     import_later(
         globals(),
         with_defaults="drawstring.config.keywords:with_defaults",
-        check_place="drawstring.config.options.agreement:check_place",
+        check_place="drawstring.config.options.write_options:check_place",
         with_keywords="drawstring.config.keywords:with_keywords",
         WriteOptions="drawstring.config.options.write_options:WriteOptions",
         check_call="drawstring.config.options.write_options:check_call",
         options_of="drawstring.config.options.write_options:options_of",
         shown="drawstring.metadata.contents:shown",
-        open_metadata_table="drawstring.metadata.metadata_table:open_metadata_table",
+        open_metadata_table="drawstring.metadata.table:open_metadata_table",
         ArchiveResult="drawstring.model.result:ArchiveResult",
         CleanResult="drawstring.model.result:CleanResult",
         CommitResult="drawstring.model.result:CommitResult",
         RestoreResult="drawstring.model.result:RestoreResult",
         RollbackResult="drawstring.model.result:RollbackResult",
-        facts_of="drawstring.query.facts:facts_of",
-        with_shown_columns="drawstring.query.facts:with_shown_columns",
-        Following="drawstring.query.following:Following",
-        follow_table="drawstring.query.following:follow_table",
-        Snapshot="drawstring.query.handing_over:Snapshot",
-        holding="drawstring.query.incremental.holds",
-        Limits="drawstring.query.incremental.batch_ends:Limits",
-        changes_scan="drawstring.query.incremental.cdc_query:changes_scan",
-        RangeSpec="drawstring.query.incremental.commit_ranges:RangeSpec",
-        FollowSpec="drawstring.query.incremental.follow:FollowSpec",
-        incremental_scan="drawstring.query.incremental.incremental_query:incremental_scan",
-        latest_slices="drawstring.query.latest_slices:latest_slices",
-        snapshot_scan="drawstring.query.snapshot:snapshot_scan",
-        indexing="drawstring.services.indexes",
+        facts_of="drawstring.query.table_state:facts_of",
+        with_shown_columns="drawstring.query.table_state:with_shown_columns",
+        Following="drawstring.query.clients:Following",
+        follow_table="drawstring.query.clients:follow_table",
+        Snapshot="drawstring.query.clients:Snapshot",
+        holding="drawstring.query.stream",
+        Limits="drawstring.query.stream:Limits",
+        changes_scan="drawstring.query.cdc:changes_scan",
+        RangeSpec="drawstring.query.incremental:RangeSpec",
+        FollowSpec="drawstring.query.stream:FollowSpec",
+        incremental_scan="drawstring.query.incremental:incremental_scan",
+        latest_slices="drawstring.query.planner:latest_slices",
+        snapshot_scan="drawstring.query.planner:snapshot_scan",
+        indexing="drawstring.services.indexing",
         background_indexing="drawstring.services.indexing",
-        shown_indexes="drawstring.services.shown_indexes",
-        manual_rollback="drawstring.services.manual_rollback",
+        shown_indexes="drawstring.services.indexing",
+        rollback="drawstring.services.rollback",
         expire="drawstring.services.partition_ttl",
-        archive="drawstring.services.archiving.run",
-        column_changes="drawstring.schema.column_changes",
-        alter_columns="drawstring.services.alter_columns:alter_columns",
+        archive="drawstring.services.archive",
+        internal_schema="drawstring.schema.internal_schema",
+        alter_columns="drawstring.services.alter:alter_columns",
         wait_for_background="drawstring.services.background:wait_for_background",
         rescale_buckets="drawstring.services.bucket_rescaling:rescale_buckets",
-        clean="drawstring.services.cleaning.run",
-        base_file_compaction="drawstring.services.clustering.base_file_compaction",
-        clustering="drawstring.services.clustering.run",
-        compaction="drawstring.services.compaction.run",
-        instant_states="drawstring.services.instant_states:instant_states",
-        after_commit="drawstring.services.maintenance_tasks:after_commit",
-        run_tasks="drawstring.services.maintenance_tasks:run_tasks",
-        load_report="drawstring.services.report.facts:load_report",
+        clean="drawstring.services.clean",
+        small_files="drawstring.services.small_files",
+        clustering="drawstring.services.clustering",
+        compaction="drawstring.services.compaction",
+        instant_states="drawstring.services.rollback:instant_states",
+        after_commit="drawstring.services.schedule:after_commit",
+        run_tasks="drawstring.services.schedule:run_tasks",
+        load_report="drawstring.services.report.page:load_report",
         Report="drawstring.services.report.page:Report",
-        restore="drawstring.services.savepoints.restore",
-        savepoint="drawstring.services.savepoints.savepoint",
-        check_direction="drawstring.services.service_options:check_direction",
-        service_options="drawstring.services.service_options:service_options",
+        restore="drawstring.services.savepoint",
+        savepoint="drawstring.services.savepoint",
+        check_direction="drawstring.services.schedule:check_direction",
+        service_options="drawstring.services.schedule:service_options",
         StreamWriter="drawstring.services.streams:StreamWriter",
         stream_options="drawstring.services.streams:stream_options",
         repair="drawstring.services.validation.repair",
-        validate="drawstring.services.validation.run",
-        clean_lock_audit="drawstring.services.validation.lock_audit:clean_lock_audit",
-        lock_audit="drawstring.services.validation.lock_audit:lock_audit",
-        table_locks="drawstring.services.table_locks:table_locks",
-        table_summary="drawstring.services.table_summary:table_summary",
-        change_version="drawstring.services.versions.run",
-        set_storage_layout="drawstring.services.versions.storage_layout:set_storage_layout",
+        validate="drawstring.services.validate",
+        clean_lock_audit="drawstring.services.locks:clean_lock_audit",
+        lock_audit="drawstring.services.locks:lock_audit",
+        table_locks="drawstring.services.locks:table_locks",
+        table_summary="drawstring.query.table_state:table_summary",
+        change_version="drawstring.services.upgrade",
+        set_storage_layout="drawstring.services.upgrade:set_storage_layout",
         TimelineStore="drawstring.timeline.store:TimelineStore",
-        table_comments="drawstring.timeline.table_schema:table_comments",
+        table_comments="drawstring.timeline.schema:table_comments",
         Holds="drawstring.txn.holds:Holds",
-        leases="drawstring.txn.locks.lock_audit",
+        leases="drawstring.txn.locks.storage_lock",
         table_writes="drawstring.write.table_writes",
-        MergeBuilder="drawstring.write.merge.builder:MergeBuilder",
-        write="drawstring.write.run:write",
+        MergeBuilder="drawstring.write.merge:MergeBuilder",
+        write="drawstring.write.executor:write",
         MergeSource="drawstring.write.table_writes:MergeSource",
-        local_rows="drawstring.write.write_source:local_rows",
+        local_rows="drawstring.write.source:local_rows",
     )
 
 Options: TypeAlias = Mapping[str, Any] | None
@@ -836,9 +830,9 @@ class Table:
             >>> table.schema.names
             ['id', 'city', 'note', 'fare', 'ts']
         """
-        place = column_changes.place_of(first, after)
-        told = [column_changes.commented(name, comment)] if comment else []
-        return self._alter([column_changes.added(name, type, place), *told], options)
+        place = internal_schema.place_of(first, after)
+        told = [internal_schema.commented(name, comment)] if comment else []
+        return self._alter([internal_schema.added(name, type, place), *told], options)
 
     def comment_column(self, name: str, comment: str | None, *, options: Options = None) -> CommitResult:
         """Say what a column means, in a commit without rows.
@@ -863,7 +857,7 @@ class Table:
             >>> table.comments
             {'fare': 'in euros, tip included'}
         """
-        return self._alter([column_changes.commented(name, comment)], options)
+        return self._alter([internal_schema.commented(name, comment)], options)
 
     def rename_column(self, name: str, new_name: str, *, options: Options = None) -> CommitResult:
         """Rename a column with its values, in a commit without rows.
@@ -891,7 +885,7 @@ class Table:
             >>> table.scan(columns=["id", "price"], where="id = 1").to_arrow().to_pylist()
             [{'id': 1, 'price': 10.0}]
         """
-        return self._alter([column_changes.renamed(name, new_name)], options)
+        return self._alter([internal_schema.renamed(name, new_name)], options)
 
     def drop_column(self, name: str, *, options: Options = None) -> CommitResult:
         """Drop a column, in a commit without rows.
@@ -920,7 +914,7 @@ class Table:
             >>> table.schema.names
             ['id', 'city', 'ts']
         """
-        return self._alter([column_changes.dropped(name)], options)
+        return self._alter([internal_schema.dropped(name)], options)
 
     def change_column_type(self, name: str, type: pa.DataType, *, options: Options = None) -> CommitResult:
         """Give a column a wider type, in a commit without rows.
@@ -951,7 +945,7 @@ class Table:
             >>> table.schema.field("tip").type
             DataType(int64)
         """
-        return self._alter([column_changes.retyped(name, type)], options)
+        return self._alter([internal_schema.retyped(name, type)], options)
 
     def move_column(
         self, name: str, *, first: bool = False, after: str | None = None, options: Options = None
@@ -980,8 +974,8 @@ class Table:
             >>> table.schema.names
             ['ts', 'id', 'city', 'fare']
         """
-        place = column_changes.place_of(first, after)
-        return self._alter([column_changes.moved(name, place)], options)
+        place = internal_schema.place_of(first, after)
+        return self._alter([internal_schema.moved(name, place)], options)
 
     # -------------------- queries
 
@@ -1745,8 +1739,8 @@ class Table:
         with self._errors():
             sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
             parsed = self._options("compact_base_files", options, **sizes)
-            at_once = base_file_compaction.compact_base_files
-            planned = base_file_compaction.run_base_file_compaction
+            at_once = small_files.compact_base_files
+            planned = small_files.run_base_file_compaction
             return self._run("compact_base_files", at_once, planned, instant, parsed, progress)
 
     def schedule_base_file_compaction(
@@ -1779,7 +1773,7 @@ class Table:
         with self._errors():
             sizes = {"small_file_bytes": small_file_bytes, "target_file_bytes": target_file_bytes}
             parsed = self._options("compact_base_files", options, **sizes)
-            return base_file_compaction.schedule_base_file_compaction(self._context, parsed)
+            return small_files.schedule_base_file_compaction(self._context, parsed)
 
     def cluster(
         self,
@@ -2322,7 +2316,7 @@ class Table:
         """
         with self._errors():
             parsed = self._options("rollback", options)
-            return manual_rollback.roll_back(self._context, parsed, instant) or RollbackResult()
+            return rollback.roll_back(self._context, parsed, instant) or RollbackResult()
 
     def plan_rollback(self, instant: str | None = None, *, options: Options = None) -> PlannedRollback | None:
         """Return what `rollback` would delete, without changing the table.
@@ -2345,7 +2339,7 @@ class Table:
         """
         with self._errors():
             parsed = self._options("plan_rollback", options)
-            return manual_rollback.planned_rollback(self._context, parsed, instant)
+            return rollback.planned_rollback(self._context, parsed, instant)
 
     # -------------------- table versions
 
@@ -2478,7 +2472,7 @@ class Table:
             check_place(given, self.uri)
             return after_commit(write(self._context, operation, rows, options_of(operation, given), extra))
 
-    def _alter(self, changes: list[column_changes.ColumnChange], options: Options) -> CommitResult:
+    def _alter(self, changes: list[internal_schema.ColumnChange], options: Options) -> CommitResult:
         """Change columns."""
         with self._errors():
             given = options_of("insert", self._given("insert", options))

@@ -42,7 +42,7 @@ app.main([])
 """
 MERGE = """
 import pyarrow as pa, drawstring
-from drawstring.base.allocator import keeping_no_memory
+from drawstring.base.resources import keeping_no_memory
 delays = []
 pa.jemalloc_set_decay_ms = delays.append
 {choose}

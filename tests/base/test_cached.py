@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from drawstring.base.cached import cached_property
+from drawstring.base.lazy import cached_property
 
 WAIT_SECONDS = 10
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.base.java_patterns import PATTERN_LENGTH_MAX, found_in, linear_pattern, split_by
+from drawstring.base.java_compat import PATTERN_LENGTH_MAX, found_in, linear_pattern, split_by
 
 LONG = "a" * 100_000 + "!"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.base.javahash import java_min_max, string_hash
+from drawstring.base.java_compat import java_min_max, string_hash
 
 TEXTS = st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), max_size=30)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drawstring.base.sequences import LazySequence, mapped
+from drawstring.base.lazy import LazySequence, mapped
 
 
 def test_an_element_is_made_when_it_is_asked_for() -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from drawstring.base import temporary_folders
-from drawstring.base.temporary_folders import TemporaryFolder
+from drawstring.base import resources
+from drawstring.base.resources import TemporaryFolder
 
 DIES = {
     "lance": """
-from drawstring.formats.lance.write import LanceEncoder
+from drawstring.formats.lance import LanceEncoder
 kept = LanceEncoder(pa.BufferOutputStream(), rows.schema)
 kept.write(rows)
 """,
@@ -63,7 +63,7 @@ def test_folders_that_are_young_in_use_or_of_others_stay(
     above: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_use = TemporaryFolder("spill")
-    monkeypatch.setattr(temporary_folders, "_swept", set())
+    monkeypatch.setattr(resources, "_swept", set())
     young, link = above / "drawstring-temporary-spill-young", above / "drawstring-temporary-link"
     others = [above / name for name in ("old-of-others", "drawstring-rides", "drawstring-spill-rides")]
     for each in (young, *others):

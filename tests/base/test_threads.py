@@ -6,7 +6,7 @@ import os
 import threading
 import warnings
 
-from drawstring.base.threads import Renewal
+from drawstring.base.resources import Renewal
 
 LONG = 60.0
 SHORT = 0.001

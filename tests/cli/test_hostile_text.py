@@ -14,7 +14,7 @@ import pytest
 
 import drawstring
 from drawstring.cli import app, output
-from drawstring.cli.bar import progress_bar
+from drawstring.cli.output import progress_bar
 from drawstring.config.table.properties import decode_properties, encode_properties, table_checksum
 
 TITLE = "\x1b]0;owned\x07"

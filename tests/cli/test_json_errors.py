@@ -55,7 +55,7 @@ def test_mistakes_of_the_call_are_documents_as_well(
     for words in (("show",), ("no-such-command",), ("show", "here", "more"), ("head", "here", "-n", "x")):
         error = failed(capsys, *words)
         assert error["kind"] == "InvalidError" and "--help" in error["message"]
-    monkeypatch.setattr("drawstring.cli.commands.show.open_table", lambda *given: 1 / 0)
+    monkeypatch.setattr("drawstring.cli.commands.inspect.open_table", lambda *given: 1 / 0)
     assert failed(capsys, "show", "here", code=1)["kind"] == "ZeroDivisionError"
 
 

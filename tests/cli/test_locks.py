@@ -14,12 +14,12 @@ from drawstring.base.clock import SystemIds
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.cli import app
 from drawstring.model.instant import Action
-from drawstring.model.table_locks import PendingWork, TableLocks
-from drawstring.services import table_locks
+from drawstring.model.result import PendingWork, TableLocks
+from drawstring.services import locks
 from drawstring.table import Table
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
-from drawstring.txn.locks.lease_lock import LEASE_PATH, Lease
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.locks.service_lease import LEASE_FILE
+from drawstring.txn.locks.storage_lock import LEASE_PATH, Lease
 from drawstring.txn.locks.table_lock import table_lock
 from tests.support.faults import dead_write
 from tests.support.interleavings import OPTIMISTIC
@@ -150,14 +150,14 @@ def test_a_write_that_ends_while_its_heartbeat_is_looked_for_is_not_called_dead(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pending = dead_write(table)
-    look = table_locks.worked_on
+    look = locks.worked_on
 
     def ends(*given: Any) -> set[str]:
         alive = look(*given)
         table.rollback(pending.requested)
         return alive
 
-    monkeypatch.setattr(table_locks, "worked_on", ends)
+    monkeypatch.setattr(locks, "worked_on", ends)
     assert table.locks().pending == ()
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import drawstring
 from drawstring.cli import app
-from drawstring.cli.bar import Began
-from drawstring.cli.commands import versions
+from drawstring.cli.commands import repair
+from drawstring.cli.output import Began
 from drawstring.txn.transaction import lock_table
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.tables import create, locking
@@ -212,7 +212,7 @@ def test_a_change_of_version_tells_how_far_its_compaction_is(
     def counted(title: str) -> Iterator[Began]:
         yield lambda what: lambda done, total: told.append((done, total))
 
-    monkeypatch.setattr(versions, "progress_bar", counted)
+    monkeypatch.setattr(repair, "progress_bar", counted)
     assert "compacted at" in text("upgrade", table.uri)
     assert told[-1] == (1, 1)
     table.upsert(rides(("a", "rome", 3, 3.0)))

@@ -7,9 +7,8 @@ from contextlib import nullcontext
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.options.agreement import check_against, check_place
-from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import table_config
+from drawstring.config.options.write_options import WriteOptions, check_against, check_place
+from drawstring.config.table_config import table_config
 from tests.support.table_configs import new_table
 
 

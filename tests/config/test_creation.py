@@ -9,7 +9,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableType, table_config
+from drawstring.config.table_config import KeyGeneratorType, MergeMode, TableType, table_config
 from tests.support.table_configs import new_table, properties_of
 
 OURS = {

@@ -8,11 +8,11 @@ import pytest
 
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.keys.locks import without_provider
+from drawstring.config.keys.concurrency import without_provider
 from drawstring.config.options.read_options import ReadOptions
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.local import LocalStorage
-from drawstring.txn.locks.providers import provided_lock
+from drawstring.txn.locks.table_lock import provided_lock
 from tests.support.storages import memory
 
 LOCK = "hoodie.write.lock."

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.config.table.config import KeyGeneratorType, MergeMode, TableConfig, TableType, table_config
+from drawstring.config.table_config import KeyGeneratorType, MergeMode, TableConfig, TableType, table_config
 from drawstring.model.table_version import LAYOUT_1, LAYOUT_2
 from tests.support.table_configs import properties_of
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.config.table.config import table_config
+from drawstring.config.table_config import table_config
 from drawstring.filegroups.view.slicing import slicer_of
+from drawstring.formats.metadata import commit
 from drawstring.formats.metadata import commit as metadata
-from drawstring.formats.metadata import commit_layouts
 from drawstring.model.table_version import (
     LAYOUTS,
     VERSION_RULES,
@@ -26,7 +26,7 @@ from drawstring.model.table_version import (
     VersionRules,
     writable_rules,
 )
-from drawstring.timeline import layout_migration as relayout
+from drawstring.timeline import migration as relayout
 from drawstring.timeline.archive import reader as archived
 from drawstring.timeline.archive import writer as archive_writer
 
@@ -61,7 +61,7 @@ def test_other_versions_are_not_written(version: int) -> None:
     ("functions", "kinds"),
     [
         (metadata._ENCODERS, CommitEncoding),
-        (commit_layouts._CONVERTERS, CommitEncoding),
+        (commit._CONVERTERS, CommitEncoding),
         (archived._ARCHIVES, ArchiveFormat),
         (archive_writer._PREPARING, ArchiveFormat),
         (relayout._ARCHIVERS, ArchiveFormat),

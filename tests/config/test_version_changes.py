@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drawstring.config.table.config import MergeMode, table_config
-from drawstring.config.table.version_changes import obstacles, properties_of_version
+from drawstring.config.table_config import MergeMode, table_config
+from drawstring.services.upgrade import obstacles, properties_of_version
 
 MODEL = "org.apache.hudi.common.model."
 COMMIT_TIME = "ce9acb64-bde0-424c-9b91-f6ebba25356d"

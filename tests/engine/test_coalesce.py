@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.base.bounds import BATCH_ROWS
-from drawstring.engine.grouping import coalesced
+from drawstring.base.resources import BATCH_ROWS
+from drawstring.engine.group import coalesced
 
 
 def numbers(start: int, rows: int) -> pa.RecordBatch:

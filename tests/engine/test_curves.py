@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.engine.curves import curve, ordered_bits, ranks, sample_cuts
+from drawstring.services.clustering_task import curve, ordered_bits, ranks, sample_cuts
 
 
 @pytest.mark.parametrize(

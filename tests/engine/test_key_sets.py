@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from drawstring.engine.key_sets import KeyEnds, KeySets, gather, matching, together, told_bytes
+from drawstring.engine.group import KeyEnds, KeySets, gather, matching, together, told_bytes
 
 ON = ("key", "city")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.engine.matching import left_pairs
+from drawstring.engine.joins import left_pairs
 from drawstring.engine.protocol import Engine, Rows
 from drawstring.model.files import TaskContext
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from drawstring.base.threads import at_once
-from drawstring.engine.streams import BATCHES_AHEAD_MAX, SOURCES_AHEAD, stream
+from drawstring.base.resources import at_once
+from drawstring.engine.local import BATCHES_AHEAD_MAX, SOURCES_AHEAD, stream
 
 THREADS = (1, 2, 5)
 

@@ -14,5 +14,5 @@ def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     def small(*args: Any, **how: Any) -> ParquetSink:
         return ParquetSink(*args, **(how | {"row_groups": RowGroups(50)}))
 
-    monkeypatch.setattr("drawstring.formats.file_sinks.ParquetSink", small)
-    monkeypatch.setattr("drawstring.formats.parquet.read.READ_AHEAD_BYTES", 10_000)
+    monkeypatch.setattr("drawstring.formats.data_file.ParquetSink", small)
+    monkeypatch.setattr("drawstring.formats.parquet.reader.READ_AHEAD_BYTES", 10_000)

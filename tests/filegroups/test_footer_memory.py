@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from drawstring.filegroups.read import open_logs
+from drawstring.filegroups import log_scanner
 from drawstring.formats import log_files
-from drawstring.formats.log_native import NativeBlock
-from drawstring.formats.log_native.footer_memory import FooterMemory
+from drawstring.formats.log_native import FooterMemory, NativeBlock
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
 from tests.support.rows import held, rides
@@ -38,20 +37,20 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> FooterMemory:
     memory = FooterMemory()
-    monkeypatch.setattr(open_logs, "FOOTERS", memory)
+    monkeypatch.setattr(log_scanner, "FOOTERS", memory)
     return memory
 
 
 @pytest.fixture
 def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the log files whose footers are read."""
-    return noted(monkeypatch, open_logs, "log_blocks", lambda file, log, local: log.status.name)
+    return noted(monkeypatch, log_scanner, "log_blocks", lambda file, log, local: log.status.name)
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of the log files that are opened."""
-    return noted(monkeypatch, open_logs, "open_log", lambda storage, log: log.status.path)
+    return noted(monkeypatch, log_scanner, "open_log", lambda storage, log: log.status.path)
 
 
 def noted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, noun: Callable[..., str]) -> list[str]:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.filegroups.read.json_images import COMPACT, SPACED, json_images, json_values
+from drawstring.filegroups.cdc_reader import COMPACT, SPACED, json_images, json_values
 from drawstring.keygen.texts import java_text
 
 NESTED = pa.struct([("a", pa.string()), ("b", pa.list_(pa.int64()))])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from drawstring.filegroups.read.log_blocks import PlacedBlock, blocks_to_merge, torn_blocks
-from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.log_scanner import PlacedBlock, blocks_to_merge, torn_blocks
+from drawstring.filegroups.read_task import InstantRange
 from drawstring.formats.log_inline import BlockType, HeaderKey, LogBlock
 from drawstring.model.files import FileStatus, LogFile
 

@@ -19,8 +19,8 @@ from drawstring.formats.log_inline import (
     encode_block,
     scan_blocks,
 )
-from drawstring.query.facts import load_facts
-from drawstring.query.snapshot import snapshot_scan
+from drawstring.query.planner import snapshot_scan
+from drawstring.query.table_state import load_facts
 from drawstring.storage import open_storage
 from tests.support.golden import unpack
 from tests.support.hfiles import Form, hfile, varint

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from drawstring.filegroups.read import slice_merge as log_stream
-from drawstring.filegroups.read import slice_merge as reader
+from drawstring.filegroups import log_merge as log_stream
+from drawstring.filegroups import log_merge as reader
 from drawstring.table import Table
 from tests.support.rows import held, rides
 from tests.support.tables import MOR, create

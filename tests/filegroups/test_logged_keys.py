@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.logged_keys import key_numbers
-from drawstring.filegroups.read.slice_merge import KeyTexts
-from drawstring.keygen.keys import KeyGenerator
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.config.table_config import TableConfig
+from drawstring.filegroups.log_merge import KeyTexts
+from drawstring.filegroups.log_scanner import key_numbers
+from drawstring.keygen.key_generator import KeyGenerator
+from drawstring.schema.fields import RECORD_KEY
 
 COLUMNS = pa.schema([("order", pa.int64()), ("line", pa.int32())])
 

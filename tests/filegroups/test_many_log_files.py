@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.filegroups.read import open_logs, sorted_merge
+from drawstring.filegroups import log_scanner, sorted_merge
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
 from tests.support.rows import held, rides
@@ -60,7 +60,7 @@ def test_few_of_many_log_files_are_open_at_once(
     table = with_many_log_files(kind, tmp_path / "t")
     monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", windows_bytes)
     expected = held(table)
-    monkeypatch.setattr(open_logs, "FILES_OPEN_MAX", 3)
+    monkeypatch.setattr(log_scanner, "FILES_OPEN_MAX", 3)
     files = OpenFiles(monkeypatch)
 
     assert held(drawstring.open(tmp_path / "t")) == expected

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.base.threads import at_once
+from drawstring.base.resources import at_once
 from drawstring.filegroups.write.markers import TOGETHER_MIN, MarkerDirState, Markers
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage

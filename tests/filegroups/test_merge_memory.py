@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.filegroups.read import merge_memory, slice_reader, sorted_merge
-from drawstring.filegroups.read.merge_memory import MergeMemory
+from drawstring.filegroups import file_slice_reader, large_log_scanner, sorted_merge
+from drawstring.filegroups.large_log_scanner import MergeMemory
 from drawstring.formats.parquet.staged import StagedFile
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("small_row_groups")
 def memory(monkeypatch: pytest.MonkeyPatch) -> MergeMemory:
     """What is kept, by this test alone."""
     kept = MergeMemory()
-    monkeypatch.setattr(slice_reader, "MEMORY", kept)
+    monkeypatch.setattr(file_slice_reader, "MEMORY", kept)
     return kept
 
 
@@ -154,11 +154,11 @@ def test_no_more_is_kept_than_there_is_room_for(
         changed(table, *base_rows())
         changed(table, *base_rows(ts=6))
         read(table, [NOTE])
-    known = [each for each, _ in slice_reader.MEMORY._known.values()]
+    known = [each for each, _ in file_slice_reader.MEMORY._known.values()]
     assert len(known) == 8
 
     small = MergeMemory(bytes_max=5 * max(each.size_bytes for each in known))
-    monkeypatch.setattr(slice_reader, "MEMORY", small)
+    monkeypatch.setattr(file_slice_reader, "MEMORY", small)
     for table in tables:
         read(table, [NOTE])
     opened.clear()
@@ -183,7 +183,7 @@ def test_sorted_log_files_that_do_not_fit_into_memory_are_not_kept(
 
 def test_a_slice_that_takes_all_the_room_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = MergeMemory(bytes_max=100)
-    monkeypatch.setattr(slice_reader, "MEMORY", small)
+    monkeypatch.setattr(file_slice_reader, "MEMORY", small)
     table = made(tmp_path / "t")
     changed(table, *base_rows())
     changed(table, *base_rows(ts=6))
@@ -197,4 +197,4 @@ def test_tables_in_memory_are_not_kept(memory: MergeMemory) -> None:
     changed(table, (5, 1, 6, "a", 777.0, "new"))
     read(table)
     assert not memory._known
-    assert merge_memory.MEMORY is not memory
+    assert large_log_scanner.MEMORY is not memory

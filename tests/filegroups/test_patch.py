@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.filegroups.write import patched_groups, rewrite
-from drawstring.filegroups.write.merge_handle import MergeHandle
-from drawstring.filegroups.write.patch import Patch
-from drawstring.formats.bloom.filters import BloomFilter
-from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
+from drawstring.filegroups import merge_handle, row_group_patch
+from drawstring.filegroups.copy_on_write import MergeHandle
+from drawstring.filegroups.row_group_patch import Patch
+from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.bloom_footer import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
 from drawstring.formats.parquet import ParquetSink, RowGroups
-from drawstring.formats.parquet.column_chunks import chunk_source, path_of, start_of
-from drawstring.schema.meta import COMMIT_SEQNO, COMMIT_TIME, FILE_NAME, IS_DELETED_COLUMN, RECORD_KEY
+from drawstring.formats.parquet.footer import chunk_source, path_of, start_of
+from drawstring.schema.fields import COMMIT_SEQNO, COMMIT_TIME, FILE_NAME, IS_DELETED_COLUMN, RECORD_KEY
 from drawstring.table import Table
 from tests.support.tables import COW, create
 
@@ -45,9 +45,9 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     def small(*args: Any, **how: Any) -> ParquetSink:
         return ParquetSink(*args, **(how | {"row_groups": RowGroups(GROUP_ROWS)}))
 
-    monkeypatch.setattr("drawstring.formats.file_sinks.ParquetSink", small)
-    monkeypatch.setattr(rewrite, "PATCHED_VALUES_MIN", 1)
-    monkeypatch.setattr(patched_groups, "_SMALL_GROUP_ROWS", 4)
+    monkeypatch.setattr("drawstring.formats.data_file.ParquetSink", small)
+    monkeypatch.setattr(merge_handle, "PATCHED_VALUES_MIN", 1)
+    monkeypatch.setattr(row_group_patch, "_SMALL_GROUP_ROWS", 4)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.filegroups.write.meta_columns import counted_texts
+from drawstring.filegroups.base_file_writer import counted_texts
 
 BORDERS = (0, 9, 10, 99, 100, 999, 1_000, 9_999, 10_000, 99_999, 100_000, 12_345_678_900_000)
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from drawstring.filegroups.view.file_columns import FileColumns
-from drawstring.filegroups.view.slice_columns import SliceColumns, SliceRules, latest_in_columns
+from drawstring.filegroups.columnar_view import FileColumns, SliceColumns, SliceRules, latest_in_columns
 from drawstring.filegroups.view.slicing import GroupFiles, Visibility, group_files, slicer_of
 from drawstring.model.files import FileSlice, FileStatus, join_path
 from drawstring.model.table_version import LogFileAssignment

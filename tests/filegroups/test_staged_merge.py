@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pytest
 
-from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.errors import InvalidError
-from drawstring.filegroups.read import staged_merge
+from drawstring.base.resources import BATCH_ROWS
+from drawstring.filegroups import late_materialization
 from drawstring.formats.parquet.staged import StagedFile
 from drawstring.table import Table
 from tests.support.order_lines import (
@@ -61,7 +61,7 @@ def test_rows_are_those_of_a_dictionary(
     properties: dict[str, str], log_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in range(scaled_steps(3)):
-        monkeypatch.setattr(staged_merge, "FEW_ROWS", seed % 2 * 1000)
+        monkeypatch.setattr(late_materialization, "FEW_ROWS", seed % 2 * 1000)
         model = Model(made(**properties), by_commit=properties == BY_COMMIT, log_format=log_format)
         table = model.table
         history(model, random.Random(seed))
@@ -159,7 +159,7 @@ def test_keys_are_decoded_where_keys_of_the_logs_fall(decoded: list[tuple[str, i
 def test_integer_keys_are_compared_without_their_texts(
     decoded: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staged_merge, "FEW_ROWS", 0)
+    monkeypatch.setattr(late_materialization, "FEW_ROWS", 0)
     table = made()
     table.upsert(lineitem(base_rows()))
     table.upsert(
@@ -171,7 +171,7 @@ def test_integer_keys_are_compared_without_their_texts(
 
 
 def test_rows_of_large_row_groups_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staged_merge, "HELD_BYTES_MAX", 0)
+    monkeypatch.setattr(late_materialization, "HELD_BYTES_MAX", 0)
     table = made()
     model = Model(table)
     history(model, random.Random(9))

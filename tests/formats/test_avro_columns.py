@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats.avro import decode as avro_decode
+from drawstring.formats.avro import decoder as avro_decode
 from drawstring.formats.avro.blocks import decode_datums
 from drawstring.formats.avro.container import encode_long
 from tests.formats.avro_schemas import block_of, datums_of, schemas_with_records

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.formats.avro import blocks as avro_blocks
-from drawstring.formats.avro import encode as avro_encode
+from drawstring.formats.avro import encoder as avro_encode
 from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_inline import BlockType
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.formats.bloom.filters import SIMPLE, SIMPLE_HEAD, BloomFilter
-from drawstring.formats.bloom.many import fill_filters
+from drawstring.formats.bloom import SIMPLE, SIMPLE_HEAD, BloomFilter, fill_filters
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "bloom_vectors.json").read_text())
 

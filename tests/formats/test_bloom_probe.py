@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.formats.bloom.filters import (
+from drawstring.formats.bloom import (
     DYNAMIC,
     DYNAMIC_HEAD,
     SIMPLE,
     SIMPLE_HEAD,
     BloomFilter,
     BloomShape,
+    may_have_any,
 )
-from drawstring.formats.bloom.key_summary import may_hold_any
-from drawstring.formats.bloom.probe import may_have_any
+from drawstring.formats.bloom_footer import may_hold_any
 from tests.support.footers import footer_of
 
 TEXTS = st.lists(st.text(min_size=1, max_size=9), min_size=1, max_size=9, unique=True)

@@ -9,8 +9,8 @@ import pytest
 from drawstring.base.errors import CorruptTableError
 from drawstring.formats import schemas
 from drawstring.formats.avro.container import encode_container
-from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
 from drawstring.formats.metadata.commit import encode_requested_replace
+from drawstring.formats.metadata.plans import decode_clustering_plan, encode_clustering_plan
 from drawstring.formats.metadata.records import one_record
 from tests.support.golden import golden_storage
 

@@ -10,11 +10,9 @@ import pytest
 from lance.file import LanceFileWriter
 from pyarrow import orc
 
-from drawstring.formats.base_files import Selection, read_base
-from drawstring.formats.base_footer import base_footer
-from drawstring.formats.file_sinks import FileForm, open_sink
-from drawstring.formats.lance import read as lance_read
-from drawstring.formats.orc import read as orc_read
+from drawstring.formats import lance as lance_read
+from drawstring.formats.data_file import FileForm, Selection, base_footer, open_sink, read_base
+from drawstring.formats.orc import reader as orc_read
 from drawstring.schema.avro import arrow_to_avro
 from drawstring.storage import open_storage
 

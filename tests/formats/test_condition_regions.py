@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from drawstring.expressions.predicate import parse_where
-from drawstring.formats.condition_regions import Axis, ConditionRegions, Spread, literals_in
+from drawstring.formats.predicate_bounds import Axis, ConditionRegions, Spread, literals_in
 
 NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema(

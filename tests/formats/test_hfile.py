@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro.container import encode_long
-from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
-from drawstring.formats.hfile import HFileReader, entries, read_hfile_records, writer
-from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec
-from drawstring.formats.hfile.entries import HFileEntries, decode_entries
-from drawstring.formats.hfile.index import IndexEntry, data_blocks
+from drawstring.formats.bloom import DYNAMIC, BloomFilter
+from drawstring.formats.hfile import HFileReader, blocks, read_hfile_records, writer
+from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec, HFileEntries, decode_entries
+from drawstring.formats.hfile.reader import IndexEntry, data_blocks
 from drawstring.formats.log_inline import BlockType
 from tests.support.hfiles import GZ, NONE, Form, block, hfile, hfile_of, reader
 from tests.support.hfiles import entries as encoded_entries
@@ -229,14 +228,14 @@ def test_a_damaged_block_decodes_as_if_walked_through(
 
     found = decoded()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(entries, "_marked_starts", lambda *_: None)
+        patched.setattr(blocks, "_marked_starts", lambda *_: None)
         assert found == decoded()
 
 
 @pytest.mark.parametrize("stamps", [True, False])
 def test_no_loop_goes_through_entries_of_a_few_lengths(monkeypatch: pytest.MonkeyPatch, stamps: bool) -> None:
     pairs = [(f"key{at}", b"v" * (at % 40)) for at in range(10_000)]
-    monkeypatch.delattr(entries, "_walked_starts")
+    monkeypatch.delattr(blocks, "_walked_starts")
 
     decoded = decode_entries(encoded_entries(pairs, Form(with_timestamps=stamps)), stamps)
 

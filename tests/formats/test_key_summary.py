@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from drawstring.formats.bloom.filters import BloomFilter
-from drawstring.formats.bloom.key_summary import KeySummary, StoredSummary, reusable_filter
+from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.bloom_footer import KeySummary, StoredSummary, reusable_filter
 from tests.support.footers import footer_of
 
 

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.filegroups.view.file_columns import DataFiles
+from drawstring.filegroups.columnar_view import DataFiles
+from drawstring.formats.filter import WantedRows
 from drawstring.formats.hfile import encode_hfile
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, HeaderKey
 from drawstring.formats.log_native import deletes_schema, encode_footer
-from drawstring.formats.wanted_rows import WantedRows
 from drawstring.model.files import BaseFile, FileStatus, LogFile, NativeLog, is_base_path
 
 ID = "136281f3-c24e-423b-a65a-95dbfbddce1d"

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.base.errors import CorruptTableError, InternalError, InvalidError
-from drawstring.formats.bloom.filters import BloomFilter
-from drawstring.formats.conditions import where_columns
+from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.filter import where_columns
 from drawstring.formats.parquet import (
     ParquetQuery,
     ParquetSink,

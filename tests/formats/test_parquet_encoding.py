@@ -12,8 +12,8 @@ import pytest
 
 import drawstring
 from drawstring.formats.parquet import ParquetSink, SharedEncodings, encode_parquet_block
-from drawstring.formats.parquet.encoding import SHARED_ROWS_MAX
-from drawstring.formats.parquet.read import read_parquet_bytes
+from drawstring.formats.parquet.reader import read_parquet_bytes
+from drawstring.formats.parquet.writer import SHARED_ROWS_MAX
 from drawstring.storage.memory import MemoryStorage
 
 AVRO = '{"type":"record","name":"t_record","fields":[]}'

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.formats.parquet import ParquetQuery, matching, read, read_parquet
+from drawstring.formats.parquet import ParquetQuery, read_parquet, reader
 from drawstring.storage import open_storage
 
 ROWS = 150_000
@@ -40,7 +40,7 @@ def folder(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def decoded(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Count the rows that are decoded of each column."""
     seen: dict[str, int] = {}
-    group_rows = read.group_rows
+    group_rows = reader.group_rows
 
     def noted(file: Any, parquet: Any, groups: Any, names: Any, *more: Any) -> Iterator[pa.RecordBatch]:
         for batch in group_rows(file, parquet, groups, names, *more):
@@ -48,7 +48,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
                 seen[name] = seen.get(name, 0) + batch.num_rows
             yield batch
 
-    monkeypatch.setattr(read, "group_rows", noted)
+    monkeypatch.setattr(reader, "group_rows", noted)
     return seen
 
 
@@ -98,8 +98,8 @@ def test_columns_of_row_groups_without_a_match_are_not_decoded(folder: Path, dec
 def test_rows_of_a_condition_are_those_that_match(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int, requested: tuple[str, ...], kept_bytes: int
 ) -> None:
-    monkeypatch.setattr(matching, "KNOWN_BYTES_MAX", kept_bytes)
-    monkeypatch.setattr(read, "_COPIED_BYTES", 0)  # the file is read as a large one is
+    monkeypatch.setattr(reader, "KNOWN_BYTES_MAX", kept_bytes)
+    monkeypatch.setattr(reader, "_COPIED_BYTES", 0)  # the file is read as a large one is
     schema = pa.schema([("id", pa.int64()), ("city", pa.string()), ("note", pa.string())])
     cities = [None if each % 7 == 0 else f"city {each % 3}" for each in range(FEW_ROWS)]
     rows = pa.table([[*range(FEW_ROWS)], cities, [f"note {each}" for each in range(FEW_ROWS)]], schema=schema)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.formats.parquet import ParquetQuery, within
+from drawstring.formats.parquet import ParquetQuery, reader
 from drawstring.storage import streams
 
 
@@ -24,7 +24,7 @@ class Counted(io.BytesIO):
 
 
 def test_of_a_large_part_only_the_columns_asked_for_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(within, "PART_WHOLE_BYTES_MAX", 1 << 16)
+    monkeypatch.setattr(reader, "PART_WHOLE_BYTES_MAX", 1 << 16)
     monkeypatch.setattr(streams, "READ_AHEAD_BYTES", 1)
     count = 20_000
     rows = pa.table(
@@ -35,6 +35,6 @@ def test_of_a_large_part_only_the_columns_asked_for_are_read(monkeypatch: pytest
     content = target.getvalue().to_pybytes()
     counted = Counted(b"before" + content + b"after")
     file = pa.PythonFile(counted, mode="r")
-    batches = within.read_parquet_part(file, len(b"before"), len(content), ParquetQuery(["id"]))
+    batches = reader.read_parquet_part(file, len(b"before"), len(content), ParquetQuery(["id"]))
     assert pa.Table.from_batches(batches).equals(rows.select(["id"]))
     assert counted.count < len(content) / 4

@@ -65,7 +65,7 @@ def test_a_batch_of_wide_rows_has_fewer(storage: LocalStorage, monkeypatch: pyte
     write(storage, RowGroups(), rows(0, 3000))
     with storage.open(FILE) as file:
         row_bytes = pq.read_metadata(file).row_group(0).total_byte_size / 3000
-    monkeypatch.setattr("drawstring.formats.parquet.read.BATCH_BYTES", int(500 * row_bytes))
+    monkeypatch.setattr("drawstring.formats.parquet.reader.BATCH_BYTES", int(500 * row_bytes))
     whole = read(storage)
     assert all(450 <= batch.num_rows <= 500 for batch in whole[:-1])
     assert ids(whole) == list(range(3000))

@@ -9,13 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats.bloom.filters import BloomFilter
-from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
+from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.bloom_footer import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
 from drawstring.formats.parquet import parquet_footer
-from drawstring.formats.parquet.column_chunks import ChunkSource, chunk_source
+from drawstring.formats.parquet.footer import ChunkSource, chunk_source, decode_struct, encode_struct
 from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
-from drawstring.formats.parquet.thrift import decode_struct, encode_struct
-from drawstring.schema.meta import FILE_NAME
+from drawstring.schema.fields import FILE_NAME
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from tests.support.tables import new_address

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drawstring.formats.parquet import ParquetSink
-from drawstring.formats.parquet.summaries import column_summaries
+from drawstring.formats.parquet.statistics import column_summaries
 from drawstring.schema.avro import arrow_to_avro
 from drawstring.storage.memory import MemoryStorage
 from tests.support.tables import new_address

@@ -8,7 +8,7 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.formats.parquet import ParquetQuery
-from drawstring.formats.parquet.within import read_part_of_keys
+from drawstring.formats.parquet.reader import read_part_of_keys
 
 KEY = "_hoodie_record_key"
 ROWS = pa.table({KEY: ["a", "b", "c", "d"], "fare": [1, 2, 3, 4], "note": ["w", "x", "y", "z"]})

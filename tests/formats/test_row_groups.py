@@ -12,7 +12,7 @@ import pytest
 
 from drawstring.expressions.predicate import parse_where
 from drawstring.formats.parquet import ParquetQuery, read_parquet_bytes
-from drawstring.formats.parquet.row_groups import groups_that_may_match
+from drawstring.formats.parquet.reader import groups_that_may_match
 
 
 @pytest.mark.parametrize(

@@ -10,22 +10,17 @@ import pytest
 from drawstring.base.errors import CorruptTableError
 from drawstring.formats import schemas
 from drawstring.formats.avro.container import decode_container, encode_container
-from drawstring.formats.metadata.clean import (
-    decode_clean,
-    decode_clean_plan,
-    encode_clean,
-    encode_clean_plan,
-)
+from drawstring.formats.metadata.plans import decode_clean, decode_clean_plan, encode_clean, encode_clean_plan
 from drawstring.formats.metadata.records import one_record
-from drawstring.formats.metadata.rollback import rollback_of
-from drawstring.formats.metadata.savepoint import (
+from drawstring.formats.metadata.rollback import (
     decode_restore_plan,
     decode_savepoint,
     encode_restore,
     encode_restore_plan,
     encode_savepoint,
+    rollback_of,
 )
-from drawstring.model.savepoint import RestoreMetadata
+from drawstring.model.plans import RestoreMetadata
 from tests.support.golden import TABLES
 
 CLEANED = ("v6_cow_clean", "v9_mor_clean", "v8_cow_savepoint_clean", "v6_mor_archived")

@@ -14,18 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from drawstring.config.table.config import table_config
 from drawstring.config.table.properties import decode_properties
+from drawstring.config.table_config import table_config
 from drawstring.formats.avro.blocks import decode_datums
-from drawstring.formats.base_files import Selection, base_schema, read_base
-from drawstring.formats.base_footer import open_footer
-from drawstring.formats.bloom.filters import DYNAMIC, BloomFilter
-from drawstring.formats.file_sinks import FileForm, open_sink
+from drawstring.formats.bloom import DYNAMIC, BloomFilter
+from drawstring.formats.data_file import FileForm, Selection, base_schema, open_footer, open_sink, read_base
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, decode_deletes, scan_blocks
-from drawstring.formats.metadata.base_file_compaction import base_files_of
-from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
 from drawstring.formats.metadata.commit import (
     clustering_groups,
     decode_commit,
@@ -33,7 +29,8 @@ from drawstring.formats.metadata.commit import (
     decode_rollback,
     decode_rollback_plan,
 )
-from drawstring.formats.parquet.column_chunks import chunk_source
+from drawstring.formats.metadata.plans import base_files_of, decode_clustering_plan
+from drawstring.formats.parquet.footer import chunk_source
 from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
 from drawstring.formats.record_positions import decode_bitmap, decode_list, encode_bitmap, encode_list
 from drawstring.model.files import FileStatus, LogFile

@@ -7,10 +7,9 @@ from random import Random
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError
-from drawstring.query.facts import load_facts
-from drawstring.query.incremental.commit_ranges import RangeSpec
-from drawstring.query.incremental.incremental_query import incremental_scan
-from drawstring.query.snapshot import snapshot_scan
+from drawstring.query.incremental import RangeSpec, incremental_scan
+from drawstring.query.planner import snapshot_scan
+from drawstring.query.table_state import load_facts
 from drawstring.storage import open_storage
 from tests.fuzz.damage import damaged
 from tests.support.golden import unpack

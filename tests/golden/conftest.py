@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.query.facts import TableFacts, load_facts
+from drawstring.query.table_state import TableFacts, load_facts
 from drawstring.storage import open_storage
 from tests.support.golden import unpack
 

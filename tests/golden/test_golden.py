@@ -13,9 +13,9 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.filegroups.read.slice_reader import read_slice
-from drawstring.query.facts import TableFacts
-from drawstring.query.snapshot import snapshot_scan
+from drawstring.filegroups.file_slice_reader import read_slice
+from drawstring.query.planner import snapshot_scan
+from drawstring.query.table_state import TableFacts
 from drawstring.timeline.archive.reader import open_archive
 from tests.support.combinations import others_long
 from tests.support.golden import (

@@ -15,11 +15,10 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.metadata.contents import contents, records, summary
-from drawstring.metadata.keys import file_hash, name_hash, partition_hash
-from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
-from drawstring.metadata.stored.rows import read_rows
-from drawstring.query.facts import TableFacts
-from drawstring.query.snapshot import snapshot_scan
+from drawstring.metadata.reader import read_rows
+from drawstring.metadata.table import MetadataTable, file_hash, name_hash, open_metadata_table, partition_hash
+from drawstring.query.planner import snapshot_scan
+from drawstring.query.table_state import TableFacts
 from tests.support.golden import WITH_METADATA, expected, unpack
 from tests.support.golden_rows import in_order, rows_of
 

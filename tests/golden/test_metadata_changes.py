@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import drawstring
-from drawstring.metadata.keys import file_hash, name_hash, partition_hash
+from drawstring.metadata.table import file_hash, name_hash, partition_hash
 from tests.support.golden import unpack
 from tests.support.hfiles import reader
 from tests.support.metadata_writes import Addition, add_delta_commit, wrapped

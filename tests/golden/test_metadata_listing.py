@@ -14,10 +14,10 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError, MetadataTableError
 from drawstring.config.options.read_options import ReadOptions
-from drawstring.metadata.listing import NamedFiles, named_files
+from drawstring.metadata.file_listing import NamedFiles, named_files
 from drawstring.model.files import FileStatus
-from drawstring.query.facts import TableFacts, load_facts
-from drawstring.spark.reading.read_options import scan_at
+from drawstring.query.table_state import TableFacts, load_facts
+from drawstring.spark.reading.dataframe import scan_at
 from drawstring.storage import open_storage
 from drawstring.storage.local import LocalStorage
 from tests.support.golden import WITH_METADATA, Case, cases_of, unpack, wanted

@@ -10,7 +10,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import DrawstringError, UnsupportedError
-from drawstring.query.facts import load_facts
+from drawstring.query.table_state import load_facts
 from drawstring.storage import open_storage
 from drawstring.table import Table
 from tests.support.golden import cases_of, unpack

@@ -13,12 +13,11 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.query.facts import TableFacts, load_facts
-from drawstring.query.incremental.commit_ranges import RangeSpec
-from drawstring.query.incremental.incremental_query import incremental_scan
+from drawstring.query.incremental import RangeSpec, incremental_scan
+from drawstring.query.planner import snapshot_scan
 from drawstring.query.scan import Scan
-from drawstring.query.snapshot import snapshot_scan
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.query.table_state import TableFacts, load_facts
+from drawstring.schema.fields import RECORD_KEY
 from drawstring.storage import open_storage
 from tests.support.golden import CLEANED_BY_VERSIONS, NAMES
 from tests.support.golden_rows import in_order, rows_of

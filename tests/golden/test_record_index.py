@@ -12,7 +12,7 @@ import pytest
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError
-from drawstring.filegroups.read.keys import ReadKeys
+from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.index import tag_context
 from drawstring.metadata.record_index import (
     RecordIndex,
@@ -22,8 +22,8 @@ from drawstring.metadata.record_index import (
     partition_of_group,
 )
 from drawstring.model.files import FileSlice
-from drawstring.query.facts import TableFacts
-from drawstring.query.snapshot import snapshot_scan
+from drawstring.query.planner import snapshot_scan
+from drawstring.query.table_state import TableFacts
 from tests.support.golden import unpack
 
 GLOBAL = ("v6_idx_record_level", "v8_idx_record_level", "v9_idx_record_level", "v9_idx_secondary")

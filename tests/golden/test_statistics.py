@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from drawstring.metadata.maintained import partition_stats
-from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
-from drawstring.metadata.maintained.indexed_columns import IndexedColumns
-from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
+from drawstring.metadata.partitions import column_stats
+from drawstring.metadata.partitions.column_stats import (
+    ColumnStatsMaintainer,
+    IndexedColumns,
+    PartitionStatsMaintainer,
+)
 from tests.support.built_statistics import built, kept
 from tests.support.golden import unpack
 
@@ -36,7 +38,7 @@ def test_statistics_of_partitions_are_those_of_real_hudi(
 ) -> None:
     table = drawstring.open(unpack(name, tmp_path))
     if from_files:
-        monkeypatch.setattr(partition_stats, "_with_statistics", lambda metadata: None)
+        monkeypatch.setattr(column_stats, "_with_statistics", lambda metadata: None)
     found = built(table, PartitionStatsMaintainer())
     assert found
     assert found == kept(table, "partition_stats")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from drawstring.model.validation import Severity
+from drawstring.model.result import Severity
 from tests.support.combinations import others_long
 from tests.support.golden import NAMES, golden_storage, of_each_kind
 

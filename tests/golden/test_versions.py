@@ -8,7 +8,7 @@ import pytest
 
 from drawstring.base.clock import SystemClock
 from drawstring.model.instant import time_of
-from drawstring.query.facts import load_facts
+from drawstring.query.table_state import load_facts
 from drawstring.storage import open_storage
 from tests.support.golden import Case, cases_of, golden_table
 from tests.support.golden_rows import in_order, rows_of

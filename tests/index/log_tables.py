@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import DrawstringError
-from drawstring.engine.key_sets import KeySet
-from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.settings import FileSettings
+from drawstring.engine.group import KeySet
+from drawstring.filegroups.base_file_writer import FileSettings
+from drawstring.filegroups.file_system_view import SliceLookup
+from drawstring.filegroups.read_task import InstantRange
 from drawstring.formats.log_index import LogIndex, read_log_index
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.index.bloom_pruning import BloomPruning, MayHold, SortedKeys
@@ -21,8 +21,8 @@ from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
 from drawstring.index.tag_context import TagContext
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
-from drawstring.schema.meta import RECORD_KEY
-from drawstring.services.compaction.plan import plan_compaction
+from drawstring.schema.fields import RECORD_KEY
+from drawstring.services.compaction import plan_compaction
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.engine.key_sets import KeyEnds, KeySet
-from drawstring.filegroups.read.keys import ReadKeys
-from drawstring.formats.bloom.key_summary import StoredSummary
+from drawstring.engine.group import KeyEnds, KeySet
+from drawstring.filegroups.file_slice_reader import ReadKeys
+from drawstring.formats.bloom_footer import StoredSummary
 from drawstring.index.bloom_pruning import SortedKeys
 from drawstring.model.files import FileSlice
 from tests.support.index_reference import Kind, Row, content, table_of

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from drawstring.base.clock import SeededIds
 from drawstring.base.errors import InvalidError
-from drawstring.index.bucket.simple_bucket import BucketIndex, bucket_numbers
+from drawstring.index.bucket import BucketIndex, bucket_numbers
 from drawstring.index.existing_writes import bucket_of
-from drawstring.index.location import Location
+from drawstring.index.protocol import Location
 from drawstring.model.files import FileSlice
 
 FIELDS = ("a", "b", "c")

@@ -8,11 +8,9 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
-from drawstring.index.consistent.rings import FIRST, Ring, load_ring
-from drawstring.index.consistent.xxhash import xxhash32
+from drawstring.index.consistent_bucket import FIRST, Ring, key_hashes, load_ring, xxhash32
 from drawstring.index.existing_writes import FOLDERS
-from drawstring.index.ring_hashes import key_hashes
-from drawstring.model.hashing import decode_nodes
+from drawstring.model.plans import decode_nodes
 from drawstring.storage.memory import MemoryStorage
 from tests.support.consistent_buckets import CONSISTENT
 from tests.support.golden import TABLES, golden_table

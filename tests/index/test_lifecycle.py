@@ -15,16 +15,14 @@ import pytest
 import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.index.base import LookupIndex
-from drawstring.index.bucket.simple_bucket import BucketIndex
-from drawstring.index.choose import choose_index, declared_index
-from drawstring.index.consistent.consistent_bucket import ConsistentIndex
-from drawstring.index.consistent.rings import RingLifecycle
+from drawstring.index.bucket import BucketIndex
+from drawstring.index.consistent_bucket import ConsistentIndex, RingLifecycle
 from drawstring.index.existing_writes import FOLDERS
-from drawstring.index.lifecycle import NoIndexFiles
+from drawstring.index.factory import choose_index, declared_index
+from drawstring.index.protocol import LookupIndex, NoIndexFiles
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant
-from drawstring.schema.meta import FILE_NAME, PARTITION_PATH, RECORD_KEY
+from drawstring.schema.fields import FILE_NAME, PARTITION_PATH, RECORD_KEY
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline

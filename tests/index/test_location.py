@@ -7,7 +7,7 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from drawstring.index.location import UNKNOWN, Location, LocationKind, file_group_locations, is_unknown
+from drawstring.index.protocol import UNKNOWN, Location, LocationKind, file_group_locations, is_unknown
 
 FILE_ID = "a131ef47-fbcf-4237-8cd4-1e5e4a479c50-0"
 

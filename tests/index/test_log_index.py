@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drawstring.base.errors import InvalidError
-from drawstring.filegroups.write.log_summary import summarise_log
+from drawstring.filegroups.log_key_index import summarise_log
 from drawstring.model.files import FileSlice
 from tests.index.log_tables import AVRO, OFF, LogTable, Watched, found_by_reading, narrowed
 from tests.support.rows import rides

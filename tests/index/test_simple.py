@@ -14,19 +14,18 @@ import pytest
 from drawstring.base.clock import SeededIds, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import TableConfig, TableType
+from drawstring.config.table_config import TableConfig, TableType
 from drawstring.engine.local import LocalEngine
 from drawstring.index.bloom_pruning import BloomPruning
-from drawstring.index.bucket.simple_bucket import BucketIndex
-from drawstring.index.choose import choose_index
-from drawstring.index.global_.global_index import GlobalIndex
-from drawstring.index.location import LOCATION, UNKNOWN, Location
-from drawstring.index.protocol import LOCATION_SCHEMA, Index
+from drawstring.index.bucket import BucketIndex
+from drawstring.index.factory import choose_index
+from drawstring.index.global_index import GlobalIndex
+from drawstring.index.protocol import LOCATION, LOCATION_SCHEMA, UNKNOWN, Index, Location
 from drawstring.index.record_index import GlobalRecordIndex, PartitionedRecordIndex
 from drawstring.index.simple import SimpleIndex, one_location_per_key
 from drawstring.index.tag_context import TagContext
 from drawstring.model.files import FileSlice, TaskContext
-from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
+from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 from tests.support.rows import held, rides

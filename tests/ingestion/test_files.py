@@ -16,7 +16,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError, OvertakenError
-from drawstring.ingestion.progress import IngestResult
+from drawstring.ingestion.job import IngestResult
 from tests.support.tables import store_of
 
 Arriving = Callable[..., Path]
@@ -121,7 +121,7 @@ def test_it_goes_on_where_hoodie_streamer_stopped(folder: Path, arrive: Arriving
         folder.parent / "t", pa.schema({"id": pa.int64(), "ts": pa.int64()}), record_key="id"
     )
     from drawstring.config.options.write_options import WriteOptions
-    from drawstring.write.run import write as write_rows
+    from drawstring.write.executor import write as write_rows
 
     context, rows = table._rows_of(pa.table({"id": [1], "ts": [1]}))
     write_rows(

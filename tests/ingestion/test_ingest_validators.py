@@ -10,7 +10,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from drawstring.ingestion.progress import IngestResult
+from drawstring.ingestion.job import IngestResult
 
 _VALIDATORS = "hoodie.precommit.validators"
 CHECKS = {

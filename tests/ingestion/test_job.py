@@ -18,7 +18,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.cli import app
 from drawstring.ingestion.checkpoints import Checkpoint
-from drawstring.ingestion.sources.protocol import Reading, SourceBatch
+from drawstring.ingestion.source_protocol import Reading, SourceBatch
 
 KEY = {"hoodie.datasource.write.recordkey.field": "id"}
 

@@ -9,7 +9,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.cli import app
-from drawstring.ingestion.settings import properties_in
+from drawstring.ingestion.job import properties_in
 
 LINES = r"""
 # a note = not an option

@@ -15,7 +15,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.cli import app
-from drawstring.ingestion.progress import IngestResult
+from drawstring.ingestion.job import IngestResult
 from tests.support.kafka import Broker
 
 

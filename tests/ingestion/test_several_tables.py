@@ -12,7 +12,7 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError
 from drawstring.cli import app
-from drawstring.ingestion.progress import IngestResult
+from drawstring.ingestion.job import IngestResult
 from drawstring.ingestion.tables import TableIngest, ingest_each, tables_in
 
 Lake = Callable[..., list[str]]

@@ -18,11 +18,10 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.ingestion.checkpoints import Checkpoint
-from drawstring.ingestion.registry import SchemaRegistry, fetch_schema
-from drawstring.ingestion.sources.avro_values import AvroValues
-from drawstring.ingestion.sources.debezium import MYSQL, POSTGRES, DebeziumValues
-from drawstring.ingestion.sources.kafka import KafkaSource, Reset
-from drawstring.ingestion.sources.protocol import Reading, Rejected
+from drawstring.ingestion.debezium import MYSQL, POSTGRES, DebeziumValues
+from drawstring.ingestion.kafka import KafkaSource, Reset
+from drawstring.ingestion.schema_registry import AvroValues, SchemaRegistry, fetch_schema
+from drawstring.ingestion.source_protocol import Reading, Rejected
 
 NOTHING = pa.schema([])
 RIDE = {

@@ -8,7 +8,7 @@ import pytest
 
 import drawstring
 from drawstring.model.instant import Action
-from drawstring.services.clustering import row_group_copy as stitch_group
+from drawstring.services import clustering_task as stitch_group
 from tests.support.consistent_buckets import CONSISTENT
 from tests.support.histories import Case, History, create, row, table_of
 from tests.support.interop import (

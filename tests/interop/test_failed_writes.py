@@ -13,7 +13,7 @@ from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.rollback.lost_commits import LOST_FOLDER
 from drawstring.txn.table_context import TableContext
 from tests.support.histories import Case, History, Row, create, row, table_of

@@ -15,14 +15,13 @@ from pathlib import Path
 import pytest
 
 from drawstring.base.clock import SystemClock, SystemIds
-from drawstring.config.keys.locks import HUDI_CLASSES, ProviderName
+from drawstring.config.keys.concurrency import HUDI_CLASSES, ProviderName
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage import open_storage
 from drawstring.storage.local import LocalStorage
 from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
-from drawstring.txn.locks.lease_lock import LEASE_PATH, LeaseLock
-from drawstring.txn.locks.protocol import Lock
-from drawstring.txn.locks.providers import provided_lock
+from drawstring.txn.locks.storage_lock import LEASE_PATH, LeaseLock
+from drawstring.txn.locks.table_lock import Lock, provided_lock
 from scripts import jdk
 from tests.support.contenders import JAVA, Contender, contender
 from tests.support.dynamodb import dynamodb_client, dynamodb_settings

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import drawstring
-from drawstring.model.validation import Severity
+from drawstring.model.result import Severity
 from tests.support.histories import Case, History, Row, create, row, table_of
 from tests.support.interop import assert_both_read, hudi_options
 from tests.support.referee import Referee

@@ -11,7 +11,7 @@ import pytest
 import drawstring
 from drawstring.config.table.properties import decode_properties
 from drawstring.table import Table
-from drawstring.timeline.instants import parse_instant
+from drawstring.timeline.timeline import parse_instant
 from tests.support.histories import Case, History, create, plain, row, table_of
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
-from drawstring.keygen.keys import KeyGenerator
-from drawstring.keygen.paths import escape, split_path
+from drawstring.config.table_config import KeyGeneratorType, TableConfig, TableType
+from drawstring.keygen.key_generator import KeyGenerator
+from drawstring.keygen.partition_path import escape, split_path
 from drawstring.keygen.texts import java_text
 
 

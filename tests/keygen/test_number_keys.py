@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from drawstring.keygen.number_keys import number_keys
+from drawstring.keygen.key_generator import number_keys
 
 ROWS = 5_000
 

@@ -19,12 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.base.date_patterns import READ, parse_pattern
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
+from drawstring.base.java_compat import READ, parse_pattern
 from drawstring.config.table.key_settings import TIMEBASED, timestamp_settings
-from drawstring.keygen import date_parsing
-from drawstring.keygen.date_parsing import parse_dates
-from drawstring.keygen.timestamps import TimestampTexts
+from drawstring.keygen import timestamps
+from drawstring.keygen.timestamps import TimestampTexts, parse_dates
 
 KNOWN = json.loads((Path(__file__).parent / "data/timestamps.json").read_text())
 
@@ -183,7 +182,7 @@ def test_texts_are_read_alike_by_the_places_of_their_digits_and_by_an_expression
 
     by_places = read()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(date_parsing, "layout_of", lambda _: None)
+        patch.setattr(timestamps, "layout_of", lambda _: None)
         assert read() == by_places
 
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drawstring.filegroups.write.settings import FileSettings
+from drawstring.filegroups.base_file_writer import FileSettings
 from drawstring.formats.parquet import RowGroups
-from drawstring.formats.parquet.patched import PatchedSink
-from drawstring.services.compaction import sorted_copy
+from drawstring.formats.parquet.row_group_copy import PatchedSink
+from drawstring.services import compaction_task
 from drawstring.table import Table
 from tests.support.rows import held, rides
 from tests.support.sorted_tables import check_sorted, sorted_table
@@ -44,7 +44,7 @@ def copies() -> Iterator[list[int]]:
         copied.append(group)
         original(self, file, group, changed)
 
-    with patch.object(PatchedSink, "copy", copy), patch.object(sorted_copy, "_LOGGED_MAX", 1_000):
+    with patch.object(PatchedSink, "copy", copy), patch.object(compaction_task, "_LOGGED_MAX", 1_000):
         yield copied
 
 
@@ -102,7 +102,7 @@ def test_one_log_file_with_keys_of_all_row_groups_is_enough_to_encode_them() -> 
         change(table, ts, list(range(ts, 200, 10)))
     before = held(table)
     seen: list[int] = []
-    original = sorted_copy._groups_of
+    original = compaction_task._groups_of
 
     def groups_of(*given: Any) -> Any:
         seen.append(1)
@@ -110,8 +110,8 @@ def test_one_log_file_with_keys_of_all_row_groups_is_enough_to_encode_them() -> 
 
     with (
         copies() as copied,
-        patch.object(sorted_copy, "_groups_of", groups_of),
-        patch.object(sorted_copy, "patch_source") as taken_apart,
+        patch.object(compaction_task, "_groups_of", groups_of),
+        patch.object(compaction_task, "patch_source") as taken_apart,
     ):
         assert table.compact()
     assert len(seen) == 1

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawstring.expressions.parser import after_prefix
 from drawstring.expressions.predicate import parse_where
-from drawstring.expressions.prefixes import after_prefix
-from drawstring.formats.parquet import ParquetSink, RowGroups, read
-from drawstring.query.pruning import key_range
-from drawstring.schema.meta import with_meta
+from drawstring.formats.parquet import ParquetSink, RowGroups, reader
+from drawstring.query.partition_pruning import key_range
+from drawstring.schema.fields import with_meta
 from drawstring.table import Table
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.sorted_tables import sorted_table
@@ -48,8 +48,8 @@ def small_row_groups() -> Any:
 
 def read_groups(table: Table, where: str) -> tuple[list[str], int]:
     """Return the keys that a query finds, and how many row groups it reads."""
-    original = read.spans
-    with patch.object(read, "spans", side_effect=lambda *given: original(*given)) as seen:
+    original = reader.spans
+    with patch.object(reader, "spans", side_effect=lambda *given: original(*given)) as seen:
         found = table.scan(columns=["id", "fare"], where=where).to_arrow().column("id").to_pylist()
     return sorted(found), sum(len(call.args[1]) for call in seen.call_args_list)
 

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.filegroups.read import sorted_merge
+from drawstring.filegroups import sorted_merge
 from drawstring.filegroups.read.log_records import LogRecords
-from drawstring.filegroups.read.sorted_runs import SortedRun, fenced
-from drawstring.formats.lance import read as lance_read
-from drawstring.formats.orc import read as orc_read
+from drawstring.filegroups.sorted_merge import SortedRun, fenced
+from drawstring.formats import lance as lance_read
+from drawstring.formats.orc import reader as orc_read
 from drawstring.table import Table
 from tests.support.sorted_tables import sorted_table
 from tests.support.tables import WITHOUT_SERVICES

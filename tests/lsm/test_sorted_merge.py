@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import drawstring
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.read import keys, slice_reader, sorted_merge
-from drawstring.filegroups.read.sorted_runs import WINDOWS_HELD, SortedRun, fenced, in_runs
+from drawstring.filegroups import file_slice_reader, sorted_merge
+from drawstring.filegroups.sorted_merge import WINDOWS_HELD, SortedRun, fenced, in_runs
 from drawstring.filegroups.write import log_compaction
 from drawstring.table import Table
 from tests.support.rows import held, rides
@@ -107,7 +107,7 @@ def take(table: Table, kind: str, name: str, rows: list[dict[str, Any]]) -> None
 @contextmanager
 def without_sorted_merge() -> Iterator[None]:
     with ExitStack() as stack:
-        for module in (slice_reader, keys, log_compaction):
+        for module in (file_slice_reader, file_slice_reader, log_compaction):
             stack.enter_context(patch.object(module, "has_sorted_runs", lambda *_: False))
         yield
 

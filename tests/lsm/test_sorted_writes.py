@@ -14,9 +14,9 @@ import pytest
 import drawstring
 from drawstring.base.errors import InternalError, InvalidError
 from drawstring.cli.app import run
-from drawstring.filegroups.read.key_order import sorted_by_key
-from drawstring.write.placement import place
-from drawstring.write.placement.place import in_pieces
+from drawstring.filegroups.sorted_merge import sorted_by_key
+from drawstring.write import placement
+from drawstring.write.placement import in_pieces
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.sorted_tables import (
     BUCKET,
@@ -77,8 +77,8 @@ def test_an_insert_that_fills_a_small_file_merges_with_the_records_in_it() -> No
 
 
 def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "sorted_by_key", partial(sorted_by_key, bytes_max=512))
-    monkeypatch.setattr(place, "in_pieces", partial(in_pieces, bytes_max=512))
+    monkeypatch.setattr(placement, "sorted_by_key", partial(sorted_by_key, bytes_max=512))
+    monkeypatch.setattr(placement, "in_pieces", partial(in_pieces, bytes_max=512))
     table = sorted_table()
     rows = drawn(1, 300)
     table.upsert(rows, options=WITHOUT_SERVICES)
@@ -103,7 +103,7 @@ def test_a_write_that_does_not_fit_into_memory_becomes_one_sorted_log_file(
             pieces.append(piece.num_rows)
             yield piece
 
-    monkeypatch.setattr(place, "in_pieces", noted)
+    monkeypatch.setattr(placement, "in_pieces", noted)
     changed = [{**row, "ts": 2, "_hoodie_is_deleted": number % 3 == 0} for number, row in enumerate(rows)]
     stale = [{**row, "ts": 0} for row in rows]  # rows of one key are in one piece
     table.upsert(pa.Table.from_pylist([*changed, *stale], schema), options=WITHOUT_SERVICES)
@@ -127,7 +127,7 @@ def test_runs_that_do_not_follow_each_other_go_to_files_of_further_versions(
     def backwards(batches: Iterator[pa.RecordBatch], *, is_sorted: bool) -> Iterator[pa.Table]:
         return reversed([*in_pieces(batches, 512, is_sorted=is_sorted)])
 
-    monkeypatch.setattr(place, "in_pieces", backwards)
+    monkeypatch.setattr(placement, "in_pieces", backwards)
     table.upsert(rides(*((key, "rome", 2, 2.0) for key in keys)), options=WITHOUT_SERVICES)
     (file_slice,) = table.file_slices()
     versions = [int(log.status.name.split(".")[0].rpartition("_")[2]) for log in file_slice.logs]
@@ -179,7 +179,7 @@ def test_clustering_does_not_go_along_a_curve_through_several_key_columns() -> N
 
 def test_a_file_that_would_not_be_sorted_is_not_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     table = sorted_table()
-    monkeypatch.setattr(place, "sorted_by_key", lambda batches: batches)
+    monkeypatch.setattr(placement, "sorted_by_key", lambda batches: batches)
     with pytest.raises(InternalError, match="not sorted"):
         table.insert(rides(("b", "rome", 1, 1.0), ("a", "rome", 1, 1.0)))
     monkeypatch.undo()

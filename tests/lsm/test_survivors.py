@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import drawstring
-from drawstring.filegroups.read import large_logs, sorted_merge
-from drawstring.filegroups.read.merge_memory import MEMORY
+from drawstring.filegroups import large_log_scanner, sorted_merge
+from drawstring.filegroups.large_log_scanner import MEMORY
 from drawstring.table import Table
 from tests.support.sorted_tables import BUCKET, sorted_table
 from tests.support.tables import WITHOUT_SERVICES
@@ -56,7 +56,7 @@ def survivors() -> Iterator[list[tuple[int, int]]]:
     seen: list[tuple[int, int]] = []
 
     def noted(logs: Any, placed: Any) -> Any:
-        found = large_logs.blocks_with_survivors(logs, placed)
+        found = large_log_scanner.blocks_with_survivors(logs, placed)
         seen.append((len(placed), len(found)))
         return found
 

@@ -15,9 +15,9 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.read.sorted_runs import SortedRun, fenced, gathered
+from drawstring.filegroups.sorted_merge import SortedRun, fenced, gathered
 from drawstring.table import Table
-from drawstring.timeline.properties_store import save_properties
+from drawstring.timeline.properties import save_properties
 from tests.support.rows import held, rides
 from tests.support.sorted_tables import BUCKET, LSM, check_sorted, drawn, keys_of_files, small_windows
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, listing

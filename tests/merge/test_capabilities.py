@@ -13,11 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring import merge
-from drawstring.merge.custom import CustomMerger
-from drawstring.merge.order import number_keys, winning_rows
-from drawstring.merge.partial_update import FieldMerger
-from drawstring.merge.record_mergers import WholeMerger
-from drawstring.merge.versions import Merger, Versions
+from drawstring.merge.record_merger import CustomMerger, FieldMerger, WholeMerger
+from drawstring.merge.record_version import Merger, Versions, number_keys, winning_rows
 from tests.support.merge_histories import MARKER, Rules, Version, histories, left, versions_of
 
 MERGERS: dict[str, Merger] = {

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import given
 
-from drawstring.merge.custom import CustomMerger
-from drawstring.merge.order import number_keys
+from drawstring.merge.record_merger import CustomMerger
+from drawstring.merge.record_version import number_keys
 from tests.support.merge_histories import Rules, Version, histories, left, versions_of
 
 TRAIL = "_hoodie_commit_time"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.merge.order import rank, winners, wins_over
+from drawstring.merge.record_version import rank, winners, wins_over
 
 
 def survivors(keys: list[str], *columns: list[Any], commit_deletes: list[bool] | None = None) -> list[int]:

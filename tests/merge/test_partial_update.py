@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drawstring.merge.order import number_keys
-from drawstring.merge.partial_update import FieldMerger
-from drawstring.merge.versions import Versions
+from drawstring.merge.record_merger import FieldMerger
+from drawstring.merge.record_version import Versions, number_keys
 from tests.support.merge_histories import MARKER, Rules, Version, expected, histories, left, versions_of
 
 EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 2

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.table.config import MergeMode, PayloadRule, TableConfig, TableType
-from drawstring.merge.partial_update import FieldMerger
-from drawstring.merge.record_mergers import WholeMerger, column_defaults, merger_of
+from drawstring.config.table_config import MergeMode, PayloadRule, TableConfig, TableType
+from drawstring.merge.record_merger import FieldMerger, WholeMerger, column_defaults, merger_of
 
 PLAIN = TableConfig("rides", TableType.MERGE_ON_READ, 9)
 SCHEMA = json.dumps(

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from drawstring.schema.meta import META_COLUMNS
+from drawstring.schema.fields import META_COLUMNS
 from drawstring.table import Table
 from tests.support.built_statistics import ENABLED, check, with_statistics
 from tests.support.index_histories import QUIET, SCHEMA, History

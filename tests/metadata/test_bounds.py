@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.metadata.partitions import STATISTICS, Kind, record_schema
-from drawstring.metadata.statistics import MAX, MIN, bounds_as_text, type_names
+from drawstring.metadata.column_stats import MAX, MIN, bounds_as_text, type_names
+from drawstring.metadata.table import STATISTICS, Kind, record_schema
 
 MICROS = 1_700_000_000_123_456
 

@@ -16,7 +16,7 @@ from drawstring.metadata.column_ranges import (
     has_ranges,
     ranges_of,
 )
-from drawstring.metadata.partitions import STATISTICS, Kind, record_schema
+from drawstring.metadata.table import STATISTICS, Kind, record_schema
 
 MEMBERS = {"Int": 1, "Long": 2, "Double": 4, "Bytes": 5, "String": 6, "TimestampMicros": 10}
 TYPE = record_schema(Kind.STATISTICS).field(STATISTICS).type

@@ -8,12 +8,11 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata import listed as listed_files
+from drawstring.metadata import contents as listed_files
+from drawstring.metadata import reader
 from drawstring.metadata.contents import records
-from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
-from drawstring.metadata.partitions import FILES, Kind
-from drawstring.metadata.stored import rows
-from drawstring.metadata.stored.decoded import DecodedRecords
+from drawstring.metadata.reader import DecodedRecords
+from drawstring.metadata.table import FILES, Kind, MetadataTable, open_metadata_table
 from drawstring.model.files import FileSlice, FileStatus
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
@@ -33,14 +32,14 @@ def key(number: int) -> tuple[str, FileStatus]:
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of entries of each HFile that is decoded."""
     counts: list[int] = []
-    read = rows.read_hfile_records
+    read = reader.read_hfile_records
 
     def counted(*args: object) -> Iterator[pa.RecordBatch]:
         for batch in read(*args):
             counts.append(batch.num_rows)
             yield batch
 
-    monkeypatch.setattr(rows, "read_hfile_records", counted)
+    monkeypatch.setattr(reader, "read_hfile_records", counted)
     return counts
 
 
@@ -70,10 +69,11 @@ def test_what_was_written_is_remembered_as_what_is_read(monkeypatch: pytest.Monk
     context = table._context
     metadata = open_metadata_table(context.storage, table.config, table.timeline, context.clock)
     (files,) = metadata.slices(FILES)
-    remembered = rows.read_rows(metadata, files, Kind.FILES)
-    monkeypatch.setattr(rows, "FILE_LISTS", DecodedRecords())
+    remembered = reader.read_rows(metadata, files, Kind.FILES)
+    monkeypatch.setattr(reader, "FILE_LISTS", DecodedRecords())
     assert [sorted(each.to_pylist(), key=str) for each in remembered.to_batches()] == [
-        sorted(each.to_pylist(), key=str) for each in rows.read_rows(metadata, files, Kind.FILES).to_batches()
+        sorted(each.to_pylist(), key=str)
+        for each in reader.read_rows(metadata, files, Kind.FILES).to_batches()
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata.expressions.index import SETTINGS
+from drawstring.metadata.partitions.expression_index import SETTINGS
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.expression_indexes import built, kept, without_origin

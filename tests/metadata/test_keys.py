@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.metadata.keys import (
+from drawstring.metadata.table import (
     decode_secondary_key,
     encode_secondary_value,
     file_hash,

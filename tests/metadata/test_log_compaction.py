@@ -11,10 +11,9 @@ import pytest
 from drawstring.base.clock import SteppingClock, SystemIds
 from drawstring.filegroups.write.log_compaction import log_runs
 from drawstring.formats.metadata.commit import decode_compaction_plan
-from drawstring.metadata.compaction import log_files
-from drawstring.metadata.compaction.base_files import compact
-from drawstring.metadata.compaction.log_files import compact_logs
-from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
+from drawstring.metadata import compaction
+from drawstring.metadata.compaction import compact, compact_logs
+from drawstring.metadata.table import MetadataTable, open_metadata_table
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action, State
@@ -200,7 +199,7 @@ def test_few_log_files_stay_as_they_are() -> None:
 
 
 def test_large_log_files_are_written_in_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_files, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(compaction, "_BLOCK_BYTES", 1)
     table = indexed(MOR, 9)
     change(table, 10)
     change(table, 20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from drawstring.metadata.lookups import group_numbers
+from drawstring.metadata.table import group_numbers
 
 
 def test_groups_are_those_of_java() -> None:

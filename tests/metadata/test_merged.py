@@ -12,17 +12,15 @@ import pytest
 from drawstring.base.clock import SteppingClock, SystemIds
 from drawstring.formats.hfile import HFileEntries, HFileReader, read_hfile_records
 from drawstring.formats.hfile import writer as hfile_writer
-from drawstring.formats.hfile.index import IndexEntry
-from drawstring.metadata.encoding import write_base_file
-from drawstring.metadata.locations import location_rows
-from drawstring.metadata.maintained.protocol import GroupChange, SortedGroup, TableFacts
-from drawstring.metadata.maintained.record_index import RecordIndexMaintainer
+from drawstring.formats.hfile.reader import IndexEntry
+from drawstring.metadata import reader as merged
+from drawstring.metadata.log_format import write_base_file
 from drawstring.metadata.merging import newest
-from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
-from drawstring.metadata.partitions import KEY, Kind, record_schema
-from drawstring.metadata.stored import merged
-from drawstring.metadata.stored.merged import merged_parts
-from drawstring.metadata.stored.rows import read_rows
+from drawstring.metadata.partitions.protocol import GroupChange, SortedGroup, TableFacts
+from drawstring.metadata.partitions.record_index import RecordIndexMaintainer
+from drawstring.metadata.reader import merged_parts, read_rows
+from drawstring.metadata.record_index import location_rows
+from drawstring.metadata.table import KEY, Kind, MetadataTable, open_metadata_table, record_schema
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawstring.metadata.column_stats import combined
 from drawstring.metadata.merging import listed_after, listed_files, newest
-from drawstring.metadata.partitions import IS_REMOVED, Kind, record_schema
-from drawstring.metadata.statistics import combined
+from drawstring.metadata.table import IS_REMOVED, Kind, record_schema
 
 Row = dict[str, Any]
 NOTHING: dict[str, None] = {}

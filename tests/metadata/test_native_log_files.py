@@ -16,16 +16,16 @@ from drawstring.base.clock import SteppingClock
 from drawstring.formats.hfile import HFileReader
 from drawstring.formats.log_files import log_blocks
 from drawstring.formats.log_inline import BlockType, read_content
-from drawstring.metadata.compaction import log_files
-from drawstring.metadata.compaction.log_files import compact_logs
-from drawstring.metadata.encoding import stored_schema
-from drawstring.metadata.metadata_table import MetadataTable, open_metadata_table
+from drawstring.metadata import compaction
+from drawstring.metadata.compaction import compact_logs
+from drawstring.metadata.log_format import stored_schema
+from drawstring.metadata.table import MetadataTable, open_metadata_table
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.files import LogFile, NativeLog
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
@@ -196,7 +196,7 @@ def compact_logs_now(table: Table) -> str:
 def test_a_log_compaction_makes_one_file_of_removals_and_one_of_all_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(log_files, "_BLOCK_BYTES", 1)  # each part is appended by itself
+    monkeypatch.setattr(compaction, "_BLOCK_BYTES", 1)  # each part is appended by itself
     table = made()
     for number in range(30):
         table.upsert(rides((f"k{number}", "rome", 4, 4.0), ("b", "rome", number, 4.0)), options=INDEXED)

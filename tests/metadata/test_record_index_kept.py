@@ -11,8 +11,8 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SteppingClock
+from drawstring.metadata.reader import SliceRows
 from drawstring.metadata.record_index import RecordIndex
-from drawstring.metadata.stored.rows import SliceRows
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.golden import unpack

@@ -11,11 +11,11 @@ import pytest
 import drawstring
 from drawstring.cli.app import run
 from drawstring.metadata.definitions import define, definitions
-from drawstring.metadata.maintained import record_index
-from drawstring.model.validation import Remedy, Severity
+from drawstring.metadata.partitions import record_index
+from drawstring.model.result import Remedy, Severity
 from drawstring.services import indexing
+from drawstring.services import validate as validation
 from drawstring.services.validation import repair
-from drawstring.services.validation import run as validation
 from drawstring.table import Table
 from tests.support.rows import rides
 from tests.support.tables import BUCKETS, NEW_FILE_GROUPS, create, table_types

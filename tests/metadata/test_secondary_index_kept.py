@@ -10,10 +10,10 @@ import pytest
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.metadata.contents import records
-from drawstring.metadata.maintained.protocol import TableFacts
-from drawstring.metadata.maintained.secondary_index import SecondaryIndexMaintainer
-from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.query.facts import load_facts
+from drawstring.metadata.partitions.protocol import TableFacts
+from drawstring.metadata.partitions.secondary_index import SecondaryIndexMaintainer
+from drawstring.metadata.table import open_metadata_table
+from drawstring.query.table_state import load_facts
 from drawstring.storage import open_spec
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, History

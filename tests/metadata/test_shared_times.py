@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from drawstring.formats.metadata.clean import encode_clean_plan
+from drawstring.formats.metadata.plans import encode_clean_plan
 from drawstring.metadata.writer import MetadataWriter
-from drawstring.model.clean import CleanPlan, CleanPolicy
 from drawstring.model.instant import Action
+from drawstring.model.plans import CleanPlan, CleanPolicy
 from drawstring.table import Table
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides

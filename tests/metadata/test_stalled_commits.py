@@ -9,8 +9,8 @@ import pyarrow as pa
 import drawstring
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.metadata.building import can_build
-from drawstring.metadata.compaction.base_files import has_to_wait
-from drawstring.metadata.metadata_table import open_metadata_table
+from drawstring.metadata.compaction import has_to_wait
+from drawstring.metadata.table import open_metadata_table
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.instant import Action, Instant
 from drawstring.table import Table

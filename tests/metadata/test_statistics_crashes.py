@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
-from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
+from drawstring.metadata.partitions.column_stats import ColumnStatsMaintainer, PartitionStatsMaintainer
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table

@@ -14,12 +14,10 @@ import pyarrow as pa
 import pytest
 
 from drawstring.formats import schemas
-from drawstring.formats.avro.encode import encode_rows
-from drawstring.metadata.keys import file_hash, partition_hash
-from drawstring.metadata.partitions import STATISTICS
-from drawstring.metadata.statistics import MAX, MIN, bounds_as
-from drawstring.metadata.statistics_encoding import Described, encode_deleted, encode_statistics
-from drawstring.model.column_summary import ColumnSummary, merged
+from drawstring.formats.avro.encoder import encode_rows
+from drawstring.metadata.column_stats import MAX, MIN, Described, bounds_as, encode_deleted, encode_statistics
+from drawstring.metadata.table import STATISTICS, file_hash, partition_hash
+from drawstring.model.commit import ColumnSummary, merged
 
 SCHEMA = json.loads(schemas.text("metadata_record"))
 VALUES: list[tuple[pa.Array, str, Any, Any, str, Any, Any, int]] = [

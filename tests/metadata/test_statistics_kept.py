@@ -10,9 +10,8 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata.maintained import file_summaries
-from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
-from drawstring.metadata.maintained.file_summaries import INDEXED_META, ReadSummaries
+from drawstring.metadata.partitions import column_stats
+from drawstring.metadata.partitions.column_stats import INDEXED_META, ColumnStatsMaintainer, ReadSummaries
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import ENABLED, Records, built, check, kept, with_statistics
@@ -154,7 +153,7 @@ def test_the_writers_of_base_files_describe_them(table_type: str, monkeypatch: p
         raise AssertionError("a base file is read")
 
     with monkeypatch.context() as patch:
-        patch.setattr(file_summaries, "column_summaries", refuse)
+        patch.setattr(column_stats, "column_summaries", refuse)
         history = History(table, "SIMPLE", 4)
         table.bulk_insert(history.rows([101, 102], True), options=QUIET)
         table.upsert(history.rows([1, 2, 3, 103], True), options=QUIET)

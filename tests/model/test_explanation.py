@@ -2,7 +2,7 @@
 
 import pytest
 
-from drawstring.model.explanation import size_text
+from drawstring.model.result import size_text
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,10 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro.blocks import encode_datums
-from drawstring.formats.base_files import Selection, read_base
-from drawstring.query.facts import load_facts
+from drawstring.formats.data_file import Selection, read_base
+from drawstring.query.table_state import load_facts
 from drawstring.schema.avro import arrow_to_avro
-from drawstring.schema.evolve import conform
-from drawstring.schema.normal import normalise
+from drawstring.schema.evolution import conform, normalise
 from drawstring.storage import open_storage
 from tests.support.golden import cases_of, unpack
 from tests.support.golden_rows import in_order, rows_of

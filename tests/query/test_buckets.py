@@ -11,12 +11,12 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
+from drawstring.config.table_config import KeyGeneratorType, TableConfig, TableType
 from drawstring.expressions.predicate import parse_where
-from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.index.bucket.simple_bucket import bucket_numbers
+from drawstring.filegroups.read_task import InstantRange
+from drawstring.index.bucket import bucket_numbers
 from drawstring.query.found_buckets import counts_that_fit
-from drawstring.query.pruning import BucketFacts, bucket_pruning
+from drawstring.query.partition_pruning import BucketFacts, bucket_pruning
 from drawstring.storage.memory import MemoryStorage
 from tests.support.golden import golden_table
 

@@ -14,8 +14,8 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
-from drawstring.filegroups.read import log_history, open_logs
-from drawstring.filegroups.read.slice_reader import read_task
+from drawstring.filegroups import cdc_reader, log_scanner
+from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.model.instant import time_of
 from tests.support.golden import golden_table
 from tests.support.tables import WITHOUT_COMPACTION, listing
@@ -175,8 +175,8 @@ def test_the_logs_of_a_slice_are_read_once_for_all_changes(
     for number in range(25):
         write(table, (number % 7, number + 2, f"b{number}"))
     read: list[int] = []
-    once = open_logs.block_rows
-    monkeypatch.setattr(open_logs, "block_rows", lambda *of: read.append(1) or once(*of))
+    once = log_scanner.block_rows
+    monkeypatch.setattr(log_scanner, "block_rows", lambda *of: read.append(1) or once(*of))
     changes = table.changes(start)
     assert {op for op, *_ in told_of(changes)} == {"u"}
     assert len(read) == 25
@@ -202,7 +202,7 @@ def test_changes_of_several_slices_are_right_when_little_is_held(
 ) -> None:
     table = golden("v9_mor_avro")
     held = told_of_all(table)
-    monkeypatch.setattr(log_history, "HELD_BYTES_MAX", 0)
+    monkeypatch.setattr(cdc_reader, "HELD_BYTES_MAX", 0)
     assert told_of_all(table) == held
 
 

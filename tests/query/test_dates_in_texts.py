@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.expressions.dates_in_texts import AS_DATE, AS_TIME, by_pattern, known_times
+from drawstring.expressions.datetime import AS_DATE, AS_TIME, by_pattern, known_times
 from drawstring.expressions.predicate import parse_where
 
 TEXTS = ["2024-01-05", "2024-1-5 x", "2023-12-31", "31.12.2023", "2024-02-30", "10000-01-01", None]

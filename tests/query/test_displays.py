@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import drawstring
-from drawstring.base.display import Grid
+from drawstring.base.text_format import Grid
 from drawstring.model.result import CommitResult
 from tests.support.faults import dead_write
 from tests.support.rows import SCHEMA, rides

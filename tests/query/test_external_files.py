@@ -14,7 +14,7 @@ from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.table import Table
-from drawstring.timeline.properties_store import load_config, save_properties
+from drawstring.timeline.properties import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
 from tests.support.rows import SCHEMA, rides
 from tests.support.tables import COW, MOR

@@ -13,10 +13,9 @@ import pytest
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError, UnavailableError
-from drawstring.filegroups.read.json_images import COMPACT, json_images
+from drawstring.filegroups.cdc_reader import COMPACT, json_images
 from drawstring.model.instant import time_of
-from drawstring.query.incremental.follow import Batch
-from drawstring.query.incremental.positions import stored_position
+from drawstring.query.stream import Batch, stored_position
 from drawstring.timeline import store
 from tests.support.golden import golden_table
 from tests.support.histories import CASES, Case, History, create, plain, row, table_of

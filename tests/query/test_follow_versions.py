@@ -7,11 +7,10 @@ from itertools import pairwise, permutations
 
 import pytest
 
-from drawstring.query.facts import load_facts
-from drawstring.query.incremental.follow import FollowSpec, batch_scan, next_position
-from drawstring.query.incremental.positions import START, position_from
+from drawstring.query.stream import START, FollowSpec, batch_scan, next_position, position_from
+from drawstring.query.table_state import load_facts
 from drawstring.table import Table
-from drawstring.timeline.instants import epoch_ms_of, instant_time
+from drawstring.timeline.timeline import epoch_ms_of, instant_time
 from tests.support.rows import rides
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create
 from tests.support.version_changes import change_version

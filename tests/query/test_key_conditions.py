@@ -12,8 +12,8 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.read.slice_reader import ReadTask, read_slice
-from drawstring.query.narrowing import narrowed
+from drawstring.filegroups.file_slice_reader import ReadTask, read_slice
+from drawstring.query.scan import narrowed
 from drawstring.table import Table
 from tests.support.tables import WITHOUT_SERVICES
 

@@ -16,7 +16,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.formats.base_files import Selection, base_schema, read_base
+from drawstring.formats.data_file import Selection, base_schema, read_base
 from drawstring.storage import open_storage
 from drawstring.table import Table
 

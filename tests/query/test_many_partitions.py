@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.table.config import TableConfig, TableType
+from drawstring.config.table_config import TableConfig, TableType
 from drawstring.expressions.predicate import parse_where
-from drawstring.query import pruning
-from drawstring.query.pruning import partitions_to_read
+from drawstring.query import partition_pruning
+from drawstring.query.partition_pruning import partitions_to_read
 
 SCHEMA = pa.schema(
     [("city", pa.string()), ("hour", pa.int32()), ("day", pa.date32()), ("fare", pa.float64())]
@@ -44,9 +44,9 @@ def config_of(partition_by: tuple[str, ...]) -> TableConfig:
 def test_regions_leave_the_partitions_that_arrow_leaves(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config = config_of(partition_by=("city", "hour", "day"))
     condition = parse_where(where, SCHEMA)
-    monkeypatch.setattr(pruning, "_ASKED_MAX", len(PATHS))
+    monkeypatch.setattr(partition_pruning, "_ASKED_MAX", len(PATHS))
     expected = partitions_to_read(PATHS, config, SCHEMA, condition)
-    monkeypatch.setattr(pruning, "_ASKED_MAX", 0)
+    monkeypatch.setattr(partition_pruning, "_ASKED_MAX", 0)
     assert partitions_to_read(PATHS, config, SCHEMA, condition) == expected
     assert len(expected) < len(PATHS) or where in ("fare > 3", "day > '2023-12-31'")
 
@@ -58,7 +58,7 @@ def test_only_partitions_in_matching_regions_are_asked_about(monkeypatch: pytest
         asked.append(len(values))
         return [True] * len(values)
 
-    monkeypatch.setattr(pruning, "partitions_that_match", counted)
+    monkeypatch.setattr(partition_pruning, "partitions_that_match", counted)
     paths = [f"c{number}" for number in range(1000)]
     config = config_of(partition_by=("city",))
     partitions_to_read(paths, config, SCHEMA, parse_where("city = 'c7' OR city > 'c99'", SCHEMA))
@@ -66,7 +66,7 @@ def test_only_partitions_in_matching_regions_are_asked_about(monkeypatch: pytest
 
 
 def test_a_condition_that_fails_on_a_partition_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruning, "_ASKED_MAX", 0)
+    monkeypatch.setattr(partition_pruning, "_ASKED_MAX", 0)
     condition = parse_where("CAST(city AS INT) = 5", SCHEMA)
     with pytest.raises(InvalidError, match="fails on a partition"):
         partitions_to_read(["5", "six"], config_of(partition_by=("city",)), SCHEMA, condition)

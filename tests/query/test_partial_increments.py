@@ -11,7 +11,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.read import slice_reader as reader
+from drawstring.filegroups import file_slice_reader as reader
 from drawstring.model.instant import time_of
 from drawstring.table import Table
 from tests.support.combinations import others_long

@@ -11,7 +11,7 @@ import drawstring
 from drawstring.base.errors import UnavailableError
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.schema_history import loaded_history
+from drawstring.timeline.schema import loaded_history
 from tests.support.tables import WITHOUT_SERVICES
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string()), ("w", pa.string())])

@@ -13,7 +13,7 @@ from sqlglot.dialects.spark import Spark
 
 from drawstring.base.errors import InvalidError
 from drawstring.expressions.plain_conditions import plain_condition
-from drawstring.expressions.readable import readable
+from drawstring.expressions.predicate import readable
 from drawstring.expressions.sql_condition import expression_of
 
 SCHEMA = pa.schema(

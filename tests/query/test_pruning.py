@@ -11,9 +11,9 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.table.config import KeyGeneratorType, TableConfig, TableType
+from drawstring.config.table_config import KeyGeneratorType, TableConfig, TableType
 from drawstring.expressions.predicate import parse_where
-from drawstring.query.pruning import partition_values, partitions_to_read
+from drawstring.query.partition_pruning import partition_values, partitions_to_read
 from tests.support.rows import arrow_rows
 from tests.support.tables import new_address
 

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pytest
 from pyarrow import orc
 
-from drawstring.formats import base_files
-from drawstring.formats.base_files import Selection, read_base
-from drawstring.formats.orc import read as orc_read
+from drawstring.formats import data_file
+from drawstring.formats.data_file import Selection, read_base
+from drawstring.formats.orc import reader as orc_read
 from drawstring.storage import open_storage
 from drawstring.table import Table
 from tests.support.rows import held, rides
@@ -148,14 +148,14 @@ def test_times_of_chosen_stripes_are_in_their_own_zones(tmp_path: Path) -> None:
 def files_read() -> Iterator[list[str]]:
     """Note the formats of ORC and Lance files of which rows are read."""
     read: list[str] = []
-    readers = {name: getattr(base_files, name) for name in ("read_open_orc", "read_open_lance")}
+    readers = {name: getattr(data_file, name) for name in ("read_open_orc", "read_open_lance")}
 
     def noting(name: str) -> Any:
         return lambda *given: (read.append(name.rpartition("_")[2]), readers[name](*given))[1]
 
     with (
-        patch.object(base_files, "read_open_orc", noting("read_open_orc")),
-        patch.object(base_files, "read_open_lance", noting("read_open_lance")),
+        patch.object(data_file, "read_open_orc", noting("read_open_orc")),
+        patch.object(data_file, "read_open_lance", noting("read_open_lance")),
     ):
         yield read
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.schema.meta import without_meta
+from drawstring.schema.fields import without_meta
 from drawstring.table import Table
 from tests.support.tables import new_address
 

@@ -12,15 +12,14 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.config.table.config import MergeMode
-from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.metadata import listing
-from drawstring.metadata.listing import knows_later_writes
-from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.query.candidates import Candidate
-from drawstring.query.pruning import Partition
+from drawstring.config.table_config import MergeMode
+from drawstring.filegroups.read_task import InstantRange
+from drawstring.metadata import file_listing
+from drawstring.metadata.file_listing import knows_later_writes
+from drawstring.metadata.table import open_metadata_table
+from drawstring.query.partition_pruning import Candidate, Partition
+from drawstring.query.planner import query_of
 from drawstring.query.scan import Scan
-from drawstring.query.snapshot import query_of
 from drawstring.table import Table
 from tests.support.merge_tables import PARTIAL, set_properties
 from tests.support.rows import rides
@@ -159,7 +158,7 @@ def test_skipping_changes_no_rows_of_any_query(
             assert texts(found.to_arrow()) == texts(expected.to_arrow()), (name, how, where)
             skipped += len(expected.tasks()) - len(found.tasks())
             with monkeypatch.context() as patched:
-                patched.setattr(listing, "_MANY_FILES", 0)
+                patched.setattr(file_listing, "_MANY_FILES", 0)
                 in_columns = getattr(table, name)(*arguments, where=where, **how)
                 assert read_by(in_columns) == read_by(found), (name, how, where)
     assert skipped > 0

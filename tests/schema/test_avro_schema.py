@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, decimal_size_bytes, record_name
-from drawstring.schema.meta import META_COLUMNS, with_meta, without_meta
-from drawstring.schema.normal import normalise
+from drawstring.schema.evolution import normalise
+from drawstring.schema.fields import META_COLUMNS, with_meta, without_meta
 
 # The text that Hudi 1.2.0 on Spark stores for a table of many types.
 HUDI_TEXT = (

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.schema.evolve import conform, evolve
+from drawstring.schema.evolution import conform, evolve
 
 
 def schema(**columns: pa.DataType) -> pa.Schema:

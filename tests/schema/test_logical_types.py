@@ -11,7 +11,8 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
-from drawstring.schema.evolve import conform, evolve
+from drawstring.schema.evolution import conform, evolve, normalise
+from drawstring.schema.internal_schema import first_history
 from drawstring.schema.logical_types import (
     BLOB,
     VARIANT,
@@ -20,8 +21,6 @@ from drawstring.schema.logical_types import (
     vector_columns,
     vector_type,
 )
-from drawstring.schema.normal import normalise
-from drawstring.schema.schema_changes import first_history
 
 FLOATS, DOUBLES = vector_type(3), vector_type(2, pa.float64())
 BYTES = vector_type(4, pa.int8())

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.schema.normal import replace_hidden_nulls
+from drawstring.schema.evolution import replace_hidden_nulls
 
 STRUCT = pa.struct(
     [

@@ -9,17 +9,18 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.schema.column_changes import (
+from drawstring.schema.internal_schema import (
     FIRST,
     added,
     changed,
     dropped,
+    evolved_history,
+    first_history,
     moved,
     place_of,
     renamed,
     retyped,
 )
-from drawstring.schema.schema_changes import evolved_history, first_history
 from tests.support.golden import golden_table
 
 INNER = pa.struct([("a", pa.int32()), ("b", pa.string())])

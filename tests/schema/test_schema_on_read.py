@@ -10,8 +10,8 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.config.table.schema_versions import SchemaHistory
-from drawstring.schema.evolve import conform
-from drawstring.schema.schema_on_read import (
+from drawstring.schema.evolution import conform
+from drawstring.schema.internal_schema import (
     decode_history,
     encode_history,
     in_requested_columns,

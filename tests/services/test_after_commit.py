@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.services import maintenance_tasks
-from drawstring.services.clustering import after_commit as clustering
-from drawstring.services.compaction import after_commit as compaction
-from drawstring.services.compaction import run
+from drawstring.services import clustering, compaction, schedule
+from drawstring.services import compaction as run
 from tests.support.rows import held, rides
 from tests.support.tables import MOR, create
 
@@ -20,7 +18,7 @@ from tests.support.tables import MOR, create
 @pytest.mark.parametrize(
     ("room", "step", "options"),
     [
-        (maintenance_tasks, "is_due", {"hoodie.compact.inline.max.delta.commits": "1"}),
+        (schedule, "is_due", {"hoodie.compact.inline.max.delta.commits": "1"}),
         (compaction, "schedule_compaction", {"hoodie.compact.inline.max.delta.commits": "1"}),
         (run, "log_compact", {"hoodie.log.compaction.inline": "true"}),
         (clustering, "commits_since_clustering", {"hoodie.clustering.inline": "true"}),

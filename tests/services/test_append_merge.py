@@ -12,12 +12,12 @@ import pytest
 from drawstring.base.clock import SeededIds, SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
+from drawstring.filegroups.file_system_view import SliceLookup
+from drawstring.formats.metadata.plans import decode_clustering_plan, encode_clustering_plan
 from drawstring.model.commit import WriteStat
 from drawstring.model.instant import Action
-from drawstring.services.clustering import append_merge
-from drawstring.services.clustering.append_merge import partitions_to_look_at
+from drawstring.services import small_files
+from drawstring.services.small_files import partitions_to_look_at
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.faults import leftovers, orphans
@@ -95,7 +95,7 @@ def test_looking_is_a_fixed_share_of_appending_and_takes_no_lock(monkeypatch: py
     locked: list[Any] = []
     slices = SliceLookup.slices
     monkeypatch.setattr(SliceLookup, "slices", lambda self, path: looked.append(path) or slices(self, path))
-    monkeypatch.setattr(append_merge, "schedule_clustering", lambda *_: locked.append(1))
+    monkeypatch.setattr(small_files, "schedule_clustering", lambda *_: locked.append(1))
     for number in range(60):
         append(table, range(number, number + 1), f"city{number % 30}")
     assert 10 <= len(looked) <= 30, "of three files one has its partition looked at"
@@ -183,7 +183,7 @@ def test_what_a_dead_process_left_is_merged_by_the_next_append(monkeypatch: pyte
     table = create()
     append(table, range(3))
     with monkeypatch.context() as patch:
-        patch.setattr(append_merge, "run_clustering", lambda *_: None)
+        patch.setattr(small_files, "run_clustering", lambda *_: None)
         append(table, range(3, 4), **{FILES: 4})
     assert table.timeline.pending_of(Action.CLUSTERING)
     table.upsert(rides(("rome1", "rome", 9, 9.0)), options=WITHOUT_SERVICES)
@@ -200,7 +200,7 @@ def test_a_merge_that_a_dead_process_left_makes_way(
 ) -> None:
     table = create(table_type=table_type)
     with monkeypatch.context() as patch:
-        patch.setattr(append_merge, "run_clustering", lambda *_: None)
+        patch.setattr(small_files, "run_clustering", lambda *_: None)
         append(table, range(3), **{FILES: 3})
     assert table.timeline.pending_of(Action.CLUSTERING)
     write = table.delete_partition if verb == "delete_partition" else getattr(table, verb)
@@ -226,7 +226,7 @@ def test_a_merge_that_a_dead_process_left_makes_way(
 def test_an_update_beside_a_running_merge_goes_through_and_the_merge_makes_way(
     table_type: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    table, run = create(table_type=table_type), append_merge.run_clustering
+    table, run = create(table_type=table_type), small_files.run_clustering
 
     def beside(context: TableContext, requested: str, options: WriteOptions) -> None:
         run(context, requested, options, lambda *_: update())
@@ -235,7 +235,7 @@ def test_an_update_beside_a_running_merge_goes_through_and_the_merge_makes_way(
         table.upsert(rides(("oslo1", "oslo", 9, 9.0)), options=WITHOUT_SERVICES)
 
     with monkeypatch.context() as patch:
-        patch.setattr(append_merge, "run_clustering", beside)
+        patch.setattr(small_files, "run_clustering", beside)
         append(table, range(3), **{FILES: 3})
     assert held(table) == [("oslo0", "oslo", 0, 1.0), ("oslo1", "oslo", 9, 9.0), ("oslo2", "oslo", 2, 1.0)]
     assert "the merge of small files after it failed" in caplog.text
@@ -282,7 +282,7 @@ def test_an_append_stands_when_merging_fails(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(append_merge, "schedule_clustering", fail)
+    monkeypatch.setattr(small_files, "schedule_clustering", fail)
     with caplog.at_level(logging.WARNING, "drawstring"):
         append(table, range(3), **{FILES: 3})
     assert len(held(table)) == 3

@@ -13,16 +13,16 @@ import pytest
 import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.archive import Archiving
-from drawstring.formats.metadata.clean import decode_clean
-from drawstring.formats.metadata.history_rows import HistoryRow
-from drawstring.model.clean import CleanMetadata
+from drawstring.config.keys.services import Archiving
+from drawstring.formats.metadata.archive import HistoryRow
+from drawstring.formats.metadata.plans import decode_clean
 from drawstring.model.instant import Action, Instant, State
-from drawstring.services.archiving.plan import ArchiveFacts, overlapping, plan_archive
+from drawstring.model.plans import CleanMetadata
+from drawstring.services.archive import ArchiveFacts, overlapping, plan_archive
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
+from drawstring.timeline.archive.lsm import LsmTimelineWriter
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.store import TimelineStore

@@ -10,10 +10,9 @@ import pytest
 import drawstring
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
 from drawstring.model.instant import Action
-from drawstring.services.archiving import run
+from drawstring.services import archive
 from drawstring.storage.faults import FaultyStorage, InjectedFault
-from drawstring.storage.file_system import FileSystem
-from drawstring.storage.local import LocalStorage
+from drawstring.storage.local import FileSystem, LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.archive.reader import open_archive
@@ -193,7 +192,7 @@ def published(monkeypatch: pytest.MonkeyPatch) -> Callable[[Table], Shorten]:
     def publish(table: Table) -> Shorten:
         waiting: list[Prepared] = []
         with monkeypatch.context() as patched:
-            patched.setattr(run, "shorten", lambda *prepared: waiting.extend(prepared))
+            patched.setattr(archive, "shorten", lambda *prepared: waiting.extend(prepared))
             assert table.archive(options=SHORT)
         return lambda: shorten(*waiting)
 

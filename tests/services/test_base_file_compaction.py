@@ -12,11 +12,10 @@ import pytest
 import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.formats.metadata.base_file_compaction import base_files_of
-from drawstring.formats.metadata.clustering_plan import decode_clustering_plan, encode_clustering_plan
+from drawstring.formats.metadata.plans import base_files_of, decode_clustering_plan, encode_clustering_plan
 from drawstring.formats.parquet import parquet_footer
 from drawstring.model.instant import Action
-from drawstring.services.clustering import row_group_copy as stitch_group
+from drawstring.services import clustering_task as stitch_group
 from drawstring.table import Table
 from tests.support.faults import leftovers, orphans
 from tests.support.rows import held, meta_rows, rides

@@ -9,7 +9,7 @@ import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import options_of
-from drawstring.index.bucket.simple_bucket import FOLDER
+from drawstring.index.bucket import FOLDER
 from drawstring.model.instant import Action
 from drawstring.services.bucket_rescaling import BucketRules, plan_rescaling, rescale_by_rules
 from drawstring.table import Table

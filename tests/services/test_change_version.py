@@ -10,19 +10,15 @@ from typing import Any
 import pytest
 
 import drawstring
-from drawstring.base.errors import (
-    ConflictError,
-    InvalidError,
-    UnsupportedError,
-)
+from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.archive.writer import archive_instants
-from drawstring.timeline.instants import instant_time
-from drawstring.timeline.properties_store import save_properties
+from drawstring.timeline.properties import save_properties
+from drawstring.timeline.timeline import instant_time
 from drawstring.txn.locks.table_lock import table_lock
 from tests.support.faults import HOUR_MS, START_MS, opened
 from tests.support.rows import SCHEMA, held, rides

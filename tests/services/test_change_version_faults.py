@@ -8,12 +8,12 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, DrawstringError
-from drawstring.config.table.config import TableConfig
-from drawstring.query import facts
+from drawstring.config.table_config import TableConfig
+from drawstring.query import table_state
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.version_change import VERSION_CHANGE
 from tests.support.combinations import others_long
 from tests.support.faults import HOUR_MS, START_MS, opened
@@ -139,7 +139,7 @@ def test_a_reader_that_looks_while_the_version_changes_sees_all_rows(
         with suppress(DrawstringError):
             change_version(opened(FaultyStorage(storage, fail_after), START_MS + HOUR_MS), new)
         with monkeypatch.context() as patched:
-            patched.setattr(facts, "load_config", StaleAtFirst(stale))
+            patched.setattr(table_state, "load_config", StaleAtFirst(stale))
             assert held(opened(storage, START_MS)) == rows, fail_after
         if opened(storage, START_MS).config.version == new and not files_of_other_layout(
             storage, 1 if old == 6 else 2

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
+from drawstring.formats.metadata.plans import decode_clean, decode_clean_plan
 from drawstring.model.instant import Action
-from drawstring.services.cleaning import planner, run
+from drawstring.services import clean
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
@@ -59,7 +59,7 @@ def test_a_write_takes_the_lock_for_a_clean_if_something_is_old_and_plans_it_onc
     table_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
-    locked, planned = run.lock_table, planner.CleanPlanner.plan
+    locked, planned = clean.lock_table, clean.CleanPlanner.plan
 
     def counted_lock(*arguments: Any) -> Any:
         calls.append("lock")
@@ -71,8 +71,8 @@ def test_a_write_takes_the_lock_for_a_clean_if_something_is_old_and_plans_it_onc
 
     table = create(table_type=table_type)
     written(table, 3, **NEVER)
-    monkeypatch.setattr(run, "lock_table", counted_lock)
-    monkeypatch.setattr(planner.CleanPlanner, "plan", counted_plan)
+    monkeypatch.setattr(clean, "lock_table", counted_lock)
+    monkeypatch.setattr(clean.CleanPlanner, "plan", counted_plan)
     table.upsert(rides(("a", "rome", 9, 9.0)), options=KEEP_2 | WITHOUT_COMPACTION)
     assert calls == ["plan", "lock"]
     assert deleted(table)
@@ -96,12 +96,12 @@ def test_a_clean_is_planned_again_only_if_more_than_a_write_came_before_it(
     meanwhile: Callable[[Table], object], plans: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
-    locked, planned = run.lock_table, planner.CleanPlanner.plan
+    locked, planned = clean.lock_table, clean.CleanPlanner.plan
 
     def after_another(*arguments: Any) -> Any:
-        monkeypatch.setattr(run, "lock_table", locked)
+        monkeypatch.setattr(clean, "lock_table", locked)
         with monkeypatch.context() as undone:
-            undone.setattr(planner.CleanPlanner, "plan", planned)
+            undone.setattr(clean.CleanPlanner, "plan", planned)
             meanwhile(table)
         return locked(*arguments)
 
@@ -112,8 +112,8 @@ def test_a_clean_is_planned_again_only_if_more_than_a_write_came_before_it(
     table = create()
     states = written(table, 4, **NEVER)
     before = table.timeline.writes()
-    monkeypatch.setattr(run, "lock_table", after_another)
-    monkeypatch.setattr(planner.CleanPlanner, "plan", counted_plan)
+    monkeypatch.setattr(clean, "lock_table", after_another)
+    monkeypatch.setattr(clean.CleanPlanner, "plan", counted_plan)
     table.upsert(rides(("a", "rome", 9, 9.0)), options=KEEP_2)
     assert len(calls) == plans
     assert len(deleted(table)) == len(set(deleted(table))) == 2

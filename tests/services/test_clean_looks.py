@@ -10,8 +10,8 @@ import pytest
 
 from drawstring.config.options.write_options import options_of
 from drawstring.model.instant import Instant
-from drawstring.services.cleaning import looks, planner
-from drawstring.services.cleaning.plan import writes_between
+from drawstring.services import clean
+from drawstring.services.clean import writes_between
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
@@ -41,11 +41,11 @@ def test_a_table_that_is_appended_to_is_not_listed_again_and_again(version: int)
 def test_processes_that_write_once_leave_each_other_a_note_of_what_is_clean(version: int) -> None:
     table = create(version=version)
     for number in range(40):
-        looks._LOOKS.clear()
+        clean._LOOKS.clear()
         table.bulk_insert(rides((str(number), f"city{number}", number, 1.0)))
     assert deleted(table) == []
     assert 2 <= len(cleans(table)) <= 4
-    looks._LOOKS.clear()
+    clean._LOOKS.clear()
     assert len(writes_looked_at(table)) <= 8
 
 
@@ -62,7 +62,7 @@ def writes_looked_at(table: Table) -> list[Instant]:
     context, config, store = table._context, table.config, store_of(table)
     options = options_of("insert", {}).cleaning
     table.bulk_insert(rides(("next", "lima", 1, 1.0)), options=NEVER)
-    planning = planner.CleanPlanner(context, config, store, store.load(), options)
+    planning = clean.CleanPlanner(context, config, store, store.load(), options)
     facts = planning.facts()
     assert facts is not None
     return writes_between(facts, planning._earliest())

@@ -9,10 +9,10 @@ import pytest
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
+from drawstring.formats.metadata.plans import decode_clustering_plan
 from drawstring.formats.parquet import read_parquet
-from drawstring.model.clustering import ClusteringPlan
 from drawstring.model.instant import Action, State, time_of
+from drawstring.model.plans import ClusteringPlan
 from drawstring.table import Table
 from drawstring.txn.transaction import lock_table
 from tests.support.faults import leftovers, orphans

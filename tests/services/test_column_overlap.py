@@ -9,8 +9,8 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.services.report.column_overlap import ColumnOverlap, column_overlaps
+from drawstring.metadata.table import open_metadata_table
+from drawstring.services.report.page import ColumnOverlap, column_overlaps
 from drawstring.table import Table
 
 SCHEMA = pa.schema(

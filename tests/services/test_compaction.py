@@ -11,7 +11,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile
 from drawstring.model.instant import Action
 from drawstring.model.plans import CompactionPlan
-from drawstring.services.compaction.plan import plan_compaction
+from drawstring.services.compaction import plan_compaction
 from tests.support.compaction import FIRST, MERGED, NEWER, logged, schedule
 from tests.support.faults import leftovers, orphans
 from tests.support.golden import golden_storage

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.keys.compaction import CompactionSettings
+from drawstring.config.keys.services import CompactionSettings
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionOperation
-from drawstring.services.compaction.strategies import choose, is_due, partitions_to_plan
+from drawstring.services.compaction import choose, is_due, partitions_to_plan
 from drawstring.timeline.timeline import Timeline
 
 MIB = 1 << 20

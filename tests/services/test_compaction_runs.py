@@ -15,8 +15,8 @@ from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.filegroups.write.markers import MARKER_ROOT
 from drawstring.model.instant import Action
 from drawstring.table import Table
-from drawstring.txn.locks.lease_lock import Lease
 from drawstring.txn.locks.service_lease import service_lease
+from drawstring.txn.locks.storage_lock import Lease
 from tests.support.compaction import MERGED, logged, once
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.rows import held, rides

@@ -10,13 +10,13 @@ import pytest
 
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.engine.local import LocalEngine
-from drawstring.index.consistent.consistent_bucket import ConsistentIndex
+from drawstring.index.consistent_bucket import ConsistentIndex
 from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
-from drawstring.write import run
+from drawstring.write import executor
 from tests.support.consistent_buckets import (
     ALLOW,
     CONSISTENT,
@@ -197,7 +197,7 @@ def test_a_writer_that_does_not_know_of_the_resizing_ends_it(
     def write_once(done: int = 1, total: int = 1) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(ConsistentIndex, "dual_write", lambda *_: None)
-            patched.setattr(run, "cancel_conflicting_clusterings", lambda *_: None)
+            patched.setattr(executor, "cancel_conflicting_clusterings", lambda *_: None)
             if done == total:
                 table.upsert(rides(row(11, 900)), options=ALLOW)
 

@@ -17,7 +17,7 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.faults import (
     HOUR_MS,
     NEWER,

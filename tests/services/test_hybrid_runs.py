@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.read_task import InstantRange
 from drawstring.filegroups.write.log_compaction import LogRun, log_runs
 from drawstring.formats.metadata.records import one_record
 from drawstring.model.instant import Action

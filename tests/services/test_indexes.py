@@ -14,7 +14,7 @@ import pytest
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.model.table_index import TableIndex
+from drawstring.model.index import TableIndex
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
 from tests.support.bloom_filters import indexed_filters, stored_filters
@@ -302,7 +302,7 @@ def test_no_index_is_built_while_a_write_is_about_to_commit(monkeypatch: pytest.
     ]
     content = table._context.storage.read(path)
     table._context.storage.delete([path])
-    monkeypatch.setattr("drawstring.services.indexes.recover", lambda locked, failed: locked)
+    monkeypatch.setattr("drawstring.services.indexing.recover", lambda locked, failed: locked)
     with pytest.raises(ConflictError, match=f"about to complete: .*{last.requested}"):
         table.create_index("record_index")
     table._context.storage.put(path, content)

@@ -10,13 +10,12 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.formats.metadata.indexing import decode_indexing
+from drawstring.formats.metadata.plans import decode_indexing
 from drawstring.metadata.contents import records
-from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
-from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
-from drawstring.metadata.metadata_table import open_metadata_table
+from drawstring.metadata.partitions.column_stats import ColumnStatsMaintainer, PartitionStatsMaintainer
+from drawstring.metadata.table import open_metadata_table
 from drawstring.model.instant import Action, Instant, State
-from drawstring.query.facts import load_facts
+from drawstring.query.table_state import load_facts
 from drawstring.services import indexing
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.model.validation import Remedy, Severity
+from drawstring.model.result import Remedy, Severity
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
 

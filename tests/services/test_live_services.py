@@ -13,8 +13,8 @@ from drawstring.base.errors import ConflictError, CorruptTableError
 from drawstring.model.instant import PLANNED_ACTIONS, Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
-from drawstring.txn import live_work
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn import heartbeat
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.interrupted import Act, Interrupted, Standing, on, upserting
 from tests.support.rows import held, rides
 from tests.support.service_process import runner
@@ -107,7 +107,7 @@ def test_a_service_whose_table_was_restored_ends_with_a_conflict_that_names_the_
 ) -> None:
     table, first = grown(service)
     with monkeypatch.context() as blind:  # as Hudi's restore, and ours of earlier releases
-        blind.setattr(live_work, "leased", lambda *_: [])
+        blind.setattr(heartbeat, "leased", lambda *_: [])
         runs = on(Interrupted(table, lambda other: other.restore(first)))
         with pytest.raises(ConflictError) as raised:
             VERBS[service](runs)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.read_task import InstantRange
 from drawstring.filegroups.write.log_compaction import log_runs
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.records import one_record
@@ -17,7 +17,7 @@ from drawstring.model.files import LogFile
 from drawstring.model.instant import Action
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
-from drawstring.write.placement.place import PlaceGroups
+from drawstring.write.placement import PlaceGroups
 from tests.support.combinations import others_long
 from tests.support.compaction import once
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans

@@ -18,9 +18,9 @@ from drawstring.cli import app
 from drawstring.cli.commands import services
 from drawstring.model.instant import Action
 from drawstring.model.result import CleanResult
-from drawstring.services import maintenance_tasks as duties
+from drawstring.services import schedule as duties
 from drawstring.table import Table
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.locks.service_lease import service_lease
 from drawstring.txn.table_context import TableContext
 from tests.support.compaction import FIRST, MERGED, NEWER, logged

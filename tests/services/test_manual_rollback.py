@@ -13,7 +13,7 @@ from drawstring.base.clock import SteppingClock, SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.model.instant import Action
 from drawstring.table import Table
-from drawstring.timeline.instants import epoch_ms_of
+from drawstring.timeline.timeline import epoch_ms_of
 from drawstring.txn.locks.service_lease import service_lease
 from tests.support.compaction import MERGED, logged
 from tests.support.faults import (

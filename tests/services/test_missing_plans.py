@@ -8,8 +8,8 @@ import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.services.clustering.run import run_clustering
-from drawstring.services.compaction.run import run_compaction
+from drawstring.services.clustering import run_clustering
+from drawstring.services.compaction import run_compaction
 from drawstring.table import Table
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, create

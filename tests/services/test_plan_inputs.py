@@ -10,7 +10,7 @@ import pytest
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import CorruptTableError
 from drawstring.model.instant import Action, Instant
-from drawstring.services.clustering.run import run_clustering
+from drawstring.services.clustering import run_clustering
 from drawstring.table import Table
 from tests.support.faults import lose_completion, orphans
 from tests.support.rows import held, rides

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from drawstring.config.options.write_options import options_of
-from drawstring.formats.metadata.history_rows import HistoryRow
+from drawstring.formats.metadata.archive import HistoryRow
 from drawstring.storage.local import LocalStorage
-from drawstring.timeline.archive.lsm_timeline import LsmTimeline
-from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
+from drawstring.timeline.archive.lsm import LsmTimeline, LsmTimelineWriter
 from tests.support.combinations import others_long
 from tests.support.faults import stride
 from tests.support.simulation.life import CHOSEN, KINDS

@@ -14,9 +14,9 @@ import pytest
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError
 from drawstring.model.instant import PLANNED_ACTIONS
-from drawstring.storage.paths import LOCK_FOLDER
+from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
-from drawstring.timeline.properties_store import save_properties
+from drawstring.timeline.properties import save_properties
 from drawstring.txn.reservations import RESERVED_SUFFIX
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Act, Interrupted, on, upserting

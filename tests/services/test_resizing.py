@@ -9,13 +9,13 @@ import pytest
 from drawstring.base.clock import SystemIds
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
-from drawstring.index.consistent.rings import HASH_MASK, Ring
+from drawstring.formats.metadata.plans import decode_clustering_plan
+from drawstring.index.consistent_bucket import HASH_MASK, Ring
 from drawstring.index.existing_writes import FOLDERS
 from drawstring.model.files import BaseFile, FileSlice, FileStatus
-from drawstring.model.hashing import decode_nodes, encode_nodes, nodes_of
 from drawstring.model.instant import Action
-from drawstring.services.clustering.resizing_plan import middle_of_range, plan_resizing
+from drawstring.model.plans import decode_nodes, encode_nodes, nodes_of
+from drawstring.services.clustering_plan import middle_of_range, plan_resizing
 from drawstring.storage.protocol import Storage
 from tests.support.consistent_buckets import (
     ALLOW,

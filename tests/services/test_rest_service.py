@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 import drawstring
-from drawstring.services.catalogs.rest import JsonService
+from drawstring.services.catalogs.polaris import JsonService
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.model.instant import Action
-from drawstring.model.validation import Severity
+from drawstring.model.result import Severity
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table

@@ -6,7 +6,7 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.log_inline.blocks import BlockType, HeaderKey, encode_block, scan_blocks
 from drawstring.formats.metadata.commit import encode_compaction_plan
@@ -19,14 +19,8 @@ from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.rollback.dead_writes import rollback_pending
-from drawstring.txn.rollback.rollback import (
-    RollbackContext,
-    RollbackFacts,
-    plan_rollback,
-    rollback_instant,
-)
-from drawstring.txn.rollback.unschedule import rollback_inflight_plan
+from drawstring.txn.rollback.recovery import rollback_inflight_plan, rollback_pending
+from drawstring.txn.rollback.rollback import RollbackContext, RollbackFacts, plan_rollback, rollback_instant
 from tests.support.golden import golden_storage
 from tests.support.storages import by_clock, files_of, paths, status
 from tests.support.timelines import begin, new_table

@@ -9,7 +9,7 @@ from drawstring.base.errors import ConflictError
 from drawstring.model.instant import Action
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.faults import orphans
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, create, store_of

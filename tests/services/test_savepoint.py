@@ -10,8 +10,7 @@ import pytest
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.formats.metadata.records import one_record
-from drawstring.formats.metadata.rollback import rollback_of
-from drawstring.formats.metadata.savepoint import decode_savepoint, encode_savepoint
+from drawstring.formats.metadata.rollback import decode_savepoint, encode_savepoint, rollback_of
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionPlan
 from drawstring.table import Table
@@ -289,8 +288,8 @@ def test_a_pending_restore_of_another_engine_is_finished() -> None:
     table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     undone = table.timeline.writes()[-1]
     store = store_of(table)
-    from drawstring.formats.metadata.savepoint import encode_restore_plan
-    from drawstring.model.savepoint import RestorePlan
+    from drawstring.formats.metadata.rollback import encode_restore_plan
+    from drawstring.model.plans import RestorePlan
 
     plan = RestorePlan(((undone.requested, "commit"),), saved)
     store.start(store.request(Action.RESTORE, store.new_time(store.load()), encode_restore_plan(plan)))

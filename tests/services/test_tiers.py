@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.services.compaction.tiers import runs_to_merge
+from drawstring.services.compaction import runs_to_merge
 
 
 @given(sizes=st.lists(st.integers(0, 1 << 40), max_size=40), limit=st.integers(2, 12))

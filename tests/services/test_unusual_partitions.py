@@ -11,7 +11,7 @@ import pytest
 
 import drawstring
 from drawstring.model.instant import WRITE_ACTIONS, State
-from drawstring.model.validation import Severity
+from drawstring.model.result import Severity
 from drawstring.storage.faults import InjectedFault
 from drawstring.table import Table
 from tests.support.combinations import others_long

@@ -14,12 +14,12 @@ from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.cli import app
 from drawstring.model.files import BaseFile
 from drawstring.model.instant import Action
-from drawstring.model.validation import Severity
-from drawstring.services.validation import content_checks
-from drawstring.services.validation.shared_keys import SharedKeys
+from drawstring.model.result import Severity
+from drawstring.services import validate_content
+from drawstring.services.validate_content import SharedKeys
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
-from drawstring.timeline.properties_store import BACKUP_PATH, PROPERTIES_PATH
+from drawstring.timeline.properties import BACKUP_PATH, PROPERTIES_PATH
 from tests.support.compaction import FIRST, NEWER, logged
 from tests.support.faults import HOUR_MS, START_MS, is_decided, opened, prepared
 from tests.support.rows import held, rides
@@ -249,8 +249,8 @@ def test_the_command_line_says_what_it_found_and_did(
 
 
 def test_bits_of_keys_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content_checks, "_BITS_PER_SORT", 10)
-    bits = content_checks.DistinctBits()
+    monkeypatch.setattr(validate_content, "_BITS_PER_SORT", 10)
+    bits = validate_content.DistinctBits()
     for start in range(0, 100, 5):
         bits.add(np.arange(start, start + 6, dtype=np.uint64))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drawstring.model.validation import Severity
+from drawstring.model.result import Severity
 from drawstring.storage.protocol import Storage
 from tests.support.concurrent_changes import Race, races
 from tests.support.concurrent_writers import ALL, changed_table, table_on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drawstring.model.validation import Remedy
+from drawstring.model.result import Remedy
 from drawstring.table import Table
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Act, Standing, upserting

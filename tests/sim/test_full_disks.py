@@ -8,7 +8,7 @@ import pytest
 
 from drawstring.base.errors import UnavailableError
 from drawstring.model.files import FileStatus, parse_data_file
-from drawstring.storage.data_files import data_files
+from drawstring.storage.local import data_files
 from tests.support.simulation.checks import check_recovery
 from tests.support.simulation.full_disks import FullDisk
 from tests.support.simulation.life import KINDS

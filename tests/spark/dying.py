@@ -36,7 +36,7 @@ def install() -> None:
     folder = os.environ.get("DRAWSTRING_TEST_DEATHS")
     if not folder:
         return
-    from drawstring.write.placement.place import PlaceGroups
+    from drawstring.write.placement import PlaceGroups
 
     place = PlaceGroups.__call__
 

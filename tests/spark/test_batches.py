@@ -9,12 +9,19 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InternalError
-from drawstring.engine.grouping import coalesced
-from drawstring.engine.key_sets import KeySets, gather, together
-from drawstring.spark.engine.batches import join_key, text_hash, with_types
-from drawstring.spark.engine.packing import MAIN, ByGroup, ByHash, Together, Unpack, packed
-from drawstring.spark.engine.worker import shares
-from drawstring.spark.reading.key_filter import wanted
+from drawstring.engine.group import KeySets, coalesced, gather, together
+from drawstring.spark.engine.rows import (
+    MAIN,
+    ByGroup,
+    ByHash,
+    Together,
+    Unpack,
+    join_key,
+    packed,
+    text_hash,
+    with_types,
+)
+from drawstring.spark.engine.tasks import shares, wanted
 
 NUMBERS = pa.record_batch({"name": [f"n{i % 7}" for i in range(500)], "value": pa.array(range(500))})
 

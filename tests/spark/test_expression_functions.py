@@ -12,8 +12,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from drawstring.base.errors import InvalidError
-from drawstring.metadata.expressions.functions import FUNCTIONS
-from drawstring.metadata.expressions.index import ExpressionIndex
+from drawstring.metadata.partitions.expression_index import FUNCTIONS, ExpressionIndex
 from tests.support.spark import without_ansi
 
 TEXTS = ["", " a b ", "xxAbcx", "Straße", "ΑΣ ΟΔΟΣ", "İi", "ǆ", "日本語テキスト", "a1b22c333", "\ta\n", None]

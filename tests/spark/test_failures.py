@@ -6,7 +6,7 @@ import os
 import pytest
 
 from drawstring.base.errors import UnavailableError
-from drawstring.spark.engine.failures import WorkerError, carried, surfaced
+from drawstring.spark.engine.tasks import WorkerError, carried, surfaced
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO])

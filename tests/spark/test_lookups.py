@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
-from drawstring.spark.engine import spark_engine as engine
+from drawstring.spark.engine import engine
 from tests.support.rows import arrow_rows
 from tests.support.tables import create
 

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 
 import drawstring
 import drawstring.spark
-from drawstring.spark.engine.types import arrow_schema
-from drawstring.spark.writing.parquet_input import FILES_MAX, parquet_input
+from drawstring.spark.engine.engine import FILES_MAX, parquet_input
+from drawstring.spark.engine.rows import arrow_schema
 
 pytestmark = pytest.mark.spark
 

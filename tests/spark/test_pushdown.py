@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 import drawstring
 import drawstring.spark
-from drawstring.query import narrowing
-from drawstring.spark.reading import planning, relation
+from drawstring.query import scan
+from drawstring.spark.reading import planner, relation
 from tests.support.tables import create
 
 pytestmark = pytest.mark.spark
@@ -94,7 +94,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     found: Reads = []
 
     def spy(tasks: Any, columns: Any, where: Any) -> Any:
-        left = narrowing.narrowed(tasks, columns, where)
+        left = scan.narrowed(tasks, columns, where)
         assert all(task.columns == tuple(columns) for task in left)
         found.append((tuple(columns), str(where), len(left)))
         return left
@@ -244,7 +244,7 @@ def test_the_same_slices_are_read_once_in_a_query(df: DataFrame) -> None:
 def test_slices_are_read_as_well_where_no_planner_asks(
     spark: SparkSession, path: str, plain: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "install", lambda spark: False)
+    monkeypatch.setattr(planner, "install", lambda spark: False)
     other = spark.newSession()
     df = drawstring.spark.read(other, path).where("fare > 1 and city = 'x'").select("id", "ts")
     assert "BatchScan" in df._jdf.queryExecution().executedPlan().toString()

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
-from drawstring.services.clustering import append_merge
+from drawstring.services import small_files
 from tests.support.spark_tables import COW, MOR, load, save
 
 pytestmark = pytest.mark.spark
@@ -99,7 +99,7 @@ def test_a_merge_that_a_dead_append_left_makes_way(
 ) -> None:
     path, due = tmp_path / "rides", {"drawstring.append.merge.min.files": "2"}
     with monkeypatch.context() as patch:
-        patch.setattr(append_merge, "run_clustering", lambda *_: None)
+        patch.setattr(small_files, "run_clustering", lambda *_: None)
         for start in (0, 100, 200):
             save(wide(session, start, 100).coalesce(1), path, "append", **COW, **due)
     assert len(drawstring.open(path).timeline.pending()) == 1

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 import drawstring
 import drawstring.spark
 from drawstring.config.options.write_options import ReadOptions
-from drawstring.query.incremental.positions import Position
-from drawstring.spark.engine.types import spark_schema
-from drawstring.spark.reading.streaming import HAS_LIMITS, CommitStream, RememberingReader
+from drawstring.query.stream import Position
+from drawstring.spark.engine.rows import spark_schema
+from drawstring.spark.streaming.source import HAS_LIMITS, CommitStream, RememberingReader
 from tests.support.timelines import archive
 
 START = "hoodie.datasource.streaming.startOffset"

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.config.keys.storage import SYNC
+from drawstring.config.keys.read import SYNC
 from drawstring.spark.locations import storage_options
-from drawstring.spark.writing import overwrite as replacing
-from drawstring.storage.file_system import FileSystem
+from drawstring.spark.writing import save as replacing
+from drawstring.storage.local import FileSystem
 from drawstring.txn.locks.table_lock import table_lock
 from tests.support.spark_tables import BUCKETS, COW, KEYS, MOR, OPERATION, load, rides, save
 

@@ -13,7 +13,7 @@ from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 import drawstring.spark
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.spark import format_hook as takeover
+from drawstring.spark import format as takeover
 from drawstring.spark import functions
 
 pytestmark = pytest.mark.spark

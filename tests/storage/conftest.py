@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from drawstring.storage import Storage, open_storage
-from drawstring.storage.subfolder import Subfolder
+from drawstring.storage.protocol import Subfolder
 from tests.support.store_server import StoreServer
 
 _numbers = itertools.count()

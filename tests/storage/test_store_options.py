@@ -10,9 +10,9 @@ import pytest
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.storage import open_storage
 from drawstring.storage.azure import azure_settings
-from drawstring.storage.bucket import is_token_refused
-from drawstring.storage.gcs import NAMES as GCS
-from drawstring.storage.s3 import NAMES as S3
+from drawstring.storage.object_store import GCS_NAMES as GCS
+from drawstring.storage.object_store import S3_NAMES as S3
+from drawstring.storage.object_store import is_token_refused
 from tests.support.gcs_server import TOKEN, GcsServer
 from tests.support.s3_server import S3Server
 

@@ -16,13 +16,12 @@ import pytest
 import drawstring
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import InvalidError, UnavailableError
-from drawstring.config.keys.storage import SYNC
+from drawstring.config.keys.read import SYNC
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.instant import Action
 from drawstring.storage import Storage, open_spec, open_storage
-from drawstring.storage import file_system as module
-from drawstring.storage.file_system import FileSystem
-from drawstring.storage.local import LocalStorage
+from drawstring.storage import local as module
+from drawstring.storage.local import FileSystem, LocalStorage
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH
 

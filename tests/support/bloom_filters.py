@@ -8,10 +8,9 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.formats.parquet import stored_summary
 from drawstring.metadata.contents import records
-from drawstring.metadata.keys import file_hash, partition_hash
-from drawstring.metadata.metadata_table import open_metadata_table
+from drawstring.metadata.table import file_hash, open_metadata_table, partition_hash
 from drawstring.model.files import BaseFile
-from drawstring.query.facts import load_facts
+from drawstring.query.table_state import load_facts
 
 Filters = dict[str, tuple[str, str, bytes]]
 """Type, instant and bytes of filters by the key of their record."""

@@ -9,12 +9,11 @@ import pytest
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.metadata.contents import records
-from drawstring.metadata.maintained import partition_stats
-from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
-from drawstring.metadata.maintained.partition_stats import PartitionStatsMaintainer
-from drawstring.metadata.maintained.protocol import PartitionMaintainer, TableFacts
-from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.query.facts import load_facts
+from drawstring.metadata.partitions import column_stats
+from drawstring.metadata.partitions.column_stats import ColumnStatsMaintainer, PartitionStatsMaintainer
+from drawstring.metadata.partitions.protocol import PartitionMaintainer, TableFacts
+from drawstring.metadata.table import open_metadata_table
+from drawstring.query.table_state import load_facts
 from drawstring.storage import open_spec
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
@@ -59,7 +58,7 @@ def check(table: Table, taken: object = None, of_hudi: Records | None = None) ->
             expected[key]["ColumnStatsMetadata"]["isTightBound"] = False
     assert found == expected, taken
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition_stats, "_with_statistics", lambda metadata: None)
+        patch.setattr(column_stats, "_with_statistics", lambda metadata: None)
         of_files = built(table, PartitionStatsMaintainer())
     if "partition_stats" in table.config.metadata_partitions:  # not in version 6
         assert kept(table, "partition_stats") == of_files, taken

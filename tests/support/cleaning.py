@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from drawstring.formats.metadata.clean import decode_clean
-from drawstring.model.clean import CleanMetadata
+from drawstring.formats.metadata.plans import decode_clean
 from drawstring.model.instant import Action
+from drawstring.model.plans import CleanMetadata
 from drawstring.table import Table
 from tests.support.rows import held, rides
 from tests.support.tables import WITHOUT_COMPACTION, store_of

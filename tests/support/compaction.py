@@ -8,7 +8,7 @@ from typing import Any
 from drawstring.base.clock import SystemClock
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.model.instant import Action, Instant
-from drawstring.services.compaction.plan import plan_compaction
+from drawstring.services.compaction import plan_compaction
 from drawstring.table import Table
 from tests.support.rows import rides
 from tests.support.tables import MOR, create, store_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drawstring.index.consistent.consistent_bucket import key_hashes
-from drawstring.index.consistent.rings import Ring, load_ring
+from drawstring.index.consistent_bucket import Ring, key_hashes, load_ring
 from drawstring.model.files import LogFile
 from drawstring.table import Table
 from tests.support.copies import copied

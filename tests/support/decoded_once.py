@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.metadata.stored.rows import DecodedBlock, SliceRows
+from drawstring.metadata.reader import DecodedBlock, SliceRows
 from drawstring.model.files import LogFile
 
 FILES_MAX = 2000

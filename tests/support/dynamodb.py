@@ -6,7 +6,7 @@ from typing import Any
 
 import boto3
 
-from drawstring.config.keys.locks import LockSettings
+from drawstring.config.keys.concurrency import LockSettings
 from drawstring.config.options.write_options import WriteOptions
 from tests.support.s3_server import S3Server
 

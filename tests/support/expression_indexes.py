@@ -7,9 +7,9 @@ from typing import Any
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.metadata.contents import records
-from drawstring.metadata.maintained.expression_index import ExpressionIndexMaintainer
-from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.query.facts import load_facts
+from drawstring.metadata.partitions.expression_index import ExpressionIndexMaintainer
+from drawstring.metadata.table import open_metadata_table
+from drawstring.query.table_state import load_facts
 from tests.support import built_statistics
 
 Records = dict[str, Any]

@@ -11,20 +11,17 @@ from typing import Any
 from hypothesis import settings
 
 from drawstring.base.clock import SteppingClock, SystemClock
-from drawstring.base.errors import (
-    DrawstringError,
-)
+from drawstring.base.errors import DrawstringError
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.log_inline import BlockType, scan_blocks
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.table_version import LAYOUT_2
 from drawstring.storage.faults import FaultyStorage
-from drawstring.storage.paths import LOCK_FOLDER
-from drawstring.storage.protocol import Storage
+from drawstring.storage.protocol import LOCK_FOLDER, Storage
 from drawstring.table import Table
 from drawstring.timeline.claims import Claim, ClaimState
-from drawstring.timeline.instants import parse_instant
+from drawstring.timeline.timeline import parse_instant
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides
 from tests.support.storages import by_clock, data_files, files_of, stored

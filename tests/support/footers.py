@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from drawstring.formats.bloom.key_summary import KeySummary
+from drawstring.formats.bloom_footer import KeySummary
 
 
 def footer_of(*parts: pa.Array) -> dict[str, str]:

@@ -14,16 +14,15 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 import drawstring
-from drawstring.config.table.config import TableConfig
-from drawstring.query.facts import TableFacts
-from drawstring.query.incremental.cdc_query import changes_scan
-from drawstring.query.incremental.commit_ranges import RangeSpec
-from drawstring.query.incremental.incremental_query import incremental_scan
+from drawstring.config.table_config import TableConfig
+from drawstring.query.cdc import changes_scan
+from drawstring.query.incremental import RangeSpec, incremental_scan
+from drawstring.query.planner import snapshot_scan
 from drawstring.query.scan import Scan
-from drawstring.query.snapshot import snapshot_scan
-from drawstring.schema.meta import META_COLUMNS
+from drawstring.query.table_state import TableFacts
+from drawstring.schema.fields import META_COLUMNS
 from drawstring.storage.local import LocalStorage
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from tests.support.golden_rows import Row
 
 TABLES = Path(__file__).parents[1] / "golden/tables"

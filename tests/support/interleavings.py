@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.engine.local import LocalEngine
-from drawstring.model.validation import Severity
+from drawstring.model.result import Severity
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from drawstring.base.clock import Clock, SystemClock, SystemIds
-from drawstring.config.keys.locks import LockSettings
+from drawstring.config.keys.concurrency import LockSettings
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.protocol import Lock
-from drawstring.txn.locks.providers import provided_lock
+from drawstring.txn.locks.table_lock import Lock, provided_lock
 
 
 def settings_of(provider: str, **more: object) -> LockSettings:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from drawstring.merge.versions import Versions
+from drawstring.merge.record_version import Versions
 
 Row = dict[str, Any]
 

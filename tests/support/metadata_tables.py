@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drawstring.metadata.listing import named_files
+from drawstring.metadata.file_listing import named_files
 from drawstring.table import Table
 
 

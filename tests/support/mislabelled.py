@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from drawstring.formats.parquet.thrift import INT32, STRUCT, Struct, decode_struct, encode_struct
+from drawstring.formats.parquet.footer import INT32, STRUCT, Struct, decode_struct, encode_struct
 
 _MAGIC = b"PAR1"
 _MILLIS, _MICROS = b"timestamp-millis", b"timestamp-micros"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from drawstring.schema.meta import IS_DELETED_COLUMN
+from drawstring.schema.fields import IS_DELETED_COLUMN
 from drawstring.table import Table
 from tests.support.tables import MOR, WITHOUT_COMPACTION, create
 

@@ -14,7 +14,7 @@ from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, sc
 from drawstring.formats.log_native import NativeBlock
 from drawstring.formats.record_positions import decode_bitmap, decode_list
 from drawstring.model.files import BaseFile, FileStatus, LogFile
-from drawstring.schema.meta import KEY_ALONE, RECORD_KEY
+from drawstring.schema.fields import KEY_ALONE, RECORD_KEY
 from drawstring.table import Table
 
 

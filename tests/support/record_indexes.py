@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.filegroups.read.keys import ReadKeys
-from drawstring.filegroups.read.tasks import InstantRange
+from drawstring.filegroups.file_slice_reader import ReadKeys
+from drawstring.filegroups.read_task import InstantRange
 from drawstring.index.protocol import LOCATION_SCHEMA
 from drawstring.metadata.record_index import open_record_index
-from drawstring.query.facts import load_facts
+from drawstring.query.table_state import load_facts
 
 Place = tuple[str, str, str]
 """Key, partition path, file id."""

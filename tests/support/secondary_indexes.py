@@ -8,11 +8,9 @@ import pyarrow as pa
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata.lookups import group_numbers
-from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.metadata.partitions import Kind
-from drawstring.metadata.stored.rows import read_rows
-from drawstring.query.facts import load_facts
+from drawstring.metadata.reader import read_rows
+from drawstring.metadata.table import Kind, group_numbers, open_metadata_table
+from drawstring.query.table_state import load_facts
 
 Values = set[tuple[str | None, str]]
 """Text of the value, and record key."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from drawstring.model.instant import PLANNED_ACTIONS
-from drawstring.model.validation import Severity
+from drawstring.model.result import Severity
 from tests.support.histories import Case, History, Row, create, row, table_of
 from tests.support.interop import assert_both_read, hudi_options
 from tests.support.referee import Referee, RefereeError

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from drawstring.base.clock import SteppingClock
-from drawstring.filegroups.read import sorted_merge
-from drawstring.filegroups.read.slice_merge import base_rows
-from drawstring.filegroups.read.tasks import ReadTask
+from drawstring.filegroups import sorted_merge
+from drawstring.filegroups.log_merge import base_rows
+from drawstring.filegroups.read_task import ReadTask
 from drawstring.table import Table
-from drawstring.timeline.properties_store import save_properties
+from drawstring.timeline.properties import save_properties
 from tests.support.rows import SCHEMA, rides
 from tests.support.tables import MOR, WITHOUT_SERVICES, create
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from drawstring.model.files import FileStatus
 from drawstring.storage.memory import MemoryStorage
-from drawstring.storage.paths import LOCK_FOLDER
+from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
 from drawstring.timeline.claims import Claim, ClaimState
 from tests.support.interleavings import NOW_MS, OPTIMISTIC, opened

@@ -13,21 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import SystemClock, SystemIds
-from drawstring.filegroups.read.open_logs import open_logs
-from drawstring.filegroups.read.tasks import InstantRange, LogReading
-from drawstring.formats.base_files import Selection, read_base
+from drawstring.filegroups.log_scanner import open_logs
+from drawstring.filegroups.read_task import InstantRange, LogReading
+from drawstring.formats.data_file import Selection, read_base
 from drawstring.formats.hfile import encode_hfile
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block
-from drawstring.metadata.encoding import stored_schema
-from drawstring.metadata.keys import file_hash, partition_hash
-from drawstring.metadata.listing import named_files
-from drawstring.metadata.partitions import KEY, PARTITIONS_KEY, STATISTICS, TYPE
+from drawstring.metadata.file_listing import named_files
+from drawstring.metadata.log_format import stored_schema
+from drawstring.metadata.table import KEY, PARTITIONS_KEY, STATISTICS, TYPE, file_hash, partition_hash
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.files import BaseFile, FileSlice, LogFile
 from drawstring.model.instant import Action
-from drawstring.schema.meta import without_meta
+from drawstring.schema.fields import without_meta
 from drawstring.table import Table
-from drawstring.timeline.properties_store import save_properties
+from drawstring.timeline.properties import save_properties
 
 EPOCH = date(1970, 1, 1)
 INSTANT = "00000000000000001"

@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from drawstring.config.table.config import (
-    TableType,
-    new_table_properties,
-)
 from drawstring.config.table.properties import decode_properties
+from drawstring.config.table_config import TableType, new_table_properties
 
 DATA = Path(__file__).parents[1] / "config/data"
 

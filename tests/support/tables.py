@@ -12,7 +12,7 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import Clock
-from drawstring.config.keys.locks import LockSettings
+from drawstring.config.keys.concurrency import LockSettings
 from drawstring.config.options.write_options import options_of
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table_config import TableConfig
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import create_table
+from drawstring.timeline.properties import create_table
 from drawstring.timeline.store import TimelineStore
 from tests.support.storages import memory
 

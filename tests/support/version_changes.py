@@ -5,7 +5,7 @@ from __future__ import annotations
 from drawstring.model.table_version import LAYOUT_1
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.timeline.instants import parse_instant
+from drawstring.timeline.timeline import parse_instant
 from tests.support.copies import copied
 from tests.support.rows import rides
 from tests.support.tables import BUCKETS, MOR, WITHOUT_SERVICES, create

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from drawstring.config.keys.locks import LockSettings
+from drawstring.config.keys.concurrency import LockSettings
 from drawstring.config.options.write_options import WriteOptions
 from scripts import zookeeper_server
 

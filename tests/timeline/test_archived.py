@@ -13,7 +13,7 @@ from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.model.instant import Instant
 from drawstring.storage import open_storage
 from drawstring.timeline.archive.reader import open_archive
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from tests.support.golden import unpack
 
 FLIPS = 150

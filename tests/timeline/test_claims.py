@@ -15,7 +15,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.claims import Claim, ClaimState, Fence
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from tests.support.timelines import begin, new_store, new_table
 

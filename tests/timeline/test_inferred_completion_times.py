@@ -7,8 +7,8 @@ import pytest
 from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant, State
 from drawstring.timeline.archive.writer import StateFile
-from drawstring.timeline.inferred_completion_times import completion_times
-from drawstring.timeline.instants import epoch_ms_of
+from drawstring.timeline.migration import completion_times
+from drawstring.timeline.timeline import epoch_ms_of
 
 
 def at(millisecond: int) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.timeline.instants import as_instant_time, instant_time, next_time
+from drawstring.timeline.timeline import as_instant_time, instant_time, next_time
 
 
 @pytest.mark.parametrize(

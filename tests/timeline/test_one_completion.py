@@ -14,8 +14,8 @@ import drawstring
 from drawstring.model.instant import Action, Instant
 from drawstring.model.table_version import VERSION_RULES, TimelineLayout
 from drawstring.storage.local import LocalStorage
-from drawstring.timeline.completion import Completion
-from drawstring.timeline.instants import parse_instant
+from drawstring.timeline.store import Completion
+from drawstring.timeline.timeline import parse_instant
 from drawstring.txn.foreign_features import MetadataTableGuard
 from drawstring.txn.transaction import Transaction
 

@@ -6,13 +6,12 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.config.table.config import TableType
-from drawstring.config.table.creation import new_table_properties
-from drawstring.config.table.properties import decode_properties
+from drawstring.config.table.properties import decode_properties, new_table_properties
+from drawstring.config.table_config import TableType
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import (
+from drawstring.timeline.properties import (
     BACKUP_PATH,
     PROPERTIES_PATH,
     create_table,

@@ -6,11 +6,11 @@ import pytest
 
 from drawstring.base.errors import ConflictError
 from drawstring.config.options.write_options import options_of
-from drawstring.formats.metadata.history_rows import HistoryRow, encode_history
+from drawstring.formats.metadata.archive import HistoryRow, encode_history
 from drawstring.model.files import FileStatus
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
-from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
+from drawstring.timeline.archive.lsm import LsmTimelineWriter
 from tests.support.tables import new_address
 
 FOLDER = ".hoodie/timeline/history"

@@ -5,7 +5,7 @@ import pytest
 from drawstring.base.errors import InternalError
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.table_version import LAYOUT_1, LAYOUT_2, LAYOUTS, TimelineLayout
-from drawstring.timeline.instants import file_name, parse_instant
+from drawstring.timeline.timeline import file_name, parse_instant
 
 T = "20240131100000000"
 C = "20240131100000777"

@@ -15,7 +15,7 @@ from drawstring.model.instant import Action, Instant, State
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.timeline.claims import Fence
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from tests.support.golden import golden_storage
 from tests.support.storages import paths
@@ -190,7 +190,7 @@ import sys
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError
 from drawstring.storage.local import LocalStorage
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.store import TimelineStore
 

@@ -16,8 +16,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.txn.locks import dynamodb_lock
 from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.path_hash import address_hash
-from drawstring.txn.locks.providers import provided_lock
-from drawstring.txn.locks.table_lock import table_lock
+from drawstring.txn.locks.table_lock import provided_lock, table_lock
 from tests.support.dynamodb import dynamodb_client, dynamodb_options, dynamodb_settings
 from tests.support.rows import held, rides
 from tests.support.s3_server import S3Server

@@ -8,7 +8,7 @@ import pytest
 from drawstring.base.clock import SeededIds, SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.storage.memory import MemoryStorage
-from drawstring.txn.locks.lease_lock import LEASE_MS, LEASE_PATH, LeaseLock
+from drawstring.txn.locks.storage_lock import LEASE_MS, LEASE_PATH, LeaseLock
 from tests.support.storages import by_clock, memory
 from tests.support.store_server import StoreServer
 from tests.support.store_tables import table_in

@@ -9,10 +9,9 @@ import pytest
 
 from drawstring.base.clock import SeededIds, SteppingClock
 from drawstring.base.errors import InvalidError
-from drawstring.services.validation.lock_audit import clean_lock_audit, lock_audit
+from drawstring.services.locks import clean_lock_audit, lock_audit
 from drawstring.storage.memory import MemoryStorage
-from drawstring.txn.locks.lease_lock import LEASE_MS, LeaseLock
-from drawstring.txn.locks.lock_audit import AUDIT_FOLDER, AUDIT_SWITCH, switch_audit
+from drawstring.txn.locks.storage_lock import AUDIT_FOLDER, AUDIT_SWITCH, LEASE_MS, LeaseLock, switch_audit
 from tests.support.storages import by_clock, memory
 
 DAY_MS = 86_400_000

@@ -9,16 +9,13 @@ import pytest
 import drawstring
 from drawstring.base.clock import SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, UnsupportedError
-from drawstring.config.keys.locks import HUDI_CLASSES, ProviderName
+from drawstring.config.keys.concurrency import HUDI_CLASSES, ProviderName
 from drawstring.storage.local import LocalStorage
 from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
-from drawstring.txn.locks.file_lock import FileLock
-from drawstring.txn.locks.hudi_file_lock import HudiFileLock
-from drawstring.txn.locks.in_process_lock import InProcessLock
-from drawstring.txn.locks.lease_lock import LEASE_MS, LEASE_PATH, Lease, LeaseLock
+from drawstring.txn.locks.file_lock import FileLock, HudiFileLock, InProcessLock
 from drawstring.txn.locks.path_hash import address_hash, xxhash64
-from drawstring.txn.locks.providers import provided_lock
-from drawstring.txn.locks.table_lock import table_lock
+from drawstring.txn.locks.storage_lock import LEASE_MS, LEASE_PATH, Lease, LeaseLock
+from drawstring.txn.locks.table_lock import provided_lock, table_lock
 from drawstring.txn.locks.zookeeper_lock import ZookeeperLock
 from tests.support.lock_providers import provided, settings_of
 from tests.support.rows import rides

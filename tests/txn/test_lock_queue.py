@@ -13,7 +13,7 @@ import pytest
 from drawstring.base.clock import SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError
 from drawstring.storage.local import LocalStorage
-from drawstring.txn.locks.file_queue import PATIENCE_SECONDS, FileQueue
+from drawstring.txn.locks.file_lock import PATIENCE_SECONDS, FileQueue
 from drawstring.txn.locks.table_lock import QUEUE_FOLDER, table_lock
 
 WAITERS = 8

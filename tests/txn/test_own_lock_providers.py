@@ -12,11 +12,10 @@ import pytest
 import drawstring
 from drawstring.base.clock import Clock, Ids, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
-from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings
+from drawstring.config.keys.concurrency import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.in_process_lock import InProcessLock
-from drawstring.txn.locks.protocol import Lock
-from drawstring.txn.locks.table_lock import table_lock
+from drawstring.txn.locks.file_lock import InProcessLock
+from drawstring.txn.locks.table_lock import Lock, table_lock
 from tests.support.lock_providers import provided, settings_of
 from tests.support.rows import held, rides
 from tests.support.storages import memory

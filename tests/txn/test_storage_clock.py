@@ -11,11 +11,11 @@ import pytest
 from drawstring.base.clock import Clock, SystemClock, SystemIds
 from drawstring.base.errors import UnavailableError
 from drawstring.storage.faults import FaultyStorage
-from drawstring.storage.paths import LOCK_FOLDER
+from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
-from drawstring.txn.locks.hudi_file_lock import HudiFileLock
-from drawstring.txn.locks.lease_lock import LeaseLock
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
+from drawstring.txn.locks.file_lock import HudiFileLock
+from drawstring.txn.locks.storage_lock import LeaseLock
 from tests.support.faults import dead_write
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import ActingClock, Interrupted, on, upserting

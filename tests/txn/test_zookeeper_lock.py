@@ -16,12 +16,10 @@ from kazoo.handlers.threading import KazooTimeoutError
 import drawstring
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
-from drawstring.config.keys.locks import LockSettings
+from drawstring.config.keys.concurrency import LockSettings
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.txn.locks import zookeeper_lock
-from drawstring.txn.locks.protocol import Lock
-from drawstring.txn.locks.providers import provided_lock
-from drawstring.txn.locks.table_lock import table_lock
+from drawstring.txn.locks.table_lock import Lock, provided_lock, table_lock
 from drawstring.txn.locks.zookeeper_lock import ZookeeperLock
 from scripts import zookeeper_server
 from tests.support.contenders import JAVA, contender
@@ -34,7 +32,7 @@ import json, sys, time
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.memory import MemoryStorage
-from drawstring.txn.locks.providers import provided_lock
+from drawstring.txn.locks.table_lock import provided_lock
 
 settings = WriteOptions.parse(json.loads(sys.argv[1])).locking
 lock = provided_lock(MemoryStorage("memory://t"), SystemClock(), SystemIds(), settings)
@@ -233,7 +231,7 @@ from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import UnavailableError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.memory import MemoryStorage
-from drawstring.txn.locks.providers import provided_lock
+from drawstring.txn.locks.table_lock import provided_lock
 given = {"provider": "zookeeper_implicit", "zookeeper.url": "127.0.0.1:" + sys.argv[1], "wait_time_ms": 1}
 settings = WriteOptions.parse({"hoodie.write.lock." + key: given[key] for key in given}).locking
 try:

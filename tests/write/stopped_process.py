@@ -20,7 +20,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.locks import table_lock
-from drawstring.txn.locks.lease_lock import LeaseLock
+from drawstring.txn.locks.storage_lock import LeaseLock
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import rides
 

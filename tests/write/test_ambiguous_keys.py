@@ -97,7 +97,7 @@ def test_a_table_that_has_such_keys_is_read_and_kept_in_shape(
 ) -> None:
     table = create(properties={"hoodie.populate.meta.fields": meta_fields})
     with monkeypatch.context() as patched:
-        patched.setattr("drawstring.keygen.keys._check_unambiguous", lambda *_: None)
+        patched.setattr("drawstring.keygen.key_generator._check_unambiguous", lambda *_: None)
         table.upsert(rows_of(AMBIGUOUS), options=WITHOUT_COMPACTION)
         table.upsert(rows_of(AMBIGUOUS, n=2), options=WITHOUT_COMPACTION)
 

@@ -10,7 +10,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.engine.ranges import SortedRanges
+from drawstring.engine.spill import SortedRanges
 from drawstring.table import Table
 from tests.support.tables import BUCKETS, MOR, create, table_types
 

@@ -20,7 +20,7 @@ from drawstring.config.table.properties import decode_properties, encode_propert
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
-from drawstring.timeline.properties_store import create_table
+from drawstring.timeline.properties import create_table
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.storages import files_below
 from tests.support.tables import COW, MOR, OLD, create, table_at

@@ -13,7 +13,7 @@ import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
-from drawstring.timeline.properties_store import save_properties
+from drawstring.timeline.properties import save_properties
 from tests.support.golden import golden_table
 from tests.support.tables import COW, MOR, new_address
 from tests.support.tables import create as create_table

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from drawstring.filegroups.write import base_writer
+from drawstring.filegroups import base_file_writer
 from drawstring.model.commit import CommitMetadata, Held
 from drawstring.model.instant import Instant
 from drawstring.table import Table
@@ -52,7 +52,7 @@ def test_a_rewritten_file_tells_its_new_and_its_deleted_keys(told: list[Held | N
 
 
 def test_many_keys_are_not_told(told: list[Held | None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base_writer, "CHANGED_KEYS_MAX", 2)
+    monkeypatch.setattr(base_file_writer, "CHANGED_KEYS_MAX", 2)
     table = written()
     table.upsert(rides(*((key, "rome", 2, 2.0) for key in "cd")))
     assert changed(told.pop()) == {("c", False), ("d", False)}

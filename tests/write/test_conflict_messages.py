@@ -10,7 +10,7 @@ import pytest
 from drawstring.base.errors import LostRaceError
 from drawstring.model.instant import Action
 from drawstring.table import Table
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Act, Interrupted, on, upserting
 from tests.support.rows import rides

@@ -7,7 +7,7 @@ import pytest
 from drawstring.base.errors import ConflictError
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.lease_lock import LEASE_PATH, Lease
+from drawstring.txn.locks.storage_lock import LEASE_PATH, Lease
 from tests.support.faults import (
     HOUR_MS,
     NEWER,

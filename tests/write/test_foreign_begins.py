@@ -14,7 +14,7 @@ from drawstring.base.errors import ConflictError
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import in_no_time, slept, while_it_sleeps
 from tests.support.rows import held, rides

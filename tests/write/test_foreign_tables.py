@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.schema.meta import META_COLUMNS
+from drawstring.schema.fields import META_COLUMNS
 from drawstring.table import Table
 from tests.support.combinations import others_long
 from tests.support.golden import NAMES, TABLES, golden_table, of_each_kind

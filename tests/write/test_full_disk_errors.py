@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.base.disk_errors import disk_error, disk_errors
-from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.base.errors import InvalidError, UnavailableError, disk_error, disk_errors
 from drawstring.engine.spill import SpillingGroups
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table

@@ -10,7 +10,7 @@ import pytest
 
 from drawstring.base.errors import LostRaceError
 from drawstring.table import Table
-from drawstring.txn import inserted_keys
+from drawstring.txn import conflict_resolution
 from tests.support.interleavings import OPTIMISTIC, Act, interleave
 from tests.support.interrupted import Interrupted, Standing, on
 from tests.support.rows import held, rides
@@ -114,7 +114,9 @@ def test_a_file_without_footer_entries_is_read() -> None:
 @pytest.mark.parametrize("without", ["keys", "memory"])
 def test_keys_that_are_not_compared_conflict_by_partition(without: str) -> None:
     table = prepared(properties={"hoodie.populate.meta.fields": str(without != "keys").lower()})
-    with patch.object(inserted_keys, "KEYS_MAX", 0 if without == "memory" else inserted_keys.KEYS_MAX):
+    with patch.object(
+        conflict_resolution, "KEYS_MAX", 0 if without == "memory" else conflict_resolution.KEYS_MAX
+    ):
         with pytest.raises(LostRaceError):
             upserting("m")(behind(table, upserting("l")), ONCE)
         upserting("m")(behind(table, upserting("l", city="oslo")), ONCE)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring import Table
-from drawstring.formats.bloom.filters import BloomFilter
+from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.parquet import parquet_footer
 from tests.support.rows import held, rides
 from tests.support.tables import BUCKETS, COW, MOR, create

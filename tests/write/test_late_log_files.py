@@ -10,7 +10,7 @@ import pytest
 
 from drawstring.base.errors import ConflictError, MissingFileError
 from drawstring.engine.local import LocalEngine
-from drawstring.filegroups.read.tasks import ReadTask
+from drawstring.filegroups.read_task import ReadTask
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext

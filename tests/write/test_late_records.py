@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.formats.parquet import read as parquet_read
+from drawstring.formats.parquet import reader as parquet_read
 from drawstring.table import Table
 from tests.support.faults import leftovers, orphans
 from tests.support.merge_tables import KINDS, names, table_of, timed

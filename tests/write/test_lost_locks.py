@@ -13,14 +13,13 @@ from drawstring.model.instant import Action, State
 from drawstring.model.table_version import LAYOUT_1, LAYOUT_2
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
-from drawstring.storage.paths import LOCK_FOLDER
+from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
 from drawstring.timeline.claims import Claim, ClaimState
-from drawstring.timeline.instants import parse_instant
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.timeline import Timeline
+from drawstring.timeline.timeline import Timeline, parse_instant
 from drawstring.txn.foreign_features import MetadataTableGuard
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.interleavings import OPTIMISTIC, opened
 from tests.support.interrupted import upserting
 from tests.support.rows import held, rides

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.write.merge.builder import MergeBuilder
+from drawstring.write.merge import MergeBuilder
 from tests.support.combinations import pairwise
 from tests.support.rows import held, rides
 from tests.support.tables import BUCKETS, COW, MOR, A, B, C, create, filled

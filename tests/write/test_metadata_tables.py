@@ -13,11 +13,10 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from drawstring.metadata.maintained.kinds import maintainers_of
+from drawstring.metadata.update import maintainers_of
 from drawstring.model.instant import Action
-from drawstring.model.result import CommitResult
-from drawstring.model.validation import Remedy
-from drawstring.schema.meta import META_COLUMNS
+from drawstring.model.result import CommitResult, Remedy
+from drawstring.schema.fields import META_COLUMNS
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table

@@ -13,7 +13,7 @@ import drawstring
 from drawstring.base.errors import DrawstringError
 from drawstring.engine.gathering import SHARE_BYTES
 from drawstring.engine.local import LocalEngine
-from drawstring.formats.bloom.key_summary import FILTER, LARGEST_KEY, SMALLEST_KEY
+from drawstring.formats.bloom_footer import FILTER, LARGEST_KEY, SMALLEST_KEY
 from drawstring.table import Table
 
 SCHEMA = pa.schema([("id", pa.int64()), ("city", pa.string()), ("note", pa.string())])

@@ -102,7 +102,7 @@ def test_an_overlapping_write_stays_in_its_slice_when_hudi_archives_it(
     late = slow.upsert(rides(("a", "rome", 3, 3.0)), options=ONCE)
     for ts in range(4, 12):
         table.upsert(rides(("c", "pisa", ts, 1.0)), options=NON_BLOCKING)
-    monkeypatch.setattr("drawstring.services.archiving.run.overlapping", lambda timeline: iter(()))
+    monkeypatch.setattr("drawstring.services.archive.overlapping", lambda timeline: iter(()))
     table.archive(options={**NON_BLOCKING, **SHORT_TIMELINE})
     assert table.timeline.is_archived(late.instant)
     assert in_rome(table)[0] == ("a", "rome", 3, 3.0)

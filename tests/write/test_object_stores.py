@@ -14,7 +14,7 @@ from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import ConflictError
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
-from drawstring.txn.locks.lease_lock import LEASE_PATH, Lease, LeaseLock
+from drawstring.txn.locks.storage_lock import LEASE_PATH, Lease, LeaseLock
 from tests.support.faults import leftovers, orphans
 from tests.support.processes import running
 from tests.support.rows import held, rides

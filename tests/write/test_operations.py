@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.schema.meta import META_COLUMNS
+from drawstring.schema.fields import META_COLUMNS
 from tests.support.rows import A1, A2, B1, SCHEMA, changed_since, held, rides
 from tests.support.tables import AVRO_LOGS, BUCKETS, COW, MOR, NEW_FILE_GROUPS, create, table_types
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import ConflictError, DrawstringError, InvalidError, LostRaceError
-from drawstring.base.process import this_process
+from drawstring.base.resources import this_process
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table

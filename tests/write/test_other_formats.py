@@ -20,7 +20,7 @@ from lance.file import LanceFileWriter
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError, UnsupportedError
-from drawstring.formats.base_footer import base_footer, key_summary
+from drawstring.formats.data_file import base_footer, key_summary
 from drawstring.table import Table
 from tests.support.rows import rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, create
@@ -290,7 +290,7 @@ def test_a_disk_that_refuses_a_file_is_reported(
 ) -> None:
     table = create(TYPES, path=tmp_path / "t", partition_by=(), ordering=(), properties={BASE_FORMAT: ending})
     rows = [(f"{at:04}", {"raw": random.Random(at).randbytes(20_000)}) for at in range(2_000)]
-    monkeypatch.setattr("drawstring.formats.lance.write.CACHE_BYTES", 1 << 20)
+    monkeypatch.setattr("drawstring.formats.lance.CACHE_BYTES", 1 << 20)
     _, hard = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, hard))
     try:

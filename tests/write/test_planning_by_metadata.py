@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.filegroups.view.listing import StorageListing
-from drawstring.metadata.listing import MetadataListing, NamedFiles
+from drawstring.filegroups.file_system_view import StorageListing
+from drawstring.metadata.file_listing import MetadataListing, NamedFiles
 from drawstring.model.files import FileStatus
 from drawstring.model.instant import Instant
-from drawstring.storage.subfolder import Subfolder
+from drawstring.storage.protocol import Subfolder
 from drawstring.table import Table
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext

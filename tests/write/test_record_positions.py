@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.filegroups.write import native_log
+from drawstring.filegroups import append_handle
 from drawstring.table import Table
-from drawstring.write.placement import place
+from drawstring.write import placement
 from tests.support.combinations import pairs_first
 from tests.support.engines import ENGINES, start_engine
 from tests.support.positions import Logged, check_positions
@@ -167,7 +167,7 @@ def test_a_key_that_the_base_file_has_twice_has_no_position(version: int) -> Non
 
 
 def test_each_block_of_a_large_change_has_its_own_positions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "in_pieces", partial(place.in_pieces, bytes_max=500))
+    monkeypatch.setattr(placement, "in_pieces", partial(placement.in_pieces, bytes_max=500))
     table = create(table_type=MOR, properties={"hoodie.index.type": "SIMPLE"})
     table.bulk_insert(first_rows())
     changed(table, *KEYS[:30], **NEW_FILE_GROUPS)
@@ -177,7 +177,7 @@ def test_each_block_of_a_large_change_has_its_own_positions(monkeypatch: pytest.
 
 
 def test_a_native_log_file_with_too_many_records_has_no_positions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_log, "_POSITIONS_MAX", 3)
+    monkeypatch.setattr(append_handle, "_POSITIONS_MAX", 3)
     table = create(table_type=MOR, version=10, properties={"hoodie.index.type": "SIMPLE"})
     table.insert(first_rows())
     changed(table, *KEYS[:4])

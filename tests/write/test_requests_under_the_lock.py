@@ -14,7 +14,7 @@ import drawstring
 from drawstring.engine.local import LocalEngine
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
-from drawstring.txn.locks.lease_lock import LEASE_PATH
+from drawstring.txn.locks.storage_lock import LEASE_PATH
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides
 from tests.support.tables import MOR, create

@@ -11,7 +11,7 @@ import pytest
 from drawstring.base.errors import ConflictError, LostRaceError, ReservedError
 from drawstring.filegroups.write.markers import MARKER_ROOT
 from drawstring.model.instant import time_of
-from drawstring.storage.paths import LOCK_FOLDER
+from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
 from drawstring.txn.reservations import RESERVED_SUFFIX
 from tests.support.interleavings import OPTIMISTIC

@@ -12,12 +12,12 @@ from drawstring.config.keys.sizing import Sizing
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine import gathering
 from drawstring.engine.local import LocalRows
-from drawstring.index.location import Location
+from drawstring.index.protocol import Location
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus
 from drawstring.table import Table
-from drawstring.write.placement.assign_inserts import AssignInserts, InsertBucket, key_places
-from drawstring.write.placement.sizing import divide, record_bytes
+from drawstring.write.assign_inserts import AssignInserts, InsertBucket, key_places
+from drawstring.write.sizing import divide, record_bytes
 from tests.support.compaction import schedule
 from tests.support.rows import WIDE, held, rides, wide
 from tests.support.tables import BUCKETS, MOR, NEW_FILE_GROUPS, create, table_types

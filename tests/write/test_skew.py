@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from drawstring.filegroups.write.changes import Changes
-from drawstring.write.placement import place
-from drawstring.write.placement.place import in_pieces
+from drawstring.write import placement
+from drawstring.write.placement import in_pieces
 from tests.support.rows import WIDE, scanned, wide
 from tests.support.tables import MOR, create, logs, table_types
 
@@ -31,9 +31,9 @@ def most_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         return noted
 
-    monkeypatch.setattr(place, "in_pieces", functools.partial(in_pieces, bytes_max=PIECE_BYTES))
-    monkeypatch.setattr(place, "acted", noting(place.acted))
-    monkeypatch.setattr(place, "deletes", noting(place.deletes))
+    monkeypatch.setattr(placement, "in_pieces", functools.partial(in_pieces, bytes_max=PIECE_BYTES))
+    monkeypatch.setattr(placement, "acted", noting(placement.acted))
+    monkeypatch.setattr(placement, "deletes", noting(placement.deletes))
     return seen
 
 

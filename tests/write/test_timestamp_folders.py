@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.base.sequences import spread
-from drawstring.config.table.config import TableConfig
+from drawstring.base.lazy import spread
 from drawstring.config.table.key_settings import TEXTS_OF_TIMESTAMPS, PathTimestamps
-from drawstring.keygen import path_parts, texts
+from drawstring.config.table_config import TableConfig
+from drawstring.keygen import key_generator, texts
 from drawstring.keygen.texts import sql_text, timestamp_text
 from drawstring.table import Table
 from drawstring.write import facts as keys
@@ -58,7 +58,7 @@ def sql_table(monkeypatch: pytest.MonkeyPatch) -> MakesTable:
 
         with monkeypatch.context() as patch:
             patch.setattr(keys, "with_known_folders", as_text)
-            patch.setattr(path_parts, "sql_text", text)
+            patch.setattr(key_generator, "sql_text", text)
             table.upsert(rows((1, "a", 1, WINTER), (2, "a", 1, SUMMER), (3, "a", 1, None)))
         return table
 

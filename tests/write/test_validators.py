@@ -11,13 +11,13 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
-from drawstring.config.keys.pipelines import validators
+from drawstring.config.keys import ingest
 from drawstring.filegroups.write.markers import Markers
 from drawstring.model.commit import CommitMetadata
 from drawstring.table import Table
 from drawstring.txn.transaction import Transaction
 from drawstring.write import validation
-from drawstring.write.staged_tables import staged_tables
+from drawstring.write.validation import staged_tables
 from tests.support.late_files import DetachedEngine
 from tests.support.rows import held, rides
 from tests.support.storages import files_below
@@ -43,7 +43,7 @@ COUNT = "select count(*) from <TABLE_NAME>"
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(validators, "_validators", {})
+    monkeypatch.setattr(ingest, "_validators", {})
     yield
 
 
@@ -240,7 +240,7 @@ def test_what_is_no_function_or_name_is_refused() -> None:
 
 def test_sql_without_duckdb_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     table = filled()
-    monkeypatch.setattr("drawstring.engine.sql.find_spec", lambda name: None)
+    monkeypatch.setattr("drawstring.engine.local.find_spec", lambda name: None)
     with pytest.raises(InvalidError, match=r"pip install 'drawstring\[duckdb\]'"):
         table.upsert(rides(A), options=asking("Single", f"{COUNT}#2"))
     assert table.timeline.pending() == ()

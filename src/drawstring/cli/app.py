@@ -14,32 +14,37 @@ from typing import Any
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 from rich.console import Console
 
-from drawstring.base.allocator import use_allocator
 from drawstring.base.errors import DrawstringError
+from drawstring.base.resources import use_allocator
 from drawstring.cli import output
 from drawstring.cli.commands.alter import alter
-from drawstring.cli.commands.archive import archive
-from drawstring.cli.commands.clean import clean
-from drawstring.cli.commands.cluster import cluster
-from drawstring.cli.commands.compact import compact, compact_base_files, log_compact
-from drawstring.cli.commands.expire import expire_partitions
-from drawstring.cli.commands.files import files
-from drawstring.cli.commands.head import head
-from drawstring.cli.commands.holds import holds
 from drawstring.cli.commands.index import index
+from drawstring.cli.commands.inspect import files, head, holds, metadata, show, timeline
 from drawstring.cli.commands.loading.bootstrap import bootstrap
 from drawstring.cli.commands.loading.ingest import ingest
-from drawstring.cli.commands.locks import locks
-from drawstring.cli.commands.metadata import metadata
+from drawstring.cli.commands.repair import (
+    downgrade,
+    locks,
+    repair,
+    restore,
+    rollback,
+    savepoint,
+    set_layout,
+    upgrade,
+    validate,
+)
 from drawstring.cli.commands.report import report, serve
-from drawstring.cli.commands.rollback import rollback
-from drawstring.cli.commands.savepoints import restore, savepoint
-from drawstring.cli.commands.services import run_services
-from drawstring.cli.commands.show import show
-from drawstring.cli.commands.timeline import timeline
-from drawstring.cli.commands.validate import repair, validate
-from drawstring.cli.commands.versions import downgrade, set_layout, upgrade
-from drawstring.cli.printable import PrintableFormatter
+from drawstring.cli.commands.services import (
+    archive,
+    clean,
+    cluster,
+    compact,
+    compact_base_files,
+    expire_partitions,
+    log_compact,
+    run_services,
+)
+from drawstring.cli.output import PrintableFormatter
 
 EXIT_DEFECT = 1
 EXIT_FAULT = 2

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 import drawstring
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.config.keys.storage import is_storage_key
+from drawstring.config.keys.read import is_storage_key
 from drawstring.storage import is_object_store
 from drawstring.table import Table
 

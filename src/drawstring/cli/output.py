@@ -1,7 +1,8 @@
-"""Output of commands: tables and sentences for people, JSON for machines.
+r"""Print the output of commands: tables and sentences for people, JSON for machines, and progress bars.
 
-Commands print with these functions only. They escape control characters and rich markup, since values and
-names come from untrusted tables.
+Commands print with these functions only. They escape control characters and rich markup, since values,
+names and paths come from untrusted tables. Characters that move the cursor, change colours or the direction
+of text, break lines or are invisible are printed as Python escapes: `\x1b`, `\u202e`.
 """
 
 from __future__ import annotations
@@ -9,20 +10,66 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+import logging
 import math
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from decimal import Decimal
+from typing import Final, TypeAlias
 
 from cyclopts import CycloptsError
 from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress as RichProgress
 from rich.table import Table as Grid
 from rich.text import Text
 
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.cli.printable import printable, printable_json
 from drawstring.model.result import Result
+from drawstring.services.progress import Progress
+
+_UNSAFE: Final = re.compile(
+    "["
+    "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction of text
+    "\u00ad\u180e\u200b\u2028\u2029\u2060-\u2064\u206a-\u206f\ufeff\ufff9-\ufffb"  # invisible, or a new line
+    "\ud800-\udfff"  # halves of characters: bytes of a file name that are not UTF-8
+    "\U000e0000-\U000e007f"  # tags
+    "]"
+)
+"""Joiners (U+200C, U+200D) are not escaped: Persian and Hindi words need them."""
+
+
+def printable(text: str) -> str:
+    """Return a text as one line with unsafe characters escaped."""
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), text)
+
+
+def printable_lines(text: str) -> str:
+    """Return a text with unsafe characters escaped except line breaks."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def printable_json(document: str) -> str:
+    """Return a JSON document with the unsafe characters in its strings escaped as in JSON.
+
+    Args:
+        document: result of `json.dumps`, which escapes line breaks within strings.
+    """
+    return "\n".join(
+        _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], line) for line in document.split("\n")
+    )
+
+
+class PrintableFormatter(logging.Formatter):
+    """Formats log records with unsafe characters in file and table names escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable_lines(super().format(record))
+
 
 Value = object
 """A value of Arrow's `to_pylist`: a number, string, date, list, dictionary and so on."""
@@ -161,3 +208,45 @@ def _console() -> Console:
 
 def _is_number(value: Value) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+Began: TypeAlias = Callable[[str], Progress]
+"""Called with the name of a step that begins; returns the progress callback of the step."""
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Began]:
+    """Show a progress bar on standard error, if that is a terminal, during a block of code.
+
+    Args:
+        title: title of the bar until a step begins.
+    """
+    console = Console(stderr=True)
+    with RichProgress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(_plain(title), total=None)
+
+        def began(what: str) -> Progress:
+            bar.update(task, description=_plain(what), completed=0, total=None)
+            return lambda done, total: bar.update(task, completed=done, total=total)
+
+        yield began
+
+
+def _plain(text: str) -> str:
+    """Escape a text for the bar, which parses descriptions as markup."""
+    return escape(printable(text))
+
+
+@contextmanager
+def status_line(text: str) -> Iterator[Callable[[str], None]]:
+    """Show a line that changes on standard error, if that is a terminal, during a block of code.
+
+    Args:
+        text: what it says at first.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda changed: None
+        return
+    with console.status(_plain(text)) as status:
+        yield lambda changed: status.update(_plain(changed))

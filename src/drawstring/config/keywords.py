@@ -13,7 +13,7 @@ from typing import Final
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.option import Given, text_of
 from drawstring.config.options.registry import OPTION_OF_KEY, check_is_given
-from drawstring.model.clean import CleanPolicy
+from drawstring.model.plans import CleanPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,14 @@
-"""The local engine: threads and Arrow kernels in this process, no Java.
+"""Run tasks on threads of this process with Arrow kernels: the local engine, without Java.
 
-Several threads process the batches of a stream, whose order is kept. An exchange holds groups in memory
-up to a bound and spills to disk beyond it. Kernels of Arrow and numpy release the interpreter lock, so
-that threads scale with the cores.
+Several threads process the batches of a stream in its order. An exchange holds groups in memory up to a bound
+and spills to disk beyond it. Kernels of Arrow and numpy release the interpreter lock, so that threads scale
+with the cores.
+
+`stream` reads many sources in parallel and yields their batches in the sources' order:
+
+    sources ──> worker threads, each takes the next source ── bounded queues ──> batches
+
+DuckDB runs SQL (`run_in_duckdb`), if it is installed.
 """
 
 from __future__ import annotations
@@ -10,41 +16,36 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
 from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeVar
+from queue import Full, Queue, SimpleQueue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
-from drawstring.base.errors import InvalidError
-from drawstring.base.later import import_later
-from drawstring.base.threads import at_once
+from drawstring.base.errors import DrawstringError, InvalidError, not_installed
+from drawstring.base.lazy import import_later
+from drawstring.base.resources import EXCHANGE_BYTES_MAX, at_once, worker_threads
 from drawstring.engine.protocol import BatchFunction, Engine, Relation, TaskFunction
 from drawstring.model.files import TaskContext
 
 if TYPE_CHECKING:
-    from drawstring.engine.counting import Tally
-    from drawstring.engine.grouping import GroupKey, split_by
-    from drawstring.engine.key_sets import KeySet, KeySets
-    from drawstring.engine.matching import WantedKeys, left_pairs, with_null_left
-    from drawstring.engine.ranges import SortedRanges
-    from drawstring.engine.spill import SpillingGroups
-    from drawstring.engine.sql import run_in_duckdb
-    from drawstring.engine.streams import stream
+    from drawstring.engine.group import GroupKey, KeySet, KeySets, Tally, split_by
+    from drawstring.engine.joins import WantedKeys, left_pairs, with_null_left
+    from drawstring.engine.spill import SortedRanges, SpillingGroups
 else:
     import_later(
         globals(),
-        Tally="drawstring.engine.counting:Tally",
-        split_by="drawstring.engine.grouping:split_by",
-        KeySet="drawstring.engine.key_sets:KeySet",
-        WantedKeys="drawstring.engine.matching:WantedKeys",
-        left_pairs="drawstring.engine.matching:left_pairs",
-        with_null_left="drawstring.engine.matching:with_null_left",
-        SortedRanges="drawstring.engine.ranges:SortedRanges",
+        Tally="drawstring.engine.group:Tally",
+        split_by="drawstring.engine.group:split_by",
+        KeySet="drawstring.engine.group:KeySet",
+        WantedKeys="drawstring.engine.joins:WantedKeys",
+        left_pairs="drawstring.engine.joins:left_pairs",
+        with_null_left="drawstring.engine.joins:with_null_left",
+        SortedRanges="drawstring.engine.spill:SortedRanges",
         SpillingGroups="drawstring.engine.spill:SpillingGroups",
-        run_in_duckdb="drawstring.engine.sql:run_in_duckdb",
-        stream="drawstring.engine.streams:stream",
     )
 
 T = TypeVar("T")
@@ -380,3 +381,148 @@ def engine_of(engine: Engine | None) -> Engine:
             " drawstring.spark.SparkEngine(spark)."
         )
     return engine
+
+
+SOURCES_AHEAD: Final = 2
+"""Sources for each thread that are read, or wait for their consumer: no thread waits for a slower one."""
+
+BATCHES_AHEAD_MAX: Final = 4
+"""Batches that a source may read ahead of its consumer."""
+
+_POLL_SECONDS: Final = 0.1
+
+
+def stream(
+    sources: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], threads: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of all sources in the sources' order, reading several sources at a time.
+
+    Args:
+        sources: the sources.
+        read: reads one source.
+        threads: sources read at the same time; with 1 the consumer's thread reads.
+    """
+    if threads == 1 or len(sources) == 1:
+        for only in sources:
+            yield from read(only)
+        return
+    running: deque[_Run] = deque()
+    waiting = iter(sources)
+    workers = _Workers(read, min(threads, len(sources)))
+    try:
+        while True:
+            while len(running) < SOURCES_AHEAD * threads and (source := next(waiting, None)) is not None:
+                running.append(workers.begin(source))
+            if not running:
+                return
+            yield from running[0].batches()
+            running.popleft()
+    finally:
+        workers.end()
+
+
+class _Workers:
+    """Threads that read sources one after the other.
+
+    Args:
+        read: reads one source.
+        threads: their number.
+    """
+
+    def __init__(self, read: Callable[[Any], Iterator[pa.RecordBatch]], threads: int) -> None:
+        self._read = read
+        self._stop = Event()
+        self._todo: SimpleQueue[_Run | None] = SimpleQueue()
+        self._threads = [
+            Thread(target=self._work, daemon=True, name="drawstring-read") for _ in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def begin(self, source: Any) -> _Run:
+        """Have a source read by the next thread that is free."""
+        run = _Run(source, self._stop)
+        self._todo.put(run)
+        return run
+
+    def end(self) -> None:
+        """Stop the threads, and wait for them."""
+        self._stop.set()
+        for _ in self._threads:
+            self._todo.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while (run := self._todo.get()) is not None and not self._stop.is_set():
+            run.work(self._read)
+
+
+class _Run:
+    """The reading of one source, ahead of its consumer by a bounded number of batches."""
+
+    def __init__(self, source: Any, stop: Event) -> None:
+        self._source = source
+        self._stop = stop
+        self._queue: Queue[pa.RecordBatch | BaseException | None] = Queue(BATCHES_AHEAD_MAX)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the batches, as they are read."""
+        while (item := self._queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def work(self, read: Callable[[Any], Iterator[pa.RecordBatch]]) -> None:
+        """Read the source; what goes wrong is raised by `batches`."""
+        last: BaseException | None = None
+        try:
+            for batch in read(self._source):
+                if not self._put(batch):
+                    return
+        except BaseException as error:
+            last = error
+        if last is not None:
+            self._put(last)
+        self._put(None)
+
+    def _put(self, item: pa.RecordBatch | BaseException | None) -> bool:
+        """Queue an item; False when the consumer has stopped."""
+        while not self._stop.is_set():
+            try:
+                self._queue.put(item, timeout=_POLL_SECONDS)
+                return True
+            except Full:
+                continue
+        return False
+
+
+def run_in_duckdb(query: str, relations: Mapping[str, Relation], threads: int) -> pa.Table:
+    """Return the result of a query; see `Engine.sql`.
+
+    Args:
+        query: the query.
+        relations: the tables that it may name.
+        threads: number of threads of DuckDB.
+
+    Raises:
+        InvalidError: DuckDB refuses the query, or is not installed.
+    """
+    if find_spec("duckdb") is None:
+        raise not_installed("SQL without Spark needs DuckDB", "duckdb")
+    import duckdb
+
+    with duckdb.connect(config={"threads": threads}) as connection:
+        try:
+            for name, relation in relations.items():
+                connection.register(name, relation.dataset())
+            found = connection.sql(query)
+            if found is None:
+                raise InvalidError(f"The statement {query!r} is no query. Give a SELECT.")
+            return found.to_arrow_table()
+        except duckdb.Error as error:
+            if isinstance(error.__cause__, DrawstringError):
+                raise error.__cause__ from error
+            raise InvalidError(
+                f"The query {query!r} fails: {' '.join(str(error).split())}. Correct it: it runs in DuckDB."
+            ) from error

@@ -15,8 +15,7 @@ import pyarrow as pa
 from drawstring.model.files import TaskContext
 
 if TYPE_CHECKING:
-    from drawstring.engine.counting import Tally
-    from drawstring.engine.key_sets import KeySets
+    from drawstring.engine.group import KeySets, Tally
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -1,4 +1,6 @@
-"""Types of numbers, as Spark 4 decides them.
+"""Compute and compare numbers in the types that Spark 4 gives them.
+
+Types:
 
     literal                    5 is int, 5000000000 bigint, 2^63 decimal; 0.25 is decimal(2,2); 1e3 is double
     integer and integer        the wider of the two
@@ -16,17 +18,32 @@ The types of decimal results, for operands of precision p1, p2 and scale s1, s2:
 
 If the precision exceeds 38, it becomes 38, and the scale shrinks by as much, but not below six digits. Sums
 and products of integers are integers; a quotient without a decimal is a double.
+
+Conversions (`Term`): Arrow gives a literal the smallest type that holds it: the sum of a bigint column and
+0.25 would be a float of 24 bits, and 100 + 100 would overflow a tinyint. So every operand of another type
+than the operation is converted, and literals of integers and floats are cast to their own type explicitly.
+
+Arithmetic: an overflow fails on its row, and x / 0 is null.
+
+Comparisons (`compared`): a literal that an integer or decimal column cannot hold lies between two values of
+the column, so the comparison becomes one with the value below: `n > 4.5` is `n > 4`. It is exact for every
+integer, and statistics and partition values can decide it. Decimals compare with decimals and integers
+without loss. A float compares in double precision, as in Spark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
-from typing import Final
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
+from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS, quotient, with_number
 
 Number = int | float | Decimal
 
@@ -133,3 +150,295 @@ def bounded(precision: int, scale: int) -> pa.DataType:
         return pa.decimal128(precision, scale)
     whole = precision - scale
     return pa.decimal128(DIGITS_MAX, max(DIGITS_MAX - whole, min(scale, _SCALE_KEPT)))
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A number.
+
+    Attributes:
+        kind: its type; null for the literal NULL.
+        expression: the expression.
+        literal: its value if it is a literal, else None.
+    """
+
+    kind: pa.DataType
+    expression: pc.Expression
+    literal: Number | None = None
+
+    @staticmethod
+    def of(value: Number, kind: pa.DataType | None = None) -> Term:
+        """Return a literal, of the type that Spark gives it or of the given type."""
+        kind = kind or literal_type(value)
+        return Term(kind, _constant(value, kind), value)
+
+    def to(self, kind: pa.DataType) -> pc.Expression:
+        """Return the number converted to a type."""
+        if self.literal is not None:
+            return _constant(self.literal, kind)
+        return (
+            pc.scalar(pa.scalar(None, kind)) if self.is_null else converted(self.expression, self.kind, kind)
+        )
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is the literal NULL."""
+        return bool(pa.types.is_null(self.kind))
+
+
+def _constant(value: Number, kind: pa.DataType) -> pc.Expression:
+    scalar = cast_literal(value, kind)
+    return pc.scalar(scalar) if pa.types.is_decimal(kind) else pc.scalar(scalar).cast(kind)
+
+
+def cast_literal(value: Number, kind: pa.DataType) -> pa.Scalar:
+    """Return a number cast to a type of numbers, as Spark casts it.
+
+    Raises:
+        InvalidError: the type cannot hold it.
+    """
+    try:
+        return _cast_literal(value, kind)
+    except (pa.ArrowInvalid, OverflowError, ValueError, ArithmeticError):
+        raise InvalidError(f"The number {value} does not fit the type {kind}. Use a wider type.") from None
+
+
+def _cast_literal(value: Number, kind: pa.DataType) -> pa.Scalar:
+    if pa.types.is_decimal(kind):
+        exact = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
+        rounded = exact.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, EXACT)
+        return pa.scalar(rounded, kind)
+    if pa.types.is_integer(kind):
+        whole = value if isinstance(value, int) else int(Decimal(value).to_integral_value(ROUND_DOWN))
+        return pa.scalar(whole, kind)
+    near = as_float(value)
+    return pa.scalar(float(np.float32(near)) if kind == pa.float32() else near, kind)
+
+
+def as_float(value: Number) -> float:
+    """Return the double that is nearest to a number; an infinity if it exceeds all doubles."""
+    return float(Decimal(value)) if isinstance(value, int) else float(value)
+
+
+def converted(expression: pc.Expression, kind: pa.DataType, to: pa.DataType) -> pc.Expression:
+    """Return the cast of a number to another type of numbers, as Spark casts it.
+
+    A decimal is rounded half up, an integer is cut towards zero, and a float is the nearest one. A value that
+    the type cannot hold fails on its row.
+
+    Args:
+        expression: the number.
+        kind: its type.
+        to: the type to cast it to.
+    """
+    if kind == to:
+        return expression
+    if pa.types.is_floating(to):
+        # Arrow's own cast of a decimal is not always the nearest float.
+        exact = expression.cast(pa.string()) if pa.types.is_decimal(kind) else expression
+        return exact.cast(to, safe=not pa.types.is_integer(kind))
+    if pa.types.is_integer(to):
+        return (expression if pa.types.is_integer(kind) else pc.trunc(expression)).cast(to)
+    if pa.types.is_floating(kind):
+        return expression.cast(to)
+    if pa.types.is_integer(kind):
+        # Arrow converts an integer only to a decimal that holds all integers of its type.
+        expression, kind = expression.cast(pa.decimal128(20, 0)), pa.decimal128(20, 0)
+    return rounded(expression, kind, to)
+
+
+def rounded(expression: pc.Expression, kind: pa.DataType, to: pa.DataType) -> pc.Expression:
+    """Return a decimal as another decimal type, rounded half up if that has fewer digits after the point."""
+    if to.scale >= kind.scale:
+        return expression.cast(to)
+    roomier = pa.decimal256(min(kind.precision + 1, 76), kind.scale)
+    whole = pc.round(expression.cast(roomier), ndigits=to.scale, round_mode="half_towards_infinity")
+    return whole.cast(to)
+
+
+def stored(expression: pc.Expression, kind: pa.DataType, column: pa.DataType) -> pc.Expression:
+    """Return a value in the type of its column, where a decimal has to be rounded for that.
+
+    Values of other types, and those for integers, are converted when they are stored, which refuses a loss.
+    """
+    is_rounded = pa.types.is_decimal(column) or pa.types.is_floating(column)
+    if is_rounded and pa.types.is_decimal(kind) and is_number(column):
+        return converted(expression, kind, column)
+    return expression
+
+
+_DIGITS_EXACT: Final = 76
+"""Digits of Arrow's longest decimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation on two numbers.
+
+    Attributes:
+        apply: computes it on two expressions of one type.
+        digits: precision and scale of its exact result for decimals.
+    """
+
+    apply: Callable[[pc.Expression, pc.Expression], pc.Expression]
+    digits: Digits
+
+
+ADD: Final = Operation(pc.add_checked, sum_digits)
+SUBTRACT: Final = Operation(pc.subtract_checked, sum_digits)
+MULTIPLY: Final = Operation(pc.multiply_checked, product_digits)
+
+
+def computed(operation: Operation, left: Term, right: Term) -> pc.Expression:
+    """Return a sum, difference or product.
+
+    Raises:
+        InvalidError: the operands are decimals with more digits than can be computed with.
+    """
+    if left.is_null or right.is_null:
+        return _null_like(left, right)
+    kind = widest([left.kind, right.kind])
+    if not pa.types.is_decimal(kind):
+        return operation.apply(left.to(kind), right.to(kind))
+    first, second = decimal_kinds(left, right)
+    precision, scale = operation.digits(first, second)
+    _check_digits(precision)
+    sides = (left.to(first), right.to(second))
+    if precision <= DIGITS_MAX:
+        return operation.apply(*sides)
+    longer = [
+        side.cast(pa.decimal256(each.precision, each.scale))
+        for side, each in zip(sides, (first, second), strict=True)
+    ]
+    return rounded(operation.apply(*longer), decimal_type(precision, scale), bounded(precision, scale))
+
+
+def divided(left: Term, right: Term) -> pc.Expression:
+    """Return a quotient: a decimal if an operand is a decimal and none a float, otherwise a double.
+
+    Raises:
+        InvalidError: the operands are decimals with more digits than can be computed with.
+    """
+    kinds = [term.kind for term in (left, right) if not term.is_null]
+    if len(kinds) < 2 or not pa.types.is_decimal(widest(kinds)):
+        return quotient(left.to(pa.float64()), right.to(pa.float64()))
+    first, second = decimal_kinds(left, right)
+    result = bounded(*quotient_digits(first, second))
+    # Arrow cuts the quotient after scale + precision2 - scale2 + 1 digits: one more than are kept is enough.
+    scale = max(first.scale, result.scale + second.scale - second.precision)
+    whole = first.precision - first.scale
+    digits = max(4, scale + second.precision - second.scale + 1)
+    _check_digits(whole + second.scale + digits)
+    divisor_type = pa.decimal256(second.precision, second.scale)
+    dividend = left.to(first).cast(pa.decimal256(whole + scale, scale))
+    divisor = right.to(second).cast(divisor_type)
+    nothing, zero = pa.scalar(None, divisor_type), pa.scalar(0, divisor_type)
+    cut = pc.divide(dividend, pc.if_else(divisor == pc.scalar(zero), pc.scalar(nothing), divisor))
+    return rounded(cut, pa.decimal256(whole + second.scale + digits, digits), result)
+
+
+def decimal_kinds(left: Term, right: Term) -> tuple[pa.DataType, pa.DataType]:
+    """Return the decimal types of two operands; a literal integer has just its own digits."""
+    first, second = (
+        own_decimal(term.literal) if isinstance(term.literal, int) else decimal_of(term.kind)
+        for term in (left, right)
+    )
+    return first, second
+
+
+def _null_like(left: Term, right: Term) -> pc.Expression:
+    kind = right.kind if left.is_null else left.kind
+    return pc.scalar(pa.scalar(None, kind))
+
+
+def _check_digits(precision: int) -> None:
+    if precision > _DIGITS_EXACT:
+        raise InvalidError(
+            f"The SQL computes with decimals whose exact result has {precision} digits, more than"
+            f" {_DIGITS_EXACT}. Cast an operand to a decimal with fewer digits."
+        )
+
+
+MIRRORED: Final = {"=": "=", "<>": "<>", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
+_BELOW: Final = {">": ">", ">=": ">", "<": "<=", "<=": "<="}
+_FLOAT_EXACT: Final = 2**53
+"""Up to here every integer is a double, so a double compares with integers exactly."""
+
+
+def compared(operator: str, left: Term, right: Term) -> pc.Expression:
+    """Return the comparison of two numbers."""
+    if left.is_null or right.is_null:
+        return pc.scalar(pa.scalar(None, pa.bool_()))
+    if left.literal is not None and right.literal is None:
+        return compared(MIRRORED[operator], right, left)
+    kinds = (left.kind, right.kind)
+    if left.literal is None and right.literal is not None:
+        if pa.types.is_floating(left.kind):
+            return with_number(operator, left.expression, as_float(right.literal))
+        if _is_exact(left.kind, right):
+            return _with_literal(operator, left, right.literal)
+    if all(pa.types.is_integer(kind) for kind in kinds):
+        return PLAIN_COMPARISONS[operator](left.expression, right.expression)
+    kind = comparable(*kinds)
+    functions = FLOAT_COMPARISONS if pa.types.is_floating(kind) else PLAIN_COMPARISONS
+    return functions[operator](left.to(kind), right.to(kind))
+
+
+def _is_exact(kind: pa.DataType, right: Term) -> bool:
+    """Return whether a comparison with a literal has the same result in Spark as an exact one."""
+    if not pa.types.is_floating(right.kind):
+        return True
+    return bool(pa.types.is_integer(kind)) and abs(as_float(right.literal or 0)) <= _FLOAT_EXACT
+
+
+def _with_literal(operator: str, left: Term, value: Number) -> pc.Expression:
+    """Compare an integer or decimal with a literal."""
+    scale = left.kind.scale if pa.types.is_decimal(left.kind) else 0
+    least, most = limits(left.kind)
+    scaled = Decimal(value).scaleb(scale, EXACT)
+    below = int(scaled.to_integral_value(ROUND_FLOOR))
+    is_held = below == scaled and least <= below <= most
+    if not is_held:
+        if operator in ("=", "<>"):
+            operator, below = ("<" if operator == "=" else ">="), least
+        else:
+            operator, below = _beyond(_BELOW[operator], below, least, most)
+    return PLAIN_COMPARISONS[operator](left.expression, pc.scalar(_value(below, left.kind)))
+
+
+def _beyond(operator: str, below: int, least: int, most: int) -> tuple[str, int]:
+    """Return the comparison for a value below the literal, which may be outside the limits of the column."""
+    if least <= below <= most:
+        return operator, below
+    is_true = (operator == ">") == (below < least)
+    return (">=" if is_true else "<"), least
+
+
+def limits(kind: pa.DataType) -> tuple[int, int]:
+    """Return the least and the greatest value of an integer or decimal type, without the decimal point."""
+    if pa.types.is_decimal(kind):
+        return 1 - 10**kind.precision, 10**kind.precision - 1
+    bits = kind.bit_width
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if pa.types.is_signed_integer(kind) else (0, 2**bits - 1)
+
+
+def _value(units: int, kind: pa.DataType) -> pa.Scalar:
+    if not pa.types.is_decimal(kind):
+        return pa.scalar(units)
+    return pa.scalar(Decimal(units).scaleb(-kind.scale, EXACT), kind)
+
+
+def values_held(literals: list[Number], kind: pa.DataType) -> list[Any] | None:
+    """Return those of some literals that a column of integers or decimals can hold, None if one is a float.
+
+    Args:
+        literals: the values.
+        kind: type of the column.
+    """
+    if any(isinstance(literal, float) for literal in literals):
+        return None
+    scale = kind.scale if pa.types.is_decimal(kind) else 0
+    least, most = limits(kind)
+    units = [Decimal(literal).scaleb(scale, EXACT) for literal in literals]
+    held = [int(each) for each in units if each == each.to_integral_value() and least <= each <= most]
+    return [_value(each, kind).as_py() for each in held]

@@ -16,11 +16,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.expressions.columns import typed
 from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS, in_pairs
-from drawstring.expressions.literals import typed
-from drawstring.expressions.number_comparisons import compared
-from drawstring.expressions.numbers import is_number
-from drawstring.expressions.terms import Term
+from drawstring.expressions.numbers import Term, compared, is_number
 
 _COMPARISON: Final = re.compile(
     r"""\s*([A-Za-z_][A-Za-z0-9_]*)\s*(<>|!=|<=|>=|=|<|>)\s*"""

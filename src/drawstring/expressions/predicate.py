@@ -1,32 +1,43 @@
-"""Row predicates: SQL conditions and Arrow expressions, checked against the columns of a table.
+"""Parse row predicates: SQL conditions and Arrow expressions, checked against the columns of a table.
 
     "month = 3 AND (carrier IN ('AA', 'DL') OR delay > 15.5) AND dest IS NOT NULL"
 
-The dialect is that of Spark 4, on both engines. Strings have single or double quotes, a quote inside a string
-is doubled, and column names are plain or in backticks. NaN equals itself and is greater than other numbers;
-`numbers` says which types numbers have. Logic is three-valued as in SQL: a row matches when the condition is
-true, not when it is null. Text takes the type of the column that it is compared with, as in
-`day >= '2013-06-01'`. A time without an offset is in UTC; `dates_and_times` says how dates and times compare.
-Division by zero is null, and the remainder has the sign of the dividend.
-Subqueries, aggregates and date functions are not supported.
+The dialect is that of Spark 4, on both engines:
+
+- Strings have single or double quotes, a quote inside a string is doubled.
+- Column names are plain or in backticks.
+- NaN equals itself and is greater than other numbers; `numbers` has the rules of number types.
+- Logic is three-valued as in SQL: a row matches when the condition is true, not when it is null.
+- Text takes the type of the column that it is compared with, as in `day >= '2013-06-01'`.
+- A time without an offset is in UTC; `datetime` has the rules of dates and times.
+- Division by zero is null, and the remainder has the sign of the dividend.
+- Subqueries, aggregates and date functions are not supported.
+
+Text of a condition (`readable`): SQL has NaN greater than all numbers, Arrow's comparisons with it are false.
+So `f > 1.5` is translated to `invert((f <= 1.5))`. `readable` prints it as it was written.
+
+Derived columns (`with_derived_column`): a condition on an expression becomes one on a column of its own, so
+that statistics of the expression can decide it:
+
+    upper(name) = 'A' AND id > 3        with upper(name) as column "e"        e = 'A' AND id > 3
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.errors import InvalidError
-from drawstring.expressions.column_names import check_columns
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.expressions.columns import check_columns, typed
 from drawstring.expressions.evaluation import evaluated
-from drawstring.expressions.literals import typed
-from drawstring.expressions.numbers import is_number
+from drawstring.expressions.numbers import is_number, stored
 from drawstring.expressions.plain_conditions import is_plain, plain_condition
-from drawstring.expressions.terms import stored
-from drawstring.formats.conditions import Wording, where_columns
+from drawstring.formats.filter import Wording, where_columns
 from drawstring.schema.logical_types import is_vector
 
 Where: TypeAlias = "str | pc.Expression | None"
@@ -142,3 +153,86 @@ def _condition(text: str, schema: pa.Schema, has_sides: bool) -> pc.Expression:
     from drawstring.expressions.sql_condition import expression_of
 
     return expression_of(text, schema, has_sides=has_sides)
+
+
+_INVERTED: Final = re.compile(r"invert\(\(([^()]+) (<=?) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\)\)")
+_OPPOSITE: Final = {"<=": ">", "<": ">="}
+
+
+def readable(where: pc.Expression) -> str:
+    """Return a condition as text, in which `f > 1.5` is printed so."""
+    return _INVERTED.sub(lambda found: f"({found[1]} {_OPPOSITE[found[2]]} {found[3]})", str(where))
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedColumn:
+    """An expression that stands for a column.
+
+    Attributes:
+        sql: the expression, a column or a function of one.
+        column: the column with its values.
+    """
+
+    sql: str
+    column: pa.Field
+
+    @property
+    def function(self) -> str:
+        """Name of the function, or of the column."""
+        return self.sql.partition("(")[0].strip("`")
+
+
+def with_derived_column(
+    text: str, schema: pa.Schema, derived: DerivedColumn
+) -> tuple[pc.Expression, pa.Schema] | None:
+    """Return a condition with an expression replaced by a column, and the columns with that one.
+
+    Args:
+        text: the condition in SQL.
+        schema: the columns of the table.
+        derived: the expression.
+
+    Returns:
+        None if the condition does not have the expression, or says more of it than a column can be compared
+        with.
+    """
+    if not re.search(rf"\b{re.escape(derived.function)}\b", text, re.IGNORECASE):
+        return None
+    from drawstring.expressions.sql_condition import expression_of_tree  # sqlglot loads slowly
+
+    wanted = _plain(_tree(derived.sql))
+    tree = _tree(text)
+    whole = pa.schema([*schema, derived.column])
+    replaced = tree.transform(lambda node: _column(derived.column.name) if _plain(node) == wanted else node)
+    if replaced == tree:
+        return None
+    try:
+        return expression_of_tree(replaced, whole), whole
+    except (InvalidError, UnsupportedError):
+        return None  # such as a literal that does not fit the values, or a date pattern of another expression
+
+
+def _tree(text: str) -> Any:
+    from drawstring.expressions.parser import parsed
+
+    return parsed(text, "condition")
+
+
+def _column(name: str) -> Any:
+    from sqlglot import expressions as sql
+
+    return sql.column(name, quoted=True)
+
+
+def _plain(node: Any) -> Any:
+    """Return a node with the names of columns in one spelling."""
+    from sqlglot import expressions as sql
+
+    if not isinstance(node, sql.Column | sql.Func):
+        return node
+
+    def plain(part: Any) -> Any:
+        is_name = isinstance(part, sql.Identifier)
+        return sql.to_identifier(part.name.lower(), quoted=True) if is_name else part
+
+    return node.transform(plain)

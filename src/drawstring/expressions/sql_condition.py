@@ -16,26 +16,36 @@ import pyarrow.compute as pc
 from sqlglot import expressions as sql
 
 from drawstring.base.errors import InvalidError
-from drawstring.expressions.arithmetic import ADD, MULTIPLY, SUBTRACT, Operation, computed, divided
-from drawstring.expressions.column_names import path_in, path_in_sides
+from drawstring.expressions.columns import path_in, path_in_sides, typed
 from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS, in_pairs
-from drawstring.expressions.dates_and_times import as_time, compared_kind, has_value, incomparable, is_time
+from drawstring.expressions.datetime import as_time, compared_kind, has_value, incomparable, is_time
 from drawstring.expressions.evaluation import evaluated
-from drawstring.expressions.literals import typed
-from drawstring.expressions.number_comparisons import compared, values_held
-from drawstring.expressions.numbers import is_number, widest
-from drawstring.expressions.prefixes import prefix_bounds
-from drawstring.expressions.sql_functions import function_of
-from drawstring.expressions.sql_parser import nested_too_deeply, parsed
-from drawstring.expressions.sql_syntax import (
+from drawstring.expressions.numbers import (
+    ADD,
+    MULTIPLY,
+    SUBTRACT,
+    Operation,
+    Term,
+    as_float,
+    compared,
+    computed,
+    divided,
+    is_number,
+    values_held,
+    widest,
+)
+from drawstring.expressions.parser import (
     check_supported,
     literal,
+    nested_too_deeply,
     number,
+    parsed,
     plain_value,
+    prefix_bounds,
     sql_of,
     unsupported,
 )
-from drawstring.expressions.terms import Term, as_float
+from drawstring.expressions.sql_functions import function_of
 
 _SPELLED_OUT_MAX: Final = 64
 """Largest IN list that is translated to equalities, which can prune row groups."""

@@ -10,12 +10,19 @@ import pyarrow.compute as pc
 from sqlglot import expressions as sql
 
 from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.base.java_patterns import linear_pattern
+from drawstring.base.java_compat import linear_pattern
 from drawstring.expressions.comparisons import remainder
-from drawstring.expressions.dates_and_times import as_time, is_time, number_of_time, time_of_number
-from drawstring.expressions.dates_in_texts import AS_DATE, TimeForm, by_pattern, times_in
-from drawstring.expressions.numbers import DIGITS_MAX, is_number
-from drawstring.expressions.terms import Term
+from drawstring.expressions.datetime import (
+    AS_DATE,
+    TimeForm,
+    as_time,
+    by_pattern,
+    is_time,
+    number_of_time,
+    time_of_number,
+    times_in,
+)
+from drawstring.expressions.numbers import DIGITS_MAX, Term, is_number
 
 
 class Translator(Protocol):

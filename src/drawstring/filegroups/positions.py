@@ -17,12 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.read.log_blocks import PlacedBlock
+from drawstring.filegroups.log_scanner import PlacedBlock
 from drawstring.formats.log_inline import HeaderKey
 from drawstring.formats.log_native import NativeBlock
 from drawstring.formats.record_positions import decode_bitmap, decode_list
-from drawstring.merge.order import Array
-from drawstring.merge.versions import flat
+from drawstring.merge.record_version import Array, flat
 from drawstring.model.files import PARQUET, FileSlice, file_extension
 
 POSITION: Final = "_drawstring_position"

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.formats.avro.blocks import decode_datums, iter_datums
+from drawstring.formats.filter import EVERY_ROW, WantedRows
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import (
     BlockType,
@@ -23,15 +24,13 @@ from drawstring.formats.log_inline import (
     read_content,
     scan_blocks,
 )
-from drawstring.formats.log_native import NativeBlock, native_block, native_deletes, native_rows
-from drawstring.formats.log_native.block import MAGIC
+from drawstring.formats.log_native import MAGIC, NativeBlock, native_block, native_deletes, native_rows
 from drawstring.formats.parquet import ParquetQuery
-from drawstring.formats.parquet.within import PART_WHOLE_BYTES_MAX, read_parquet_part, read_part_of_keys
-from drawstring.formats.wanted_rows import EVERY_ROW, WantedRows
+from drawstring.formats.parquet.reader import PART_WHOLE_BYTES_MAX, read_parquet_part, read_part_of_keys
 from drawstring.model.files import LogFile
 from drawstring.schema.avro import avro_to_arrow
-from drawstring.schema.evolve import conform
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.evolution import conform
+from drawstring.schema.fields import RECORD_KEY
 from drawstring.schema.timestamp_units import has_millis, in_table_units
 
 _PEEK_BYTES = 16 << 10

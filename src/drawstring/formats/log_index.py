@@ -36,11 +36,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from drawstring.base.errors import DrawstringError
-from drawstring.base.javahash import java_min_max
-from drawstring.formats.base_files import is_parquet
-from drawstring.formats.base_footer import has_footer, open_footer
-from drawstring.formats.bloom.filters import BloomFilter
-from drawstring.formats.bloom.key_summary import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY, StoredSummary
+from drawstring.base.java_compat import java_min_max
+from drawstring.formats.bloom import BloomFilter
+from drawstring.formats.bloom_footer import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY, StoredSummary
+from drawstring.formats.data_file import has_footer, is_parquet, open_footer
 from drawstring.storage.protocol import Storage
 
 ENTRY: Final = "drawstring.log.index"

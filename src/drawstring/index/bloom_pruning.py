@@ -32,19 +32,18 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.javahash import sorts_like_java
-from drawstring.engine.grouping import GroupKey
-from drawstring.engine.key_sets import KeyEnds, KeySet, KeySets
-from drawstring.filegroups.read.keys import ReadKeys
-from drawstring.filegroups.read.slice_merge import SliceMerge
-from drawstring.filegroups.read.tasks import InstantRange, ReadTask
-from drawstring.filegroups.write.cliques import logs_to_read
-from drawstring.filegroups.write.settings import FileSettings
-from drawstring.formats.base_footer import key_summary
-from drawstring.formats.bloom.key_summary import StoredSummary
+from drawstring.base.java_compat import sorts_like_java
+from drawstring.engine.group import GroupKey, KeyEnds, KeySet, KeySets
+from drawstring.filegroups.base_file_writer import FileSettings
+from drawstring.filegroups.file_slice_reader import ReadKeys
+from drawstring.filegroups.log_key_index import logs_to_read
+from drawstring.filegroups.log_merge import SliceMerge
+from drawstring.filegroups.read_task import InstantRange, ReadTask
+from drawstring.formats.bloom_footer import StoredSummary
+from drawstring.formats.data_file import key_summary
 from drawstring.index.tag_context import TagContext
 from drawstring.model.files import FileSlice
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.fields import RECORD_KEY
 from drawstring.storage import open_spec
 
 _TEXT: Final = methodcaller("as_py")

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.table.config import TableConfig
-from drawstring.formats.base_footer import base_footer, has_footer
+from drawstring.config.table_config import TableConfig
+from drawstring.formats.data_file import base_footer, has_footer
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import is_base_path
 from drawstring.storage.protocol import Storage

@@ -20,23 +20,20 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError, MetadataTableError
-from drawstring.engine.key_sets import KeyEnds, KeySet, KeySets
+from drawstring.engine.group import KeyEnds, KeySet, KeySets
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.read.keys import ReadKeys
-from drawstring.index.global_.global_index import FOUND_IN, GlobalIndex, PairTagger
-from drawstring.index.global_.partition_update_merger import PartitionUpdateMerger, old_name
-from drawstring.index.location import LOCATION
-from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA
+from drawstring.filegroups.file_slice_reader import ReadKeys
+from drawstring.index.global_index import FOUND_IN, GlobalIndex, PairTagger, PartitionUpdateMerger, old_name
+from drawstring.index.protocol import IS_DELETED, LOCATION, LOCATION_SCHEMA
 from drawstring.index.simple import SimpleIndex
 from drawstring.index.tag_context import TagContext
 from drawstring.metadata.definitions import definitions, why_not_used
-from drawstring.metadata.metadata_table import about_metadata
-from drawstring.metadata.partitions import METADATA_FOLDER
 from drawstring.metadata.record_index import RecordIndex, Shard, open_record_index
+from drawstring.metadata.table import METADATA_FOLDER, about_metadata
 from drawstring.model.files import FileSlice
-from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
+from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec
-from drawstring.storage.subfolder import Subfolder
+from drawstring.storage.protocol import Subfolder
 
 GLOBAL_KINDS: Final = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX")
 PARTITIONED_KIND: Final = "RECORD_LEVEL_INDEX"

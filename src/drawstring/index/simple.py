@@ -9,14 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.engine.grouping import row_codes
+from drawstring.engine.group import row_codes
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.write.settings import FileSettings
-from drawstring.index.base import LookupIndex
-from drawstring.index.location import LOCATION
-from drawstring.index.protocol import IS_DELETED, LOCATION_SCHEMA, with_position
+from drawstring.filegroups.base_file_writer import FileSettings
+from drawstring.index.protocol import IS_DELETED, LOCATION, LOCATION_SCHEMA, LookupIndex, with_position
 from drawstring.index.tag_context import TagContext
-from drawstring.schema.meta import PARTITION_PATH, RECORD_KEY
+from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from drawstring.filegroups.read.keys import ReadKeys
-from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.settings import FileSettings
+from drawstring.filegroups.base_file_writer import FileSettings
+from drawstring.filegroups.file_slice_reader import ReadKeys
+from drawstring.filegroups.file_system_view import SliceLookup
+from drawstring.filegroups.read_task import InstantRange
 from drawstring.model.files import FileSlice
 
 

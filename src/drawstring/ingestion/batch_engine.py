@@ -18,11 +18,11 @@ from drawstring.base.errors import InvalidError
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import BatchFunction, Engine, Rows
 from drawstring.ingestion.keyless import contents_of, divided_by_key
-from drawstring.ingestion.sources.protocol import Reading, SourceBatch
+from drawstring.ingestion.source_protocol import Reading, SourceBatch
 from drawstring.ingestion.transformers.sql import run_sql
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
-from drawstring.write.write_source import batches_of
+from drawstring.write.source import batches_of
 
 BatchRows: TypeAlias = Any
 """Rows of a batch as their engine has them, with a `schema`: a `pa.RecordBatchReader`, or rows of Spark's."""

@@ -12,14 +12,21 @@ from drawstring.config.options.registry import check_is_given
 from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions
 from drawstring.engine.protocol import Engine
 from drawstring.ingestion.batch_engine import BatchEngine, EmbeddedBatches, HasBatches, batch_engine
-from drawstring.ingestion.job import Beginning, IngestJob, Pace
-from drawstring.ingestion.progress import IngestProgress, IngestResult
+from drawstring.ingestion.job import (
+    Beginning,
+    IngestJob,
+    IngestProgress,
+    IngestResult,
+    Pace,
+    Shape,
+    Target,
+    parse_ingest_options,
+    tell_ignored,
+    write_options,
+)
 from drawstring.ingestion.quarantine import Quarantine
-from drawstring.ingestion.rows import Shape
-from drawstring.ingestion.settings import parse_ingest_options, tell_ignored, write_options
-from drawstring.ingestion.sources.named import SourceContext, check_source, named_source
-from drawstring.ingestion.sources.protocol import Source
-from drawstring.ingestion.target import Target
+from drawstring.ingestion.source_factory import SourceContext, check_source, named_source
+from drawstring.ingestion.source_protocol import Source
 from drawstring.ingestion.transformers.chain import chain
 
 _IDLE_SECONDS: Final = 10.0
@@ -67,7 +74,7 @@ def ingest(
             `hudi-changes`, which follow another table; `jdbc` for a table of a database, `sql` for the result
             of a query; a class of HoodieStreamer with the same meaning, such
             as `JsonDFSSource`; or an object of your own with the methods of
-            `drawstring.ingestion.sources.protocol.Source`.
+            `drawstring.ingestion.source_protocol.Source`.
         options: options by Hudi's keys: of the source (`hoodie.streamer.source.dfs.root`), of a new table
             (`hoodie.datasource.write.recordkey.field`) and of writes.
         operation: `upsert` (default), `insert`, `bulk_insert`, `append`, `delete`, `insert_overwrite` or
@@ -180,7 +187,7 @@ def _check(
     if not isinstance(source, str | Source):
         raise InvalidError(
             f"source is {source!r}. Give the name of a source, such as 'parquet', or an object with the"
-            " methods of drawstring.ingestion.sources.protocol.Source."
+            " methods of drawstring.ingestion.source_protocol.Source."
         )
     if isinstance(source, str):
         check_source(source, SourceContext(parsed, {}, Shape.of(parsed).source, clock, given, root))

@@ -1,45 +1,344 @@
-"""The loop of an ingestion.
+"""Run an ingestion: read a batch of a source, transform it, and commit its rows with the checkpoint.
 
     checkpoint ── source.after ── read ── transform ── one commit with rows and checkpoint ── next round
 
-A job that dies between any two of these steps goes on at the checkpoint in the table: what it had read but
-not committed is read again, what it had committed is not.
+A job that dies between any two of these steps goes on at the checkpoint in the table. It reads again the rows
+that it had read but not committed, and no rows that it had committed.
+
+`parse_ingest_options` parses the options. `Target` opens the table, or creates it with the columns of the
+first rows. `Shape` has the columns of the rows where the user gave them as Avro schemas.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
 
 from drawstring.base.clock import Clock, Stopwatch
 from drawstring.base.errors import (
     ConflictError,
+    CorruptTableError,
     InvalidError,
     MissingKeyError,
+    NoTableError,
     OvertakenError,
     UnavailableError,
 )
-from drawstring.ingestion.batch_engine import BatchEngine, BatchRows
-from drawstring.ingestion.checkpoints import Checkpoint, start_after
-from drawstring.ingestion.progress import IngestProgress, IngestResult
+from drawstring.config.keys.ingest import INGEST_OPTIONS, IngestOptions
+from drawstring.config.options.option import Option, Value, text_of
+from drawstring.config.options.registry import OPTION_OF_KEY, add_option, fields_of
+from drawstring.config.options.unknown_keys import close_key, known_keys, pass_over_unknown, unknown_key
+from drawstring.config.options.write_options import WriteOptions, table_scope
+from drawstring.config.table.properties import properties_in_text
+from drawstring.creation import create
+from drawstring.engine.protocol import Engine
+from drawstring.entry import open as open_table
+from drawstring.ingestion.batch_engine import BatchEngine, BatchRows, RowsOf
+from drawstring.ingestion.checkpoints import Checkpoint, StreamerCheckpoints, start_after
 from drawstring.ingestion.quarantine import Quarantine
-from drawstring.ingestion.rows import Shape
-from drawstring.ingestion.sources.protocol import Reading, Rejected, Source, SourceBatch
-from drawstring.ingestion.target import Target
-from drawstring.ingestion.transformers.chain import Transform
-from drawstring.ingestion.transformers.user_function import TransformerError
+from drawstring.ingestion.source_protocol import Reading, Rejected, Source, SourceBatch, as_known
+from drawstring.ingestion.transformers.chain import Transform, TransformerError, read_text
 from drawstring.model.instant import Action
-from drawstring.model.result import CommitResult
-from drawstring.schema.meta import without_meta
-from drawstring.services.streams import StreamWriter
+from drawstring.model.result import CommitResult, Result
+from drawstring.model.table_version import DEFAULT_VERSION
+from drawstring.schema.avro import avro_to_arrow
+from drawstring.schema.evolution import conform
+from drawstring.schema.fields import without_meta
+from drawstring.services.streams import StreamWriter, stream_options
 from drawstring.table import Table
 
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """What an ingestion has done when it has committed a batch.
+
+    Attributes:
+        commit: the commit of the batch.
+        checkpoint: where the source goes on.
+        batches: batches so far.
+        rows: rows that were read so far.
+        size, unit: size of this batch, and what it counts: `bytes`, `records` or `commits`.
+        left: what waits in the source, in the same unit.
+        rejected: records that were left out or went to the error table so far.
+        seconds: duration so far.
+    """
+
+    commit: CommitResult
+    checkpoint: str
+    batches: int
+    rows: int
+    size: int
+    unit: str
+    left: int
+    rejected: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult(Result):
+    """What an ingestion did.
+
+    Attributes:
+        batches: batches that were committed.
+        rows: rows that were read.
+        rejected: records that were left out, or went to the error table.
+        checkpoint: where the source goes on; empty if it never had anything.
+        seconds: duration.
+    """
+
+    batches: int
+    rows: int
+    rejected: int
+    checkpoint: str
+    seconds: float
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is a commit."""
+        return self.batches > 0
+
+
+_OPTION_OF_KEY: Final[Mapping[str, Option]] = {
+    key: option for option in INGEST_OPTIONS for key in option.keys
+}
+_OWN: Final = "drawstring.ingest."
+_PREFIXES: Final = ("hoodie.streamer.", "hoodie.deltastreamer.", _OWN, "hoodie.errortable.")
+_OF_OTHERS: Final = (
+    "hoodie.streamer.transformer.sql.",
+    "hoodie.streamer.ingestion.",
+    "hoodie.deltastreamer.ingestion.",
+    "hoodie.errortable.writeconfig.",
+)
+_NAMED_BY_USERS: Final = ("hoodie.streamer.transformer.sql.", "hoodie.errortable.writeconfig.")
+_WITH_NAMES: Final = ("hoodie.streamer.ingestion.", "hoodie.deltastreamer.ingestion.")
+"""Beginnings of keys that go on with the name of a table."""
+
 _log: Final = logging.getLogger("drawstring")
+
+
+def parse_ingest_options(given: Mapping[str, Any]) -> IngestOptions:
+    """Parse the options of an ingestion.
+
+    Args:
+        given: options by Hudi's keys; those of writes are passed over.
+
+    Raises:
+        InvalidError: an option is misspelled or has no valid value, or two contradict each other.
+    """
+    parsed: dict[Option, tuple[str, Value]] = {}
+    for name, value in given.items():
+        key, text = name.lower(), text_of(value)
+        option = _OPTION_OF_KEY.get(key)
+        if option is None:
+            _check_key(name, given)
+        elif text is not None:
+            add_option(parsed, option, key, text)
+    return IngestOptions(**fields_of(INGEST_OPTIONS, parsed))
+
+
+def tell_ignored(given: Mapping[str, Any]) -> None:
+    """Log which options of HoodieStreamer have no effect."""
+    ignored = [
+        name
+        for name in given
+        if _is_of_ingestion(name.lower())
+        and name.lower() not in _OPTION_OF_KEY
+        and not name.lower().startswith(_OF_OTHERS)
+    ]
+    if ignored:
+        _log.warning("Options of HoodieStreamer that have no effect here: %s.", ", ".join(sorted(ignored)))
+
+
+def write_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that go on to writes."""
+    return {key: value for key, value in given.items() if not _is_of_ingestion(key.lower())}
+
+
+def properties_in(file: str) -> dict[str, str]:
+    """Return the options in a file of Java properties, as HoodieStreamer's `--props` names one.
+
+    Args:
+        file: path of a file in UTF-8, with the syntax of `java.util.Properties`.
+
+    Raises:
+        InvalidError: there is no such file, or it is another one.
+    """
+    try:
+        return properties_in_text(Path(file).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InvalidError(f"There is no file {file}. Give the path of a file of properties.") from error
+    except (UnicodeDecodeError, IsADirectoryError) as error:
+        raise InvalidError(f"{file} is no file of properties. Give the path of one, in UTF-8.") from error
+
+
+def _is_of_ingestion(key: str) -> bool:
+    return key in _OPTION_OF_KEY or (key.startswith(_PREFIXES) and key not in OPTION_OF_KEY)
+
+
+def _check_key(name: str, given: Mapping[str, Any]) -> None:
+    """Refuse a key of ingestions that is a slip, or drawstring's own and unknown; warn of others."""
+    key = name.lower()
+    if not _is_of_ingestion(key) or key.startswith(_NAMED_BY_USERS) or key in known_keys():
+        return
+    near = close_key(key)
+    if near is not None or key.startswith(_OWN):
+        raise unknown_key(name, near)
+    if not key.startswith(_WITH_NAMES):
+        pass_over_unknown(name, given)
+
+
+_STREAM: Final = "ingest"
+_SEPARATORS: Final = re.compile(r"[,;|\t]")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where rows go.
+
+    Attributes:
+        uri: root of the table.
+        options: options of its writes, by Hudi's keys.
+        storage_options: options of the object store.
+        engine: runs the writes; None for the embedded one.
+    """
+
+    uri: str
+    options: Mapping[str, Any]
+    storage_options: Mapping[str, str]
+    engine: Engine | None
+
+    def open(self) -> Table | None:
+        """Return the table, None if there is none yet."""
+        try:
+            return open_table(self.uri, storage_options=self.storage_options or None, engine=self.engine)
+        except NoTableError:
+            return None
+
+    def create(self, schema: pa.Schema) -> Table:
+        """Return a new table.
+
+        Args:
+            schema: its columns.
+
+        Raises:
+            InvalidError: the options do not describe a table with these columns.
+        """
+        try:
+            return self._created(schema)
+        except InvalidError as error:
+            hint = _hint(schema.names)
+            if not hint:
+                raise
+            raise InvalidError(f"{error.message} {hint}") from error
+
+    def _created(self, schema: pa.Schema) -> Table:
+        parsed = WriteOptions.parse(self.options)
+        return create(
+            self.uri,
+            schema,
+            record_key=parsed.record_key,
+            name=parsed.table_name,
+            table_type=parsed.table_type or "COPY_ON_WRITE",
+            partition_by=parsed.partition_path,
+            ordering=parsed.ordering,
+            version=parsed.table_version or DEFAULT_VERSION,
+            properties=table_scope(self.options),
+            storage_options=self.storage_options or None,
+            engine=self.engine,
+        )
+
+    def writer(self, table: Table, rows_of: RowsOf) -> StreamWriter:
+        """Return what writes batches with checkpoints in Hudi's form to the table.
+
+        Args:
+            table: the table.
+            rows_of: takes rows of a batch to the table.
+
+        Raises:
+            InvalidError: an option makes no sense.
+            CorruptTableError: a commit is damaged.
+        """
+        options = stream_options(self.options, _STREAM)
+        keeper = StreamerCheckpoints(is_old=not table.config.rules.layout.has_completion_times)
+        return StreamWriter(table._context, rows_of, options, table._errors, keeper)
+
+
+def _hint(names: Sequence[str]) -> str | None:
+    """Return what to do about columns that look like those of CSV files that were read wrongly."""
+    if len(names) == 1 and _SEPARATORS.search(names[0]):
+        return "Name the separator of the files with hoodie.streamer.csv.sep."
+    if "_c0" in names:
+        return (
+            "If the first lines of the files name the columns, set hoodie.streamer.csv.header=true; the"
+            " separator is hoodie.streamer.csv.sep."
+        )
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Columns that rows are to have.
+
+    Attributes:
+        source: before the transformers; None for those that are found.
+        target: after them; None for those that come out.
+    """
+
+    source: pa.Schema | None = None
+    target: pa.Schema | None = None
+
+    @staticmethod
+    def of(options: IngestOptions) -> Shape:
+        """Return the columns that Avro schemas in files describe.
+
+        Raises:
+            InvalidError: there is no such file, or no schema in it.
+        """
+        return Shape(
+            *(_schema_in(name) if name else None for name in (options.source_schema, options.target_schema))
+        )
+
+    def read(self, rows: BatchRows, engine: BatchEngine) -> BatchRows:
+        """Return rows as they were read with the columns of the source."""
+        return _with_columns(rows, self.source, engine)
+
+    def written(self, rows: BatchRows, engine: BatchEngine) -> BatchRows:
+        """Return rows with the columns of the target."""
+        return _with_columns(rows, self.target, engine)
+
+
+def _with_columns(rows: BatchRows, schema: pa.Schema | None, engine: BatchEngine) -> BatchRows:
+    return rows if schema is None else engine.mapped(rows, _Conform(schema), schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conform:
+    """A batch function that gives rows the columns of a schema."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for each in as_known(pa.Table.from_batches([batch]), self.schema).to_batches():
+                yield conform(each, self.schema)
+
+
+def _schema_in(file: str) -> pa.Schema:
+    try:
+        return avro_to_arrow(read_text(file))
+    except CorruptTableError as error:
+        raise InvalidError(
+            f"{file} has no Avro record schema ({error.message}). Correct the file."
+        ) from error
+
+
 _NOTHING: Final = pa.schema([])
 
 

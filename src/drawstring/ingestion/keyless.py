@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.keygen.keys import column_texts
+from drawstring.keygen.key_generator import column_texts
 from drawstring.model.files import TaskContext
 
 

@@ -19,12 +19,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
-from drawstring.config.keys.pipelines.ingest import IngestOptions
+from drawstring.config.keys.ingest import IngestOptions
 from drawstring.creation import create
 from drawstring.entry import open as open_table
-from drawstring.ingestion.addresses import comparable, is_within
 from drawstring.ingestion.batch_engine import BatchEngine, BatchRows
-from drawstring.ingestion.sources.protocol import Rejected
+from drawstring.ingestion.source_protocol import Rejected, comparable, is_within
 from drawstring.table import Table
 
 _FLUSH_RECORDS: Final = 10_000

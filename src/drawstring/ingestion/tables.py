@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError
-from drawstring.ingestion.progress import IngestResult
-from drawstring.ingestion.settings import parse_ingest_options, properties_in
+from drawstring.ingestion.job import IngestResult, parse_ingest_options, properties_in
 
 _PREFIXES: Final = ("hoodie.streamer.ingestion.", "hoodie.deltastreamer.ingestion.")
 

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
-from drawstring.schema.normal import normal_type
+from drawstring.schema.evolution import normal_type
 
 _PLAIN_FROM: Final = 1e-3
 _PLAIN_TO: Final = 1e7

@@ -21,26 +21,23 @@ from typing import Final
 import pyarrow as pa
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.base.disk_errors import TABLE_DISK, disk_errors
-from drawstring.base.errors import ConflictError
-from drawstring.config.table.config import TableConfig
+from drawstring.base.errors import TABLE_DISK, ConflictError, disk_errors
 from drawstring.config.table.properties import table_checksum
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
+from drawstring.config.table_config import TableConfig
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
-from drawstring.metadata.encoding import encode_base_file, write_base_file
-from drawstring.metadata.layouts.log_formats import LogTarget, encode_logs
-from drawstring.metadata.layouts.log_places import LogPlace
 from drawstring.metadata.layouts.own_times import next_build
+from drawstring.metadata.log_format import encode_base_file, write_base_file
 from drawstring.metadata.maintained.files import FilesMaintainer
-from drawstring.metadata.maintained.protocol import (
+from drawstring.metadata.partitions.protocol import (
     GroupChange,
     InitialPartition,
     PartitionMaintainer,
     SortedGroup,
     TableFacts,
 )
-from drawstring.metadata.partitions import FILES, KEY, METADATA_FOLDER, PARTITIONS_KEY
-from drawstring.metadata.writer import MetadataWriter
+from drawstring.metadata.table import FILES, KEY, METADATA_FOLDER, PARTITIONS_KEY
+from drawstring.metadata.writer import LogPlace, LogTarget, MetadataWriter, encode_logs
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import (
     HFILE,
@@ -50,10 +47,9 @@ from drawstring.model.files import (
     join_path,
 )
 from drawstring.model.instant import PLANNED_ACTIONS, Action, Instant, is_build
-from drawstring.storage.protocol import Storage
-from drawstring.storage.subfolder import Subfolder
+from drawstring.storage.protocol import Storage, Subfolder
 from drawstring.timeline.claims import are_claimed
-from drawstring.timeline.properties_store import (
+from drawstring.timeline.properties import (
     PROPERTIES_PATH,
     load_config,
     properties_version,

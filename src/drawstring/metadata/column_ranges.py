@@ -26,16 +26,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from drawstring.formats.condition_regions import Axis, Spread
-from drawstring.merge.versions import flat
+from drawstring.formats.predicate_bounds import Axis, Spread
+from drawstring.merge.record_version import flat
+from drawstring.metadata.column_stats import MAX, MIN, bounds_as
 from drawstring.metadata.contents import looked_up
-from drawstring.metadata.keys import NAME_HASH_CHARS, name_hash, partition_hash
-from drawstring.metadata.lookups import Lookup
 from drawstring.metadata.merging import is_true
-from drawstring.metadata.metadata_table import MetadataTable
-from drawstring.metadata.partitions import KEY, STATISTICS
-from drawstring.metadata.statistics import MAX, MIN, bounds_as
-from drawstring.schema.meta import META_COLUMNS
+from drawstring.metadata.table import (
+    KEY,
+    NAME_HASH_CHARS,
+    STATISTICS,
+    Lookup,
+    MetadataTable,
+    name_hash,
+    partition_hash,
+)
+from drawstring.schema.fields import META_COLUMNS
 from drawstring.schema.timestamp_units import has_millis
 
 Array: TypeAlias = "np.ndarray[Any, Any]"

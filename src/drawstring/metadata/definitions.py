@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table_config import TableConfig
 from drawstring.formats.metadata.index_definitions import (
     INDEX_DEFINITIONS,
     decode_definitions,
     encode_definitions,
 )
 from drawstring.metadata.column_ranges import COLUMN_STATS
-from drawstring.metadata.partitions import RECORD_INDEX
+from drawstring.metadata.table import RECORD_INDEX
 from drawstring.storage.protocol import Storage
 
 _PARTITIONED: Final = "isPartitioned"

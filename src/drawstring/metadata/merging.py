@@ -16,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.merge.order import Array, number_keys
-from drawstring.merge.versions import flat
-from drawstring.metadata.partitions import FILE_INFOS, IS_REMOVED, KEY, NAME, SIZE
+from drawstring.merge.record_version import Array, flat, number_keys
+from drawstring.metadata.table import FILE_INFOS, IS_REMOVED, KEY, NAME, SIZE
 
 _TOMBSTONE: Final = -1
 _NOT_LISTED: Final = -2

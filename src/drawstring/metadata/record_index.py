@@ -1,59 +1,144 @@
-"""Look-ups of record keys in the record index of a metadata table.
+"""Look up record keys in the record index of a metadata table.
 
-    global        record-index-0000-0, ...                a key is in the file group that its hash tells
+    global        record-index-0000-0, ...                the hash of a key gives its file group
     partitioned   record-index-<partition>-0000-0, ...    the same among the file groups of its partition
 
-A file group is read in a bounded memory: the records of its log blocks are held, the blocks of its base file
-stream past them.
+A look-up reads a file group in bounded memory. It holds the records of the log blocks, and streams the
+blocks of the base file past them.
+
+The location of a record is partition path, file id, and the time when the key got there:
+
+    encoding 0   file id = UUID "-" number     fileIdHighBits, fileIdLowBits   the halves of the UUID
+                 or a UUID                     fileIndex                       the number, -1 for none
+    encoding 1   any other file id             fileId; the numbers are -1
+
+The instant is in epoch milliseconds of its requested time, in the time zone of the table.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import methodcaller
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.bounds import LITTLE_BYTES
 from drawstring.base.clock import Clock
-from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.tasks import InstantRange
-from drawstring.keygen.paths import escape
-from drawstring.merge.order import number_keys
-from drawstring.merge.versions import flat
-from drawstring.metadata.locations import file_ids
-from drawstring.metadata.lookups import Lookup, group_numbers
+from drawstring.base.resources import LITTLE_BYTES
+from drawstring.config.table_config import TableConfig
+from drawstring.filegroups.read_task import InstantRange
+from drawstring.keygen.partition_path import escape
+from drawstring.merge.record_version import flat, number_keys
 from drawstring.metadata.merging import is_true
-from drawstring.metadata.metadata_table import (
-    MetadataTable,
-    about_metadata,
-    lacking,
-    missing_instants,
-    open_metadata_table,
-)
-from drawstring.metadata.partitions import (
+from drawstring.metadata.reader import LITTLE_INDEXES, DecodedRecords, SliceRows, no_rows
+from drawstring.metadata.table import (
     IS_REMOVED,
     KEY,
     LOCATION,
     METADATA_FOLDER,
     RECORD_INDEX,
+    TYPE,
     Kind,
+    Lookup,
+    MetadataTable,
+    about_metadata,
+    group_numbers,
+    lacking,
+    missing_instants,
+    open_metadata_table,
     record_schema,
 )
-from drawstring.metadata.stored.decoded import LITTLE_INDEXES, DecodedRecords
-from drawstring.metadata.stored.rows import SliceRows, no_rows
 from drawstring.model.files import FileSlice
 from drawstring.storage import open_spec
-from drawstring.storage.protocol import Storage, StorageSpec
-from drawstring.storage.subfolder import Subfolder
-from drawstring.timeline.timeline import Timeline
+from drawstring.storage.protocol import Storage, StorageSpec, Subfolder
+from drawstring.timeline.timeline import Timeline, instant_time
+
+_RECORD_TYPE: Final = 5
+_HEX: Final = "[0-9a-f]"
+_UUID: Final = re.compile(rf"({_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}})(?:-(\d{{1,9}}))?")
+_HALF: Final = 1 << 64
+_LONG_MAX: Final = 1 << 63
+_CUTS: Final = (0, 8, 12, 16, 20, 32)
+
+
+def location_rows(
+    keys: pa.Array, partitions: pa.Array, file_ids: pa.Array, instants_ms: pa.Array
+) -> pa.Table:
+    """Return the records that tell where keys are.
+
+    Args:
+        keys: record keys (string).
+        partitions: partition path of each (string).
+        file_ids: file id of each (string).
+        instants_ms: when each got there, milliseconds since the epoch.
+    """
+    stored = record_schema(Kind.RECORD_INDEX).field(LOCATION).type
+    encoded = file_ids.dictionary_encode()
+    parts = [_parts(each) for each in encoded.dictionary.to_pylist()]
+    names = ("fileIdHighBits", "fileIdLowBits", "fileIndex", "fileId", "fileIdEncoding")
+    by_id = {
+        name: pa.array([part[at] for part in parts], stored.field(name).type).take(encoded.indices)
+        for at, name in enumerate(names)
+    }
+    columns = {
+        **by_id,
+        "partitionName": partitions,
+        "instantTime": instants_ms,
+        "position": pa.nulls(len(keys), pa.int64()),
+    }
+    locations = pa.StructArray.from_arrays([columns[field.name] for field in stored], fields=list(stored))
+    kinds = pa.repeat(pa.scalar(_RECORD_TYPE, pa.int32()), len(keys))
+    return pa.table({KEY: keys, TYPE: kinds, LOCATION: locations})
+
+
+def _parts(file_id: str) -> tuple[int, int, int, str, int]:
+    match = _UUID.fullmatch(file_id)
+    if match is None:
+        return -1, -1, -1, file_id, 1
+    digits = match[1].replace("-", "")
+    high, low = _signed(int(digits[:16], 16)), _signed(int(digits[16:], 16))
+    return high, low, -1 if match[2] is None else int(match[2]), "", 0
+
+
+def _signed(bits: int) -> int:
+    return bits - _HALF if bits >= _LONG_MAX else bits
+
+
+def file_ids(locations: pa.StructArray) -> pa.Array:
+    """Return the file id of each location."""
+    parts = ("fileIdHighBits", "fileIdLowBits", "fileIndex")
+    numbers = [locations.field(name).fill_null(-1).to_numpy(zero_copy_only=False) for name in parts]
+    ids, codes = np.unique(np.stack(numbers, axis=1), axis=0, return_inverse=True)
+    texts = pa.array([_file_id(*each) for each in ids.tolist()], pa.string())
+    is_text = pc.equal(locations.field("fileIdEncoding"), 1)
+    return pc.if_else(is_text, locations.field("fileId"), texts.take(pa.array(codes.ravel())))
+
+
+def _file_id(high: int, low: int, number: int) -> str:
+    digits = f"{high % _HALF:016x}{low % _HALF:016x}"
+    uuid = "-".join(digits[start:stop] for start, stop in pairwise(_CUTS))
+    return uuid if number < 0 else f"{uuid}-{number}"
+
+
+def instants(locations: pa.StructArray, timezone: str) -> pa.Array:
+    """Return the instant of each location.
+
+    Args:
+        locations: the locations.
+        timezone: of the instant times of the table, `UTC` or `LOCAL`.
+    """
+    encoded = locations.field("instantTime").dictionary_encode()
+    texts: Sequence[Any] = [instant_time(each, timezone) for each in encoded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(encoded.indices)
+
 
 PARTITION: Final = "partition"
 FILE_ID: Final = "file_id"

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from drawstring.base.bounds import EXCHANGE_BYTES_MAX
+from drawstring.base.resources import EXCHANGE_BYTES_MAX
 
 _OF_PARTITION = "record-index-[^_/]*"
 """Id of a file group that has the record index of one partition of the table: its path is part of the id."""

@@ -1,13 +1,17 @@
-"""Instants: the actions on the timeline and their states (specification: Transaction Log).
+"""Define instants, the actions on the timeline and their states (specification: Transaction Log).
 
-A requested time is text of 17 digits, `yyyyMMddHHmmssSSS` (14 in old tables), compared as text.
-Completed instants of table versions 8 and 9 carry a completion time of the same form.
+A requested time is text of 17 digits, `yyyyMMddHHmmssSSS` (14 in old tables), compared as text. Completed
+instants of table versions 8 and 9 carry a completion time of the same form.
+
+An `InstantStatus` adds to an instant what a rollback or restore undid, and whether a process works on it. A
+`Hold` is the position of a reader, which cleaning and archiving respect.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import Final
 
 
 class Action(StrEnum):
@@ -119,3 +123,48 @@ def time_of(instant: Instant) -> str:
     Ranges of instants use these times. Instants of table version 6 have no completion times.
     """
     return instant.completed or instant.requested
+
+
+@dataclass(frozen=True, slots=True)
+class InstantStatus:
+    """An instant of the timeline for people who look for what became of a write.
+
+    Attributes:
+        instant: the instant.
+        undone: requested times of what a rollback or restore undoes or undid, by its plan.
+        is_worked_on: whether a live process works on it while it is pending; None once it is completed, and
+            for actions that are done under the table lock.
+    """
+
+    instant: Instant
+    undone: tuple[str, ...] = ()
+    is_worked_on: bool | None = None
+
+
+HOLD_HOURS: Final = 24.0
+"""Default lifetime of a hold, in hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The position of a reader, who needs the table as of that position and everything written later.
+
+    Attributes:
+        name: name of the reader.
+        position: a completion time; a requested time in table version 6.
+        held_ms: when the hold was last placed or advanced, milliseconds since the epoch.
+        until_ms: when the hold expires, milliseconds since the epoch.
+        released: whether the reader released the hold.
+        is_scan: whether the reader is a scan; a scan uses the timeline of its start, so archiving waits.
+    """
+
+    name: str
+    position: str
+    held_ms: int
+    until_ms: int
+    released: bool = False
+    is_scan: bool = False
+
+    def is_over(self, now_ms: int) -> bool:
+        """Return whether the hold is released or expired."""
+        return self.released or self.until_ms < now_ms

@@ -19,21 +19,20 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.bounds import BUCKETS_MAX, worker_threads
 from drawstring.base.errors import CorruptTableError
-from drawstring.base.sequences import spread
-from drawstring.base.threads import at_once
+from drawstring.base.lazy import spread
+from drawstring.base.resources import BUCKETS_MAX, at_once, worker_threads
 from drawstring.config.keys.index import HASH_FIELDS
-from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.slice_reader import read_slice
-from drawstring.filegroups.read.tasks import ReadTask
-from drawstring.formats.base_footer import base_footer, has_footer
-from drawstring.index.bucket.simple_bucket import FOLDER, bucket_numbers
+from drawstring.config.table_config import TableConfig
+from drawstring.filegroups.file_slice_reader import read_slice
+from drawstring.filegroups.read_task import ReadTask
+from drawstring.formats.data_file import base_footer, has_footer
+from drawstring.index.bucket import FOLDER, bucket_numbers
 from drawstring.index.existing_writes import bucket_of, has_bucket
-from drawstring.merge.order import Array
+from drawstring.merge.record_version import Array
 from drawstring.model.files import FileSlice
-from drawstring.query.pruning import BucketFacts
-from drawstring.schema.meta import KEY_ALONE, RECORD_KEY
+from drawstring.query.partition_pruning import BucketFacts
+from drawstring.schema.fields import KEY_ALONE, RECORD_KEY
 
 _SLICES_MIN: Final = 4
 """A query reads all slices of a partition that has fewer."""

@@ -1,4 +1,4 @@
-"""Conversion between Avro and Arrow schemas (specification: Schema; Avro specification: Schemas).
+"""Convert between Avro and Arrow schemas (specification: Schema; Avro specification: Schemas).
 
 | Avro | Arrow |
 |---|---|
@@ -12,26 +12,31 @@
 | array, map, record | list, map<string, ...>, struct |
 | union of null and one type | the type, nullable |
 | union of several types | an error, or a struct of `member0`, `member1`, ... (as in Parquet and Spark) |
+
+Comments of columns are the `doc` of fields in the Avro schema of a table. A comment stays with its column
+when other columns change. Arrow schemas do not carry comments, so the caller that makes a new Avro schema
+copies the comments from the one before.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from unicodedata import category
 
 import pyarrow as pa
 from pyarrow import types as pt
 
-from drawstring.base.bounds import AVRO_TYPES_MAX
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.resources import AVRO_TYPES_MAX
+from drawstring.schema.evolution import normalise
+from drawstring.schema.fields import META_COLUMNS
 from drawstring.schema.logical_types import avro_of, defined_once, vector_of_avro
-from drawstring.schema.meta import META_COLUMNS
-from drawstring.schema.normal import normalise
 
 _SCHEMAS_CACHED: Final = 64
 """Number of schemas whose Arrow form is cached: all commits of a table have the same few."""
@@ -129,8 +134,8 @@ class _AvroTypes:
     """Converts Avro types to Arrow types; keeps the named types and their number of fields."""
 
     with_unions: bool = False
-    named: dict[str, pa.DataType | None] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
+    named: dict[str, pa.DataType | None] = dataclass_field(default_factory=dict)
+    sizes: dict[str, int] = dataclass_field(default_factory=dict)
     size: int = 0
 
     def fields_of(self, record: dict[str, Any], column: str, namespace: str = "") -> list[pa.Field]:
@@ -336,3 +341,120 @@ _SIMPLE: dict[pa.DataType, Any] = {
     **{arrow: avro for avro, arrow in _PRIMITIVE.items()},
     **{arrow: {"type": kind, "logicalType": logical} for (kind, logical), arrow in _LOGICAL.items()},
 }
+
+
+Path: TypeAlias = "tuple[str, ...]"
+Comments: TypeAlias = "Mapping[Path, str]"
+"""Comments by the paths of columns; the items of lists are `element` in them, the values of maps `value`."""
+
+NO_COMMENTS: Final[Comments] = {}
+_KEY: Final = b"comment"
+_RECORDS: Final = ("record", "struct")
+_INNER: Final = {"items": "element", "elementType": "element", "values": "value", "valueType": "value"}
+"""What is inside of lists and maps in the JSON of Avro and Spark, and its name in paths."""
+
+
+def comments_in(schema: pa.Schema) -> Comments:
+    """Return the comments that Arrow columns and their fields have: the entry `comment` of their metadata.
+
+    Raises:
+        InvalidError: a comment is not UTF-8.
+    """
+    found: dict[Path, str] = {}
+
+    def note(path: Path, field: pa.Field) -> pa.Field:
+        if comment := (field.metadata or {}).get(_KEY):
+            found[path] = _text(path, comment)
+        return field
+
+    _each(schema, (), note)
+    return found
+
+
+def _text(path: Path, comment: bytes) -> str:
+    try:
+        return comment.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidError(
+            f"The comment of column {'.'.join(path)} is not UTF-8: {comment!r}. Encode it as UTF-8."
+        ) from error
+
+
+def commented(schema: pa.Schema, comments: Comments) -> pa.Schema:
+    """Return Arrow columns with comments; `comments_in` of the result returns them."""
+
+    def told(path: Path, field: pa.Field) -> pa.Field:
+        return field.with_metadata({_KEY: comments[path].encode()}) if path in comments else field
+
+    return pa.schema(_each(schema, (), told)) if comments else schema
+
+
+def _each(
+    fields: Iterable[pa.Field], parent: Path, change: Callable[[Path, pa.Field], pa.Field]
+) -> list[pa.Field]:
+    """Return Arrow fields, and those inside of them, as a function of their paths changes them."""
+    changed = []
+    for field in fields:
+        path = (*parent, field.name)
+        changed.append(change(path, field.with_type(_within(field.type, path, change))))
+    return changed
+
+
+def _within(kind: pa.DataType, path: Path, change: Callable[[Path, pa.Field], pa.Field]) -> pa.DataType:
+    if pt.is_struct(kind):
+        return pa.struct(_each(kind.fields, path, change))
+    if pt.is_map(kind):
+        item = kind.item_field.with_type(_within(kind.item_type, (*path, "value"), change))
+        return pa.map_(kind.key_field, item, kind.keys_sorted)
+    if not (pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)):
+        return kind
+    item = kind.value_field.with_type(_within(kind.value_type, (*path, "element"), change))
+    if pt.is_large_list(kind):
+        return pa.large_list(item)
+    return pa.list_(item, kind.list_size if pt.is_fixed_size_list(kind) else -1)
+
+
+def comments_of(schema_json: str) -> Comments:
+    """Return the comments in an Avro record schema."""
+    if '"doc"' not in schema_json:
+        return NO_COMMENTS
+    return {path: field["doc"] for path, field in fields_in(json.loads(schema_json)) if field.get("doc")}
+
+
+def with_comments(schema_json: str, comments: Comments) -> str:
+    """Return an Avro record schema with the comments of those of its columns that have one."""
+    if not comments:
+        return schema_json
+    schema = json.loads(schema_json)
+    for path, field in fields_in(schema):
+        if path in comments:
+            field["doc"] = comments[path]
+    return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+
+
+def comments_of_new(schema_json: str, comments: Comments) -> Comments:
+    """Return those comments that are of columns which an Avro record schema lacks."""
+    known = {path for path, _ in fields_in(json.loads(schema_json))} if comments else set()
+    return {path: text for path, text in comments.items() if path not in known}
+
+
+def fields_in(kind: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the fields of a type in the JSON of Avro or Spark, and of what is inside of it, with their paths.
+
+    Args:
+        kind: the type; a field of it may be changed once it is yielded.
+        path: where it is.
+    """
+    if isinstance(kind, list):  # a column of Avro that may be null
+        for branch in kind:
+            yield from fields_in(branch, path)
+    elif isinstance(kind, dict) and kind["type"] in _RECORDS:
+        for field in kind["fields"]:
+            own = (*path, field["name"])
+            if own[0] not in META_COLUMNS:
+                yield own, field
+            yield from fields_in(field["type"], own)
+    elif isinstance(kind, dict):
+        for key, name in _INNER.items():
+            if key in kind:
+                yield from fields_in(kind[key], (*path, name))

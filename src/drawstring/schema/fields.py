@@ -1,12 +1,22 @@
-"""Columns and fields of structs by name: the names of nested fields are joined by dots."""
+"""Find columns and fields of structs by name, and define the meta columns and the SQL names of types.
+
+Names of nested fields are joined by dots (`type_at`, `values_of`). Meta columns precede a table's own
+columns (specification: Meta Fields). `type_named` returns the type of a name in SQL.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
+
+from drawstring.base.errors import InvalidError
 
 
 def type_at(name: str, columns: pa.Schema) -> pa.DataType | None:
@@ -87,3 +97,126 @@ def _with_fields(kind: pa.DataType, paths: Mapping[tuple[str, ...], pa.Array]) -
 def top_level(columns: Sequence[str], schema: pa.Schema) -> list[str]:
     """Return the columns that some columns and fields of structs are in, each once."""
     return list(dict.fromkeys(each if each in schema.names else each.partition(".")[0] for each in columns))
+
+
+COMMIT_TIME: Final = "_hoodie_commit_time"
+COMMIT_SEQNO: Final = "_hoodie_commit_seqno"
+RECORD_KEY: Final = "_hoodie_record_key"
+PARTITION_PATH: Final = "_hoodie_partition_path"
+FILE_NAME: Final = "_hoodie_file_name"
+
+KEY_ALONE: Final = pa.schema([(RECORD_KEY, pa.string())])
+"""The columns of rows that are read for their record keys."""
+
+META_COLUMNS: Final = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
+"""The five meta columns, in the order of the file."""
+
+OPERATION_COLUMN: Final = "_hoodie_operation"
+"""The sixth meta column, in tables that store the change operation of each record."""
+
+IS_DELETED_COLUMN: Final = "_hoodie_is_deleted"
+"""An ordinary boolean column: a record in which it is true deletes its key."""
+
+_SCHEMAS_KEPT: Final = 16
+"""Each file and log block of a write has the same schema."""
+
+
+def with_meta(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with the five meta columns in front.
+
+    Args:
+        schema: table schema; meta columns already in it move to the front.
+    """
+    meta = [pa.field(name, pa.string()) for name in META_COLUMNS]
+    return pa.schema([*meta, *without_meta(schema)])
+
+
+def stored_columns(schema: pa.Schema, *, has_meta: bool) -> pa.Schema:
+    """Return the columns of the files of a table.
+
+    Args:
+        schema: table schema.
+        has_meta: whether the table populates its meta columns.
+    """
+    return with_meta(schema) if has_meta else schema
+
+
+def without_meta(schema: pa.Schema) -> pa.Schema:
+    """Return a schema without the five meta columns; the operation column remains.
+
+    Args:
+        schema: any schema.
+    """
+    return pa.schema([field for field in schema if field.name not in META_COLUMNS])
+
+
+@lru_cache(maxsize=_SCHEMAS_KEPT)
+def with_meta_fields(schema_json: str) -> str:
+    """Return an Avro record schema with the missing meta columns added in front.
+
+    Args:
+        schema_json: the record schema as JSON text, which is returned unchanged if none is missing.
+    """
+    schema = json.loads(schema_json)
+    present = {field["name"] for field in schema["fields"]}
+    missing = [
+        {"name": name, "type": ["null", "string"], "doc": "", "default": None}
+        for name in META_COLUMNS
+        if name not in present
+    ]
+    if not missing:
+        return schema_json
+    return json.dumps(schema | {"fields": missing + schema["fields"]}, separators=(",", ":"))
+
+
+_NAMES: Final[Mapping[str, pa.DataType]] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "byte": pa.int8(),
+    "smallint": pa.int16(),
+    "short": pa.int16(),
+    "int": pa.int32(),
+    "integer": pa.int32(),
+    "bigint": pa.int64(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "real": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "varchar": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_DECIMAL: Final = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_VARCHAR: Final = re.compile(r"varchar\(\s*\d+\s*\)")
+_PRECISION: Final = "10"
+_PRECISION_MAX: Final = 38
+
+
+def type_named(name: str) -> pa.DataType:
+    """Return the type of a name in Spark's SQL, such as `bigint` or `decimal(10,2)`; case does not matter.
+
+    A table stores small integers as `int`, and texts of any length as `string`.
+
+    Raises:
+        InvalidError: there is no such type, or it is nested.
+    """
+    text = name.strip().lower()
+    if found := _DECIMAL.fullmatch(text):
+        precision, scale = int(found[1] or _PRECISION), int(found[2] or 0)
+        if scale <= precision and 1 <= precision <= _PRECISION_MAX:
+            return pa.decimal128(precision, scale)
+        raise InvalidError(
+            f"{name!r} is no type: a decimal has 1 to {_PRECISION_MAX} digits, and at most all of them behind"
+            " the point. Give it as decimal(digits,digits behind the point)."
+        )
+    if _VARCHAR.fullmatch(text):
+        return pa.string()
+    if text not in _NAMES:
+        raise InvalidError(
+            f"There is no type {name!r} here. Use one of {', '.join(_NAMES)} or decimal(precision,scale);"
+            " columns of nested types are added in Python (Table.add_column) or SQL."
+        )
+    return _NAMES[text]

@@ -19,34 +19,32 @@ import pyarrow as pa
 from drawstring.base.clock import Ids, Stopwatch
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.engine.grouping import coalesced, contiguous_groups
-from drawstring.filegroups.read.key_order import sorted_by_key
-from drawstring.filegroups.read.slice_reader import read_slice
-from drawstring.filegroups.read.tasks import InstantRange, ReadTask, nullable
-from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.base_writer import BaseFileWriter
-from drawstring.filegroups.write.settings import FileSettings
-from drawstring.filegroups.write.virtual_keys import as_stored, keyed
+from drawstring.engine.group import coalesced, contiguous_groups
+from drawstring.filegroups.base_file_writer import BaseFileWriter, FileSettings, as_stored, keyed
+from drawstring.filegroups.file_slice_reader import read_slice
+from drawstring.filegroups.file_system_view import SliceLookup
+from drawstring.filegroups.read_task import InstantRange, ReadTask, nullable
+from drawstring.filegroups.sorted_merge import sorted_by_key
 from drawstring.formats.metadata.commit import encode_requested_replace
-from drawstring.index.bucket.simple_bucket import BucketCounts, BucketIndex, save_counts
-from drawstring.index.choose import choose_index
+from drawstring.index.bucket import BucketCounts, BucketIndex, save_counts
 from drawstring.index.existing_writes import ExistingWrites
-from drawstring.index.location import LOCATION, Location
+from drawstring.index.factory import choose_index
+from drawstring.index.protocol import LOCATION, Location
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import TaskContext
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
-from drawstring.schema.meta import RECORD_KEY
-from drawstring.services.service_files import file_settings
+from drawstring.schema.fields import RECORD_KEY
+from drawstring.services.compaction_task import file_settings
 from drawstring.storage import open_spec
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.conflict_resolution import write_lookup
 from drawstring.txn.events import emit_commit
 from drawstring.txn.reservations import Parts, refuse_reserved
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
-from drawstring.txn.write_conflicts import write_lookup
 from drawstring.write.delete_partition import refuse_pending_compactions
 from drawstring.write.replaced import replaced_groups
 

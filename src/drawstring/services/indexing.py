@@ -1,4 +1,16 @@
-"""Indexing: an index of the metadata table is built while writers go on (as Apache Hudi 1.2.0).
+"""Create, build, show and drop indexes in the metadata table (as Apache Hudi 1.2.0).
+
+    record_index              where each record key is
+    bloom_filters             the bloom filters of base files
+    column_stats              bounds of columns by file
+    secondary_index_<name>    the record keys of each value of a column; needs the record index
+    expr_index_<name>         bounds, or a bloom filter, of an expression of a column by file
+
+`create_index` builds an index under the table lock from the records that the table has. Indexing builds it
+while writers go on. From then on every write updates it. `table_indexes` shows the indexes, and why queries
+do without some of them.
+
+Indexing:
 
     schedule   lock:     the definition of the index, and a plan: `<T>.indexing.requested`
     run        lease of the instant, held to the end; a hold on the files of the table
@@ -7,44 +19,421 @@
                lock:     completed, registered as complete
 
 The base files come before all log files in the order of the metadata table, whenever they are written. So
-nothing has to be caught up with. Writers of Hudi that began before the index did may not know of it: then
-the plan has to be run again.
-If the process dies, the plan stays, and the next run begins anew, or finishes what was complete.
+the index has nothing to catch up with. Writers of Hudi that began before the index did may not know of it:
+then the plan has to run again. If the process dies, the plan stays. The next run begins again from the
+start, or finishes what was complete.
+
+The metadata table: writes create and update it. `create_metadata_table` and `delete_metadata_table` create
+and delete it on request.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
+import pyarrow as pa
+
+from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.formats.metadata.indexing import encode_index_plan, encode_indexing
+from drawstring.config.table_config import TableConfig
+from drawstring.expressions.columns import check_columns
+from drawstring.formats.metadata.plans import encode_index_plan, encode_indexing
 from drawstring.metadata.building import BegunPartition, fill_partition
-from drawstring.metadata.maintained.indexing_plans import BUILD, has_files, pending_plans
-from drawstring.metadata.maintained.kinds import maintainers_of
-from drawstring.metadata.maintained.protocol import TableFacts
-from drawstring.metadata.metadata_table import building_of, open_metadata_table
+from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
+from drawstring.metadata.definitions import definitions, is_partitioned_index, why_not_used
+from drawstring.metadata.partitions.column_stats import statistics_maintainers
+from drawstring.metadata.partitions.expression_index import (
+    FUNCTION,
+    IDENTITY,
+    SETTINGS,
+    ExpressionIndex,
+    ExpressionIndexMaintainer,
+    is_indexable,
+)
+from drawstring.metadata.partitions.expression_index import KINDS as EXPRESSION_KINDS
+from drawstring.metadata.partitions.expression_index import PREFIX as EXPRESSION_PREFIX
+from drawstring.metadata.partitions.protocol import PartitionMaintainer, TableFacts
+from drawstring.metadata.partitions.record_index import RecordIndexMaintainer
+from drawstring.metadata.partitions.secondary_index import PREFIX, SecondaryIndexMaintainer, form_of
+from drawstring.metadata.table import (
+    BLOOM_FILTERS,
+    FILES,
+    METADATA_FOLDER,
+    RECORD_INDEX,
+    building_of,
+    open_metadata_table,
+)
+from drawstring.metadata.update import BUILD, has_files, maintainers_of, pending_plans
 from drawstring.metadata.writer import is_of_drawstring
-from drawstring.model.index_plan import IndexedPartition, IndexPlan
+from drawstring.model.index import TableIndex
 from drawstring.model.instant import Action, Instant, State
-from drawstring.model.table_index import TableIndex
-from drawstring.services.indexes import IndexRequest, check_background, prepared
-from drawstring.services.shown_indexes import table_indexes
+from drawstring.model.plans import IndexedPartition, IndexPlan
+from drawstring.query.data_skipping import derived_column
 from drawstring.timeline.claims import Fence
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
+from drawstring.timeline.schema import table_schema
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
+from drawstring.txn.foreign_features import switch_off_metadata_table
+from drawstring.txn.heartbeat import runs_elsewhere, told
 from drawstring.txn.holds import Holds
-from drawstring.txn.live_work import runs_elsewhere
 from drawstring.txn.locks.service_lease import service_lease
 from drawstring.txn.locks.table_lock import conflict_if_lost
-from drawstring.txn.planned_instants import request_plan
+from drawstring.txn.plans import request_plan
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
+
+KINDS: Final = {PREFIX: "secondary_index", EXPRESSION_PREFIX: "expression_index"}
+"""Kinds of indexes of a column, by the prefix of their names."""
+
+
+def table_indexes(context: TableContext) -> list[TableIndex]:
+    """Return the indexes of a table, by name, planned ones among them.
+
+    Raises:
+        CorruptTableError: the properties, the definitions of the indexes or a plan are damaged.
+    """
+    config, known = load_config(context.storage), definitions(context.storage)
+    store = TimelineStore(context.storage, config, context.clock)
+    timeline = store.load()
+    planned = {name for _, plan in pending_plans(store, timeline) for name in plan.names}
+    complete = {*config.metadata_partitions} - {FILES}
+    is_of_expression = any(name.startswith(EXPRESSION_PREFIX) for name in complete)
+    schema = table_schema(context.storage, store, timeline, config) if is_of_expression else pa.schema([])
+    unused = {name: _why_not_used(name, known, config, schema) for name in complete}
+    return [
+        _index(name, known.get(name, {}), is_complete=name in complete, unused=unused.get(name))
+        for name in sorted(complete | planned)
+    ]
+
+
+def _index(name: str, defined: Mapping[str, Any], *, is_complete: bool, unused: str | None) -> TableIndex:
+    """Return an index as its definition, if there is one, describes it."""
+    kind = next((kind for prefix, kind in KINDS.items() if name.startswith(prefix)), name)
+    fields = tuple(defined.get("sourceFields") or ())
+    using, options = None, {}
+    if name.startswith(EXPRESSION_PREFIX):
+        using = str(defined.get("indexType")).lower()
+        options = {str(key): str(value) for key, value in (defined.get("indexOptions") or {}).items()}
+    return TableIndex(name, kind, fields, is_partitioned_index(defined), is_complete, unused, using, options)
+
+
+def _why_not_used(
+    name: str, known: Mapping[str, Mapping[str, Any]], config: TableConfig, schema: pa.Schema
+) -> str | None:
+    """Return why queries do without an index that is built; None if they use it."""
+    if name == RECORD_INDEX or name.startswith(PREFIX):
+        return why_not_used(known)
+    if not name.startswith(EXPRESSION_PREFIX):
+        return None
+    derived = derived_column(ExpressionIndex.of(known.get(name, {})), schema, config)
+    return derived if isinstance(derived, str) else None
+
+
+_WITHOUT_COLUMN: Final = (RECORD_INDEX, BLOOM_FILTERS, COLUMN_STATS)
+_SECONDARY: Final = "secondary_index"
+_USING: Final = (_SECONDARY, *EXPRESSION_KINDS)
+_NAME: Final = re.compile(r"[A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRequest:
+    """An index to create.
+
+    Attributes:
+        name: `record_index`, `bloom_filters`, `column_stats`, or the name of a secondary or expression index.
+        column: the column of a secondary or expression index; None for the others.
+        using: what an index of a column is: `secondary_index`, or `column_stats` or `bloom_filters` of an
+            expression; None for a secondary index.
+        is_partitioned: whether a record index has the keys of each partition by themselves.
+        settings: of an expression index, by Hudi's names: `expr` names its function.
+    """
+
+    name: str
+    column: str | None = None
+    using: str | None = None
+    is_partitioned: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_expression(self) -> bool:
+        """Whether the index is of an expression."""
+        return self.column is not None and self.using in EXPRESSION_KINDS
+
+    @property
+    def partition(self) -> str:
+        """The partition of the metadata table that holds the index.
+
+        Raises:
+            InvalidError: the name cannot be that of an index, or the index needs a column, or no column.
+        """
+        if not isinstance(self.name, str):
+            raise InvalidError(f"{self.name!r} cannot be the name of an index. Give it as text.")
+        if self.using not in (None, *_USING):
+            raise InvalidError(f"An index cannot use {self.using!r}. Use one of {', '.join(_USING)}.")
+        if self.name in _WITHOUT_COLUMN and self.column is None:
+            return self.name
+        if self.name in _WITHOUT_COLUMN:
+            raise InvalidError(f"The index {self.name} is of no single column. Leave the column out.")
+        prefix = EXPRESSION_PREFIX if self.is_expression else PREFIX
+        partition = prefix + self.name.removeprefix(prefix)
+        if not _NAME.fullmatch(self.name) or partition == prefix:
+            raise InvalidError(f"{self.name!r} cannot be the name of an index. Use letters, digits and _.")
+        if self.column is None:
+            raise InvalidError(
+                f"The index {self.name} needs a column. Name it; without one there are only the indexes"
+                f" {', '.join(_WITHOUT_COLUMN)}."
+            )
+        if self.settings and not self.is_expression:
+            raise InvalidError(
+                f"{', '.join(sorted(self.settings))} belong to an expression index. Create one with"
+                f" using={' or using='.join(repr(each) for each in EXPRESSION_KINDS)}."
+            )
+        return partition
+
+
+def index_settings(options: Mapping[str, Any] | None) -> tuple[dict[str, str], dict[str, Any]]:
+    """Divide options into settings of an expression index, and options of the table.
+
+    Args:
+        options: by their keys.
+    """
+    given = options or {}
+    settings = {name: str(value) for name, value in given.items() if name in SETTINGS}
+    return settings, {name: value for name, value in given.items() if name not in SETTINGS}
+
+
+def create_index(context: TableContext, options: WriteOptions, request: IndexRequest) -> TableIndex:
+    """Build an index, and have all writes keep it.
+
+    Args:
+        context: the open table.
+        options: of writes: lock wait, policy for failed writes.
+        request: the index.
+
+    Returns:
+        The index.
+
+    Raises:
+        ConflictError: another writer holds the table, or is about to commit to it.
+        InvalidError: there is such an index, no such column, or the index cannot be of this column or table.
+        UnsupportedError: the version of the table has no such indexes.
+        MetadataTableError: the metadata table is damaged.
+    """
+    with lock_table(context, options.locking) as locked:
+        locked, wanted = prepared(locked, options, request)
+        _check_settled(locked)
+        locked.keeper.add(wanted)
+    return next(each for each in table_indexes(context) if each.name == request.partition)
+
+
+def prepared(
+    locked: LockedTable, options: WriteOptions, request: IndexRequest
+) -> tuple[LockedTable, Mapping[str, PartitionMaintainer]]:
+    """Return a table that is ready for a new index, and what keeps it; see `create_index`.
+
+    Args:
+        locked: the locked table.
+        options: of writes: policy for failed writes.
+        request: the index.
+    """
+    context = locked.context
+    _new_partition(locked, request)
+    wanted = _maintainers(locked, options, request)
+    locked = recover(locked, options.failed_writes)
+    if not locked.config.metadata_partitions and not locked.keeper.build(locked.config):
+        plans = _in_the_way(locked)
+        names = "; ".join(told(context.storage, context.clock, each) for each in plans)
+        raise ConflictError(
+            f"Actions are pending ({names}), so the metadata table, which holds the index, cannot be"
+            " built now. Run them or roll them back first.",
+            table=context.storage.spec.uri,
+            instant=plans[0].requested if plans else None,
+        )
+    return locked, wanted
+
+
+def _in_the_way(locked: LockedTable) -> tuple[Instant, ...]:
+    """Return the pending instants for which building the metadata table waits."""
+    timeline = locked.store.load()
+    waits_for_all = locked.config.rules.names_logs_by_slice
+    return timeline.pending() if waits_for_all else timeline.pending_of(Action.CLUSTERING)
+
+
+def drop_index(context: TableContext, options: WriteOptions, name: str) -> None:
+    """Delete an index.
+
+    Args:
+        context: the open table.
+        options: of writes: lock wait.
+        name: of the index, with or without `secondary_index_` or `expr_index_`.
+
+    Raises:
+        ConflictError: another writer holds the table.
+        InvalidError: there is no such index, or another one needs it.
+    """
+    with lock_table(context, options.locking) as locked:
+        store, context = locked.store, locked.context
+        plans = dict(pending_plans(store, store.load()))
+        planned = [each for plan in plans.values() for each in plan.names]
+        known = [each for each in (*locked.config.metadata_partitions, *planned) if each != FILES]
+        names = (name, *(prefix + name for prefix in KINDS))
+        partition = next((each for each in names if each in known), None)
+        if partition is None:
+            has = f"It has {', '.join(sorted(known))}." if known else "It has none."
+            raise InvalidError(f"The table has no index {name}. {has}")
+        dependents = [each for each in known if partition == RECORD_INDEX and each.startswith(PREFIX)]
+        if dependents:
+            raise InvalidError(f"{', '.join(dependents)} cannot be used without {name}. Drop that first.")
+        also = {PARTITION_STATS} & {*known} if partition == COLUMN_STATS else set()
+        for instant, plan in plans.items():
+            if partition in plan.names:
+                _give_up(locked, instant)
+                also |= {*plan.names}
+        locked.keeper.drop({partition, *also})
+
+
+def _give_up(locked: LockedTable, instant: Instant) -> None:
+    """Take an indexing action off the timeline; a process that runs it notices when it completes.
+
+    Raises:
+        ConflictError: it has just completed.
+    """
+    locked.lock.check()
+    if isinstance(locked.store.fence(instant), Instant):
+        raise ConflictError("The index has just been built. Drop it again.", instant=instant.requested)
+    locked.store.remove_pending(instant)
+    locked.store.forget_claim(instant)
+
+
+def _new_partition(locked: LockedTable, request: IndexRequest) -> None:
+    """Check that a table can have a new index.
+
+    Raises:
+        InvalidError: there is such an index, built or planned.
+    """
+    config, partition = locked.config, request.partition
+    _check_version(config, request)
+    for instant, plan in pending_plans(locked.store, locked.store.load()):
+        if partition in plan.names:
+            raise InvalidError(
+                f"The indexing {instant.requested} builds the index {partition}. Run it, or drop the index."
+            )
+    if partition in config.metadata_partitions:
+        raise InvalidError(f"The table has an index {partition}. Drop it first, or choose another name.")
+    if request.is_partitioned and (partition != RECORD_INDEX or not config.partition_fields):
+        raise InvalidError("Only a record index of a partitioned table can have its keys by partition.")
+
+
+def _maintainers(
+    locked: LockedTable, options: WriteOptions, request: IndexRequest
+) -> Mapping[str, PartitionMaintainer]:
+    """Return what keeps a new index, by partition of the metadata table."""
+    config, partition, column = locked.config, request.partition, request.column
+    if partition == RECORD_INDEX:
+        return {partition: RecordIndexMaintainer(request.is_partitioned)}
+    if partition == COLUMN_STATS:
+        return statistics_maintainers(options.metadata, config)
+    if column is None:
+        return maintainers_of([partition])
+    timeline = locked.store.load()
+    schema = table_schema(locked.context.storage, locked.store, timeline, config)
+    check_columns([column], schema)
+    if request.is_expression:
+        index = _expression_index(request, config, schema)
+        return {partition: ExpressionIndexMaintainer(partition, index)}
+    _check_column(schema, config, column)
+    if RECORD_INDEX not in config.metadata_partitions:
+        raise InvalidError(
+            f"A secondary index needs the record index, which the table does not have. Create {RECORD_INDEX}"
+            " first."
+        )
+    return {partition: SecondaryIndexMaintainer(partition, column)}
+
+
+def _expression_index(request: IndexRequest, config: TableConfig, schema: pa.Schema) -> ExpressionIndex:
+    """Return the expression index that is wanted.
+
+    Raises:
+        InvalidError: its function cannot be that of an index, or not of the column.
+        UnsupportedError: this release cannot compute it.
+    """
+    settings = {name: value for name, value in request.settings.items() if name != FUNCTION}
+    index = ExpressionIndex(
+        request.partition,
+        request.using or COLUMN_STATS,
+        request.column or "",
+        request.settings.get(FUNCTION, IDENTITY),
+        settings,
+        config.rules.has_index_versions,
+    )
+    index.check()
+    if not is_indexable(index, schema, config):
+        kind = schema.field(index.column).type
+        raise InvalidError(
+            f"{index.function}({index.column}) cannot have an index of {index.kind}: the column is {kind}."
+            " Choose another function or column."
+        )
+    return index
+
+
+def _check_column(schema: pa.Schema, config: TableConfig, column: str) -> None:
+    if form_of(schema, config, column) is None:
+        raise InvalidError(
+            f"The column {column} of type {schema.field(column).type} cannot have a secondary index. Those of"
+            " texts, whole numbers, floats, dates and timestamps (microseconds, UTC) can, if their values are"
+            " in the files."
+        )
+
+
+def _check_version(config: TableConfig, request: IndexRequest) -> None:
+    if not config.rules.has_all_indexes and (
+        request.column is not None or request.is_partitioned or request.partition == PARTITION_STATS
+    ):
+        raise UnsupportedError(
+            f"A table of version {config.version} can only have the indexes {', '.join(_WITHOUT_COLUMN)} of"
+            " the whole table. Choose one of these, or upgrade the table first: `drawstring upgrade`."
+        )
+
+
+def check_background(config: TableConfig) -> None:
+    """Check that the version of a table can have indexes that are built while writers go on.
+
+    Raises:
+        UnsupportedError: it cannot.
+    """
+    if not config.rules.has_all_indexes:
+        raise UnsupportedError(
+            "Indexes are built while writers go on in tables of version 8 and later only, and the table has"
+            f" version {config.version}. Create the index at once (`create_index`, `drawstring index create`)"
+            "; writes wait meanwhile. Or upgrade the table first: `drawstring upgrade`."
+        )
+
+
+def _check_settled(locked: LockedTable) -> None:
+    """Make sure that no write is about to commit whose part of the metadata table is written already.
+
+    Raises:
+        ConflictError: there is one; its part of the new index would be missing.
+    """
+    context = locked.context
+    timeline = locked.store.load()
+    config = load_config(context.storage)
+    metadata = open_metadata_table(context.storage, config, timeline, context.clock)
+    for each in timeline.pending():
+        if (known := metadata.own_timeline.find(each.requested)) is not None and known.is_completed:
+            raise ConflictError(
+                f"Another write is about to complete: {told(context.storage, context.clock, each)}. Create"
+                " the index when it is done.",
+                table=context.storage.spec.uri,
+                instant=each.requested,
+            )
+
 
 _HOLD_HOURS: Final = 24.0
 _REMOVING: Final = (Action.CLEAN, Action.ROLLBACK, Action.RESTORE)
@@ -266,3 +655,49 @@ def _up_to(timeline: Timeline) -> str:
     first = min((each.requested for each in timeline.pending_writes()), default=None)
     writes = (each.requested for each in timeline.writes() if first is None or each.requested < first)
     return max(writes, default=_NEVER)
+
+
+def metadata_address(context: TableContext) -> str:
+    """Return the address of the metadata table of a table."""
+    return f"{context.storage.spec.uri}/{METADATA_FOLDER}"
+
+
+def create_metadata_table(context: TableContext, options: WriteOptions) -> None:
+    """Build the metadata table of a table that has none.
+
+    Args:
+        context: the table.
+        options: of writes: lock, policy for failed writes.
+
+    Raises:
+        ConflictError: another writer holds the table, or pending actions are in the way.
+        InvalidError: the table has one.
+    """
+    with lock_table(context, options.locking) as locked:
+        if locked.config.metadata_partitions:
+            raise InvalidError(
+                f"The table has one already: {metadata_address(context)}. Delete it first to build it anew."
+            )
+        locked = recover(locked, options.failed_writes)
+        if not locked.keeper.build(locked.config):
+            raise ConflictError(
+                "Actions are pending, so the metadata table cannot be built now. Run them or roll them back"
+                " first."
+            )
+
+
+def delete_metadata_table(context: TableContext, options: WriteOptions) -> bool:
+    """Delete the metadata table of a table, with its indexes; the next write that keeps one builds it anew.
+
+    Args:
+        context: the table.
+        options: of writes: lock.
+
+    Returns:
+        Whether the table had one.
+
+    Raises:
+        ConflictError: another writer holds the table.
+    """
+    with lock_table(context, options.locking) as locked:
+        return switch_off_metadata_table(context.storage, locked.config, context.clock) is not None

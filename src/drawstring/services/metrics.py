@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from drawstring.model.event import Event
+from drawstring.model.result import Event
 
 _COUNTED: Final = (
     ("records", "{record}", "Records in new files, copied ones included."),

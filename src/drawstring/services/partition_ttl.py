@@ -15,22 +15,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.config.keys.ttl import PartitionTtl
+from drawstring.config.keys.services import PartitionTtl
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.lookup import SliceLookup
-from drawstring.filegroups.write.base_writer import partition_created
+from drawstring.config.table_config import TableConfig
+from drawstring.filegroups.base_file_writer import partition_created
+from drawstring.filegroups.file_system_view import SliceLookup
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import time_of
-from drawstring.timeline.instants import instant_time
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.timeline import Timeline
+from drawstring.timeline.timeline import Timeline, instant_time
+from drawstring.txn.conflict_resolution import write_lookup
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import lock_table, recover_and_load
-from drawstring.txn.write_conflicts import write_lookup
-from drawstring.write.attempts import attempted
 from drawstring.write.delete_partition import drop_listed
+from drawstring.write.retry import attempted
 from drawstring.write.write_outcome import WriteOutcome
 
 _DAY_MS: Final = 86_400_000

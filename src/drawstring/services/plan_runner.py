@@ -19,32 +19,31 @@ from typing import Final, Protocol
 
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import ConflictError, CorruptTableError, DrawstringError
-from drawstring.config.keys.failed_writes import FailedWritesPolicy
+from drawstring.config.keys.concurrency import FailedWritesPolicy
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table_config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.write.markers import flush_files
 from drawstring.model.commit import WriteStat
 from drawstring.model.instant import Action, Instant
 from drawstring.model.result import CommitResult
 from drawstring.services.progress import Progress
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
-from drawstring.txn.heartbeats import Heartbeat, alive_elsewhere
-from drawstring.txn.live_work import runs_elsewhere
+from drawstring.txn.heartbeat import Heartbeat, alive_elsewhere, runs_elsewhere
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.locks.table_lock import conflict_if_lost
-from drawstring.txn.missing_plans import NoPlanError, check_archived
+from drawstring.txn.plans import NoPlanError, check_archived
+from drawstring.txn.rollback.restore import undoing
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import (
     LockedTable,
     lock_table,
     recover_and_load,
 )
-from drawstring.txn.undone import undoing
-from drawstring.write.attempts import await_begun
+from drawstring.write.retry import await_begun
 
 _log: Final = logging.getLogger("drawstring")
 

@@ -18,13 +18,13 @@ from drawstring.base.errors import (
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
-from drawstring.services.maintenance_tasks import after_commit
+from drawstring.services.schedule import after_commit
 from drawstring.timeline.claims import are_claimed
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import lock_table
-from drawstring.write.run import write
+from drawstring.write.executor import write
 from drawstring.write.stream_positions import (
     CommittedPositions,
     PassedError,

@@ -26,12 +26,11 @@ if int(pyspark.__version__.partition(".")[0]) < 4:
     )
 
 if TYPE_CHECKING:
-    from drawstring.spark.engine.spark_engine import SparkEngine
-    from drawstring.spark.format_hook import register
+    from drawstring.spark.engine.engine import SparkEngine
+    from drawstring.spark.format import register
     from drawstring.spark.functions import changes, compact, read, write
     from drawstring.spark.reading.data_source import HudiSource
-    from drawstring.spark.spark_table import SparkTable, table
-    from drawstring.spark.sql.named import table_named
+    from drawstring.spark.sql.tables import SparkTable, table, table_named
 
 __all__ = [
     "HudiSource",
@@ -48,14 +47,14 @@ __all__ = [
 
 _MODULES = {
     "HudiSource": "reading.data_source",
-    "SparkEngine": "engine.spark_engine",
-    "SparkTable": "spark_table",
+    "SparkEngine": "engine.engine",
+    "SparkTable": "sql.tables",
     "changes": "functions",
     "compact": "functions",
     "read": "functions",
-    "register": "format_hook",
-    "table": "spark_table",
-    "table_named": "sql.named",
+    "register": "format",
+    "table": "sql.tables",
+    "table_named": "sql.tables",
     "write": "functions",
 }
 

@@ -11,20 +11,19 @@ from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.read import READ_OPTIONS
-from drawstring.config.options.agreement import check_place
 from drawstring.config.options.read_options import options_in_session
-from drawstring.config.options.write_options import WriteOptions, deleting
+from drawstring.config.options.write_options import WriteOptions, check_place, deleting
 from drawstring.entry import open as open_table
 from drawstring.model.result import CommitResult
 from drawstring.query.policies import NEWEST
 from drawstring.query.scan import Scan
-from drawstring.spark.engine.failures import naming
-from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows, classic
+from drawstring.spark.engine.engine import SparkEngine, SparkRows, classic
+from drawstring.spark.engine.tasks import naming
 from drawstring.spark.locations import storage_options as options_of_storage
+from drawstring.spark.reading.dataframe import scan_at
 from drawstring.spark.reading.plan_marks import Reread
-from drawstring.spark.reading.read_options import scan_at
-from drawstring.spark.spark_table import table
-from drawstring.spark.writing.target import Target
+from drawstring.spark.sql.tables import table
+from drawstring.spark.writing.save import Target
 from drawstring.storage import open_storage
 
 _OPERATION: Final = "hoodie.datasource.write.operation"

@@ -22,8 +22,7 @@ from drawstring.base.clock import SystemIds
 from drawstring.engine.protocol import BatchFunction
 from drawstring.ingestion.batch_engine import RowsOf
 from drawstring.ingestion.keyless import FindKeyless, WithKey
-from drawstring.ingestion.sources.columns import merged
-from drawstring.ingestion.sources.protocol import (
+from drawstring.ingestion.source_protocol import (
     Found,
     Pieces,
     Reading,
@@ -31,20 +30,19 @@ from drawstring.ingestion.sources.protocol import (
     SourceBatch,
     SparkQuery,
     TableRows,
+    merged,
 )
 from drawstring.ingestion.transformers.sql import SOURCE, wrong_query
-from drawstring.schema.evolve import conform
-from drawstring.spark.engine.batches import with_types
-from drawstring.spark.engine.packing import plain
-from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
+from drawstring.schema.evolution import conform
+from drawstring.spark.engine.engine import SparkEngine, SparkRows
+from drawstring.spark.engine.rows import arrow_schema, plain, spark_schema, with_types
 from drawstring.spark.engine.tasks import Ingest
-from drawstring.spark.engine.types import arrow_schema, spark_schema
 from drawstring.spark.errors import on_spark
-from drawstring.spark.format_hook import register
+from drawstring.spark.format import register
 from drawstring.spark.locations import storage_options
 from drawstring.spark.reading.dataframe import SliceReading, dataframe
 from drawstring.table import Table
-from drawstring.write.write_source import batches_of
+from drawstring.write.source import batches_of
 
 _VIEW: Final = "drawstring_source_{}"
 

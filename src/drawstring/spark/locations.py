@@ -9,7 +9,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.keys.storage import is_storage_key
+from drawstring.config.keys.read import is_storage_key
 
 _HADOOP: Final = "spark.hadoop."
 

@@ -9,29 +9,25 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from drawstring.base.errors import InvalidError, UnsupportedError, printable
-from drawstring.base.later import import_later
-from drawstring.config.keys.storage import is_storage_key, is_synced
+from drawstring.base.lazy import import_later
+from drawstring.config.keys.read import is_storage_key, is_synced
 from drawstring.storage.faults import SCHEME as FAULTY_SCHEME
 from drawstring.storage.faults import FaultyStorage
-from drawstring.storage.file_system import FileSystem
-from drawstring.storage.local import LocalStorage
+from drawstring.storage.local import FileSystem, LocalStorage
 from drawstring.storage.protocol import Storage, StorageSpec
 
 if TYPE_CHECKING:
     from drawstring.storage.azure import open_azure
-    from drawstring.storage.bucket import Bucket
-    from drawstring.storage.gcs import open_gcs
     from drawstring.storage.memory import MemoryStorage
-    from drawstring.storage.objects import ObjectStorage
-    from drawstring.storage.s3 import open_s3
+    from drawstring.storage.object_store import Bucket, ObjectStorage, open_gcs, open_s3
 else:
     import_later(
         globals(),
         open_azure="drawstring.storage.azure:open_azure",
-        open_gcs="drawstring.storage.gcs:open_gcs",
+        open_gcs="drawstring.storage.object_store:open_gcs",
         MemoryStorage="drawstring.storage.memory:MemoryStorage",
-        ObjectStorage="drawstring.storage.objects:ObjectStorage",
-        open_s3="drawstring.storage.s3:open_s3",
+        ObjectStorage="drawstring.storage.object_store:ObjectStorage",
+        open_s3="drawstring.storage.object_store:open_s3",
     )
 
 __all__ = ["Storage", "StorageSpec", "is_object_store", "open_spec", "open_storage"]

@@ -21,9 +21,16 @@ from obstore.exceptions import BaseError
 from obstore.store import AzureStore
 
 from drawstring.base.errors import InvalidError
-from drawstring.storage.bucket import Bucket, Vendor, divided, first_given
-from drawstring.storage.paths import joined
-from drawstring.storage.store_options import OF_ALL_STORES, OptionNames, client_arguments
+from drawstring.storage.object_store import (
+    OF_ALL_STORES,
+    Bucket,
+    OptionNames,
+    Vendor,
+    client_arguments,
+    divided,
+    first_given,
+)
+from drawstring.storage.protocol import joined
 
 VENDOR: Final = Vendor(
     example="abfss://container@account.dfs.core.windows.net/path",

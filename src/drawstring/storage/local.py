@@ -1,51 +1,431 @@
-"""Storage in a local file system, or in one that is mounted on this machine.
+"""Store a table in a local file system, or in a file system that is mounted on this machine.
 
-Whole files appear atomically: a temporary sibling is renamed to the target (`put`), or hard-linked to it
-(`put_if_absent`: a hard link fails when the target exists); an empty file is complete as soon as it
-exists. `create` writes in place, so that the partial file of a killed writer lies where its marker says.
+Atomic files: whole files appear atomically. A temporary sibling is renamed to the target (`put`), or
+hard-linked to it (`put_if_absent`: a hard link fails when the target exists). An empty file is complete as
+soon as it exists. `create` writes in place, so that the partial file of a killed writer lies where its
+marker says.
 
-The contents of a file are on the disk before it gets its name (`put`), or once it is closed (`create`);
-created and deleted names reach the disk with `sync` (docs/adr/0036). Claims (`timeline.claims`) are not
-flushed: they decide between processes of this machine, which a power cut ends. All changes go through a
-`FileSystem`.
+Flushes: only flushed data survives a power cut. The bytes of a file and its name are flushed separately.
+The contents of a file are on the disk before it gets its name (`put`), or once it is closed (`create`).
+Created and deleted names reach the disk with `sync`, once for many files (docs/adr/0036). Claims
+(`timeline.claims`) are not flushed: they decide between processes of this machine, which a power cut ends.
 
-A table may come from an untrusted source, so symbolic links inside it are refused; its root may be one. An
-entry that is neither a file nor a folder, such as a dangling link, is listed as a file, so that opening it
-raises an error instead of silently skipping it.
+`FileSystem` holds the system calls with which the storage changes files, so that tests can record or
+replace them. `flush_file` flushes the contents of a file, `flush_folder` the names in a folder.
 
-Hadoop keeps a checksum beside each local file (`.<name>.crc`) and rejects a file that does not match it.
-Therefore the checksum of a file is deleted before the file is changed.
+Symbolic links: a table may come from an untrusted source, so symbolic links inside it are refused; its root
+may be one. An entry that is neither a file nor a folder, such as a dangling link, is listed as a file, so
+that opening it raises an error instead of silently skipping it.
+
+Checksums: Hadoop writes a checksum beside each local file (`.<name>.crc`) and rejects a file that does not
+match it. Therefore the checksum of a file is deleted before the file is changed.
+
+Temporary files are hidden; a killed process leaves them behind:
+
+    .<name>.<uuid>.tmp    the contents of <name> before the rename; locked (`flock`) until then
+    .staged.<uuid>.tmp    the contents of a file that is put soon, whose name is not known yet; locked too
+    .folder.tmp           created and deleted at once, to create a folder
+
+`next_step` says what to do about a path without a table. `data_files` lists the files of the table outside
+`.hoodie`.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
+import re
+import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from itertools import islice
 from operator import attrgetter
+from pathlib import Path
+from typing import IO, Final
 
 import pyarrow as pa
 
 from drawstring.base.clock import Ids, SystemIds
-from drawstring.base.disk_errors import TABLE_DISK, disk_error
-from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnavailableError
-from drawstring.config.keys.storage import SYNC
-from drawstring.model.files import FileStatus
-from drawstring.storage.file_system import (
-    FileSystem,
-    StagedFiles,
-    drop_unless_held,
-    inode,
-    is_folder,
-    is_link,
-    is_unfinished,
-    locked_content,
+from drawstring.base.errors import (
+    TABLE_DISK,
+    CorruptTableError,
+    DrawstringError,
+    InvalidError,
+    UnavailableError,
+    disk_error,
 )
-from drawstring.storage.paths import CLAIM_SUFFIX, RESERVED_SUFFIX, checked, checked_folder, is_hidden, joined
-from drawstring.storage.protocol import StorageSpec
+from drawstring.base.resources import at_once
+from drawstring.config.keys.read import SYNC
+from drawstring.model.files import HOODIE_FOLDER, FileStatus
+from drawstring.storage.protocol import (
+    CLAIM_SUFFIX,
+    RESERVED_SUFFIX,
+    Storage,
+    StorageSpec,
+    checked,
+    checked_folder,
+    is_hidden,
+    joined,
+)
+
+_NOT_FOR_FOLDERS: Final = frozenset(
+    {errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EPERM}
+)
+"""Errors of file systems that cannot flush a folder, and of folders without read permission."""
+
+_FLUSHES_AT_ONCE: Final = 8
+_FLUSHES_OF_A_THREAD: Final = 4
+"""Journaling file systems flush all changes with the first folder: so few are done before a thread starts."""
+
+_FULL_FLUSH: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
+"""On macOS `fsync` leaves data in the cache of the drive; this call writes that out, too."""
+
+
+class FileSystem:
+    """Changes files of this machine.
+
+    Args:
+        sync: whether files and folders are flushed to the disk.
+    """
+
+    def __init__(self, *, sync: bool = True) -> None:
+        self.sync = sync
+
+    def create(self, path: str) -> pa.NativeFile:
+        """Open a new file for writing; its contents are flushed when it is closed."""
+        file = _FlushedFile(path, "wb")
+        file.path, file.files = path, self
+        return file
+
+    @contextmanager
+    def writing_new(self, path: str, data: bytes, *, flushed: bool = True) -> Iterator[None]:
+        """Write a new file, which stays locked (`hold`) during a `with` block.
+
+        Args:
+            path: absolute path.
+            data: the content.
+            flushed: whether it has to survive a power cut.
+
+        Raises:
+            FileExistsError: the file exists.
+        """
+        with open(path, "xb", buffering=0) as file:
+            hold(file)
+            remaining = memoryview(data)
+            while remaining:
+                remaining = remaining[file.write(remaining) :]
+            if flushed:
+                self.flush_file(file.fileno(), path)
+            yield
+
+    def make_empty(self, path: str) -> None:
+        """Create an empty file, whose contents need no flush.
+
+        Raises:
+            FileExistsError: the file exists.
+        """
+        with open(path, "xb"):
+            pass
+
+    def make_folder(self, path: str) -> None:
+        """Create a folder whose parent exists; do nothing if the folder exists."""
+        with suppress(FileExistsError):
+            os.mkdir(path)
+
+    def make_folders(self, path: str) -> list[str]:
+        """Create a folder and its missing parents; return the folders created, topmost first."""
+        missing: list[str] = []
+        while not os.path.isdir(path):
+            missing.append(path)
+            above = os.path.dirname(path)
+            if above == path:
+                break
+            path = above
+        for folder in reversed(missing):
+            self.make_folder(folder)
+        return missing[::-1]
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file, replacing the target if it exists."""
+        os.replace(source, target)
+
+    def link(self, source: str, target: str) -> None:
+        """Give a file a second name.
+
+        Raises:
+            FileExistsError: the name is taken.
+        """
+        os.link(source, target)
+
+    def unlink(self, path: str) -> None:
+        """Delete a file."""
+        os.unlink(path)
+
+    def remove_tree(self, path: str, *, ignore_errors: bool = False) -> None:
+        """Delete a folder and everything below it."""
+        shutil.rmtree(path, ignore_errors=ignore_errors)
+
+    def remove_folder(self, path: str) -> bool:
+        """Delete a folder unless it has something in it; return whether it is gone."""
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            return False
+        return True
+
+    def set_modified(self, path: str, modified_ns: int) -> None:
+        """Set the modification time of a file, in nanoseconds since the epoch, and flush it."""
+        os.utime(path, ns=(modified_ns, modified_ns), follow_symlinks=False)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.flush_file(descriptor, path)
+        finally:
+            os.close(descriptor)
+
+    def flush_file(self, descriptor: int, path: str) -> None:
+        """Flush the contents of an open file to the disk.
+
+        Raises:
+            UnavailableError: the disk failed; the contents are not safe even if a second call succeeds.
+        """
+        if self.sync:
+            try:
+                _flush(descriptor)
+            except OSError as error:
+                raise _failed(path, error) from error
+
+    def flush_folders(self, paths: Iterable[str]) -> None:
+        """Flush the names in folders to the disk."""
+        if self.sync:
+            folders = list(paths)
+            threads = min(_FLUSHES_AT_ONCE, 1 + len(folders) // _FLUSHES_OF_A_THREAD)
+            at_once(self.flush_folder, folders, threads)
+
+    def flush_folder(self, path: str) -> None:
+        """Flush the names in a folder to the disk; do nothing if the folder is gone.
+
+        The removal of a folder is flushed with the folder above it. Some file systems cannot flush a folder
+        and need not, because they flush every change of a folder at once.
+
+        Raises:
+            UnavailableError: the disk failed.
+        """
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, *_NOT_FOR_FOLDERS):
+                return
+            raise _failed(path, error) from error
+        try:
+            _flush(descriptor)
+        except OSError as error:
+            if error.errno not in _NOT_FOR_FOLDERS:
+                raise _failed(path, error) from error
+        finally:
+            os.close(descriptor)
+
+
+class StagedFiles:
+    """Temporary files with the contents of files that are about to be made.
+
+    Args:
+        files: writes and flushes them.
+    """
+
+    def __init__(self, files: FileSystem) -> None:
+        self._files = files
+        self._held: dict[tuple[str, bytes], tuple[str, ExitStack]] = {}
+
+    def add(self, files: Sequence[tuple[str, bytes]], ids: Ids) -> Callable[[], None]:
+        """Write temporary files; return what deletes those that were not taken. Neither ever fails.
+
+        Args:
+            files: the folder and the bytes of each.
+            ids: makes their names distinct.
+        """
+        new = [file for file in dict.fromkeys(files) if file not in self._held]
+        named = [(f"{folder}/.staged.{ids.uuid()}.tmp", data) for folder, data in new]
+        # A journaling file system writes its journal once for flushes at the same time.
+        at_once(self._write, named, min(len(named), _FLUSHES_AT_ONCE) if self._files.sync else 1)
+        return partial(self._drop, named)
+
+    def _write(self, file: tuple[str, bytes]) -> None:
+        (temporary, data), held = file, ExitStack()
+        try:
+            held.enter_context(self._files.writing_new(temporary, data))
+        except (OSError, UnavailableError):  # the put of the file says what is wrong
+            with suppress(OSError):
+                self._files.unlink(temporary)
+        else:
+            self._held[os.path.dirname(temporary), data] = (temporary, held)
+
+    def take(self, folder: str, data: bytes) -> tuple[str, ExitStack] | None:
+        """Return a file in a folder with some content, and what keeps it locked; None without one."""
+        taken = self._held.pop((folder, data), None)
+        if taken is not None and not os.path.exists(taken[0]):  # on a file system without locks
+            taken[1].close()
+            return None
+        return taken
+
+    def _drop(self, named: Iterable[tuple[str, bytes]]) -> None:
+        for temporary, data in named:
+            held = self._held.get((os.path.dirname(temporary), data))
+            if held is not None and held[0] == temporary:
+                del self._held[os.path.dirname(temporary), data]
+                with suppress(OSError), held[1]:
+                    self._files.unlink(temporary)
+
+
+class _FlushedFile(pa.OSFile):  # type: ignore[misc]
+    """A file whose bytes are on the disk once it is closed.
+
+    Attributes:
+        path: path of the file.
+        files: the file system that flushes it.
+    """
+
+    path: str
+    files: FileSystem
+
+    def close(self) -> None:
+        """Flush the file and close it, even if the flush fails."""
+        if self.closed:
+            return
+        try:
+            self._flush()
+        finally:
+            super().close()
+
+    def _flush(self) -> None:
+        try:
+            descriptor = self.fileno()
+        except AttributeError:  # the lowest pyarrow release cannot tell the descriptor
+            with open(self.path, "rb") as opened_again:
+                self.files.flush_file(opened_again.fileno(), self.path)
+        else:
+            self.files.flush_file(descriptor, self.path)
+
+
+def _flush(descriptor: int) -> None:
+    if _FULL_FLUSH is not None:
+        with suppress(OSError):  # network file systems do not support it
+            fcntl.fcntl(descriptor, _FULL_FLUSH)
+            return
+    os.fsync(descriptor)
+
+
+def _failed(path: str, error: OSError) -> UnavailableError:
+    return UnavailableError(
+        f"The file system could not flush a file to the disk ({error.strerror or error}), so the change may"
+        " be lost in a power cut. Check the disk, then try again.",
+        path=path,
+    )
+
+
+_UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_UNFINISHED: Final = re.compile(rf"\..+\.{_UUID}\.tmp|\.folder\.tmp", re.DOTALL)
+
+
+def is_unfinished(name: str) -> bool:
+    """Return whether a name is that of a temporary file."""
+    return _UNFINISHED.fullmatch(name) is not None
+
+
+def hold(file: IO[bytes]) -> None:
+    """Lock a file to show others that its writer lives; without lock support only the file's age shows it."""
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def drop_unless_held(full: str) -> None:
+    """Delete a file unless a live process has it locked.
+
+    Args:
+        full: absolute path.
+    """
+    try:
+        descriptor = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, full):
+                os.unlink(full)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked_content(full: str) -> Iterator[bytes | None]:
+    """Lock a file against other callers of this function and yield its content; None without such a file.
+
+    The lock is one on the file itself: a caller that waited while the file was replaced locks the new one.
+
+    Args:
+        full: absolute path.
+    """
+    while (descriptor := _opened_to_lock(full)) is not None:
+        with open(descriptor, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_at(descriptor, full):
+                yield file.read()
+                return
+    yield None
+
+
+def _opened_to_lock(full: str) -> int | None:
+    """Open a file for reading, and for writing as well if possible, without which NFS grants no lock."""
+    flags = os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(full, os.O_RDWR | flags)
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        return os.open(full, os.O_RDONLY | flags)
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder, or a symbolic link to one."""
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that points to itself
+        return False
+
+
+def is_link(full: str) -> bool:
+    """Return whether a path is a symbolic link."""
+    try:
+        return stat.S_ISLNK(os.lstat(full).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def inode(full: str) -> tuple[int, int] | None:
+    """Return what tells a folder, or a link, of this machine from all others; None if there is none."""
+    try:
+        found = os.lstat(full)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _is_at(descriptor: int, full: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(full))
+    except FileNotFoundError:
+        return False
+
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 
@@ -398,3 +778,35 @@ def _translated(path: str) -> Iterator[None]:
         raise UnavailableError(
             f"The file system failed ({error.strerror or error}). Check the disk, then try again.", path=path
         ) from error
+
+
+_SHOWN: Final = 3
+
+
+def next_step(storage: Storage, mark: str) -> str:
+    """Return what to do about a path without a table, as a sentence; in object stores nobody looks around.
+
+    Args:
+        storage: files at the path.
+        mark: path of a file that each table has.
+    """
+    local = storage.local_path("")
+    if local is None:
+        return "Check the path, or create a table."
+    path = Path(local)
+    if path.is_file():
+        return "A file is at this path. Give the folder of a table."
+    if not path.exists():
+        return "There is no folder at this path. Check it, or create a table."
+    below = sorted(islice((each.parents[1].name for each in path.glob(f"*/{mark}")), _SHOWN))
+    if below:
+        return f"There are tables below, such as {' and '.join(below)}. Give the path of one."
+    return "Check the path, or create a table."
+
+
+def data_files(storage: Storage) -> Iterator[FileStatus]:
+    """List all files of the table outside `.hoodie`, since markers may be missing."""
+    yield from storage.list_files("")
+    for folder in storage.list_folders(""):
+        if folder != HOODIE_FOLDER:
+            yield from storage.list_tree(folder)

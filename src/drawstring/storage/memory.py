@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from drawstring.base.clock import Clock, SystemClock
 from drawstring.model.files import FileStatus
-from drawstring.storage.paths import checked, checked_folder, is_hidden, joined
-from drawstring.storage.protocol import StorageSpec
+from drawstring.storage.protocol import StorageSpec, checked, checked_folder, is_hidden, joined
 from drawstring.storage.streams import WholeFile
 
 

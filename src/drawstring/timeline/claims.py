@@ -27,8 +27,7 @@ from drawstring.base.clock import Ids
 from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.model.files import join_path
 from drawstring.model.instant import Action, Instant
-from drawstring.storage.paths import CLAIM_SUFFIX, LOCK_FOLDER
-from drawstring.storage.protocol import Storage
+from drawstring.storage.protocol import CLAIM_SUFFIX, LOCK_FOLDER, Storage
 from drawstring.timeline.timeline import Timeline
 
 

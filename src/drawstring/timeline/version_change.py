@@ -15,9 +15,8 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import ConflictError
-from drawstring.storage.paths import LOCK_FOLDER
-from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import properties_version, renew_properties
+from drawstring.storage.protocol import LOCK_FOLDER, Storage
+from drawstring.timeline.properties import properties_version, renew_properties
 
 VERSION_CHANGE: Final = f"{LOCK_FOLDER}/version.change"
 _BEGUN: Final = b"begun"

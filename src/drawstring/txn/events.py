@@ -15,9 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.table.config import TableConfig
-from drawstring.model.event import Event
-from drawstring.model.result import ArchiveResult, CleanResult, CommitResult, VersionResult
+from drawstring.config.table_config import TableConfig
+from drawstring.model.result import ArchiveResult, CleanResult, CommitResult, Event, VersionResult
 from drawstring.txn.table_context import TableContext
 
 Listener: TypeAlias = Callable[[Event], object]

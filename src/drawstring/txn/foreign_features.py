@@ -23,7 +23,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from drawstring.base.cached import cached_property
 from drawstring.base.clock import Clock, Ids, SystemIds
 from drawstring.base.errors import (
     ConflictError,
@@ -32,24 +31,24 @@ from drawstring.base.errors import (
     MetadataTableError,
     UnsupportedError,
 )
-from drawstring.base.process import this_process
-from drawstring.config.keys.metadata import DEFAULT_COMPACTION, MetadataCompaction
-from drawstring.config.table.config import TableConfig
-from drawstring.config.table.kinds import META_FIELDS_MODE, has_some_meta_fields
+from drawstring.base.lazy import cached_property
+from drawstring.base.resources import this_process
+from drawstring.config.keys.index import DEFAULT_COMPACTION, MetadataCompaction
+from drawstring.config.table_config import TableConfig
+from drawstring.config.table_kinds import META_FIELDS_MODE, has_some_meta_fields
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import decode_rollback
-from drawstring.merge.record_mergers import check_mergeable, merger_of
+from drawstring.merge.record_merger import check_mergeable, merger_of
 from drawstring.metadata.definitions import undefine
-from drawstring.metadata.encoded import EncodedCommit
-from drawstring.metadata.keeping import MetadataKeeper
 from drawstring.metadata.maintained.files import FileChanges, written_files
-from drawstring.metadata.maintained.protocol import PartitionMaintainer
-from drawstring.metadata.partitions import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
-from drawstring.metadata.writer import MetadataWriter
+from drawstring.metadata.partitions.protocol import PartitionMaintainer
+from drawstring.metadata.table import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
+from drawstring.metadata.update import MetadataKeeper
+from drawstring.metadata.writer import EncodedCommit, MetadataWriter
 from drawstring.model.commit import WRITER, CommitMetadata, Held
 from drawstring.model.instant import BUILDS, Action, Instant
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import load_config, save_properties
+from drawstring.timeline.properties import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 

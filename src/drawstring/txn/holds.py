@@ -20,9 +20,8 @@ from typing import Final
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import InvalidError
-from drawstring.model.hold import Hold
-from drawstring.storage.paths import folders_above
-from drawstring.storage.protocol import Storage
+from drawstring.model.instant import Hold
+from drawstring.storage.protocol import Storage, folders_above
 
 HOLD_FOLDER: Final = ".hoodie/.holds"
 _VERSION: Final = 1

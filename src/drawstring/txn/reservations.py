@@ -22,21 +22,19 @@ from typing import Final
 
 from drawstring.base.clock import jitter
 from drawstring.base.errors import DrawstringError, ReservedError
-from drawstring.config.keys.failed_writes import FailedWrites
+from drawstring.config.keys.concurrency import FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.write.markers import Markers
 from drawstring.model.instant import Action, Instant, State
-from drawstring.storage.paths import LOCK_FOLDER, RESERVED_SUFFIX
-from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import load_config
+from drawstring.storage.protocol import LOCK_FOLDER, RESERVED_SUFFIX, Storage
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import alive_elsewhere
+from drawstring.txn.conflict_resolution import OwnChanges
+from drawstring.txn.heartbeat import alive_elsewhere, named
 from drawstring.txn.reach import Groups, InGroups, InPartitions, nowhere, shown
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.told import named
 from drawstring.txn.transaction import LockedTable
-from drawstring.txn.write_conflicts import OwnChanges
 
 _FILE: Final = f"{LOCK_FOLDER}/{{}}{RESERVED_SUFFIX}"
 _PAUSE_SECONDS: Final = 0.02

@@ -20,8 +20,7 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import DrawstringError
-from drawstring.storage.paths import LOCK_FOLDER
-from drawstring.storage.protocol import Storage
+from drawstring.storage.protocol import LOCK_FOLDER, Storage
 
 _FILE: Final = f"{LOCK_FOLDER}/drawstring.clock"
 _ATTEMPTS: Final = 4

@@ -7,28 +7,26 @@ from typing import TYPE_CHECKING
 
 from drawstring.base.clock import Clock, Ids, SystemClock, SystemIds
 from drawstring.base.errors import InvalidError
-from drawstring.base.later import import_later
-from drawstring.config.keys.metadata import DEFAULT_COMPACTION, MetadataCompaction
+from drawstring.base.lazy import import_later
+from drawstring.config.keys.index import DEFAULT_COMPACTION, MetadataCompaction
 from drawstring.config.keys.rolling_metadata import NO_ROLLING, RollingMetadata
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table_config import TableConfig
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Engine
 from drawstring.model.partition_scope import PartitionScope
 from drawstring.storage.protocol import Storage
 
 if TYPE_CHECKING:
-    from drawstring.filegroups.view.file_groups import FileGroupView, table_view
-    from drawstring.filegroups.view.listing import Listing
-    from drawstring.filegroups.view.lookup import SliceLookup
-    from drawstring.metadata.listing import listing_by_metadata
+    from drawstring.filegroups.file_system_view import FileGroupView, Listing, SliceLookup, table_view
+    from drawstring.metadata.file_listing import listing_by_metadata
     from drawstring.timeline.store import TimelineStore
     from drawstring.timeline.timeline import Timeline
 else:
     import_later(
         globals(),
-        table_view="drawstring.filegroups.view.file_groups:table_view",
-        SliceLookup="drawstring.filegroups.view.lookup:SliceLookup",
-        listing_by_metadata="drawstring.metadata.listing:listing_by_metadata",
+        table_view="drawstring.filegroups.file_system_view:table_view",
+        SliceLookup="drawstring.filegroups.file_system_view:SliceLookup",
+        listing_by_metadata="drawstring.metadata.file_listing:listing_by_metadata",
     )
 
 

@@ -22,33 +22,35 @@ from functools import partial
 from typing import Final
 
 from drawstring.base.errors import ConflictError, DrawstringError
-from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
-from drawstring.config.keys.locks import LockSettings
+from drawstring.config.keys.concurrency import (
+    DEFAULT_FAILED_WRITES,
+    FailedWrites,
+    FailedWritesPolicy,
+    LockSettings,
+)
 from drawstring.config.keys.rolling_metadata import RollingMetadata
-from drawstring.config.table.config import TableConfig
 from drawstring.config.table.schema_versions import SchemaHistory
+from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.view.missing_files import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers, discard_failed_attempts
-from drawstring.metadata.keeping import MetadataKeeper
+from drawstring.metadata.update import MetadataKeeper
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.change_detection import lost_to_archiving
 from drawstring.timeline.claims import Fence
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
+from drawstring.timeline.schema import put_versions
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.table_schema import put_versions
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
-from drawstring.txn.heartbeats import Heartbeat
+from drawstring.txn.heartbeat import Heartbeat, told_pending
 from drawstring.txn.locks.table_lock import HeldLock, conflict_if_lost, table_lock
 from drawstring.txn.reach import shown
-from drawstring.txn.rollback.aborted_writes import abort_write, settle_write
-from drawstring.txn.rollback.dead_writes import rollback_pending
+from drawstring.txn.rollback.recovery import abort_write, rollback_pending, settle_write
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext
 from drawstring.txn.table_context import TableContext
-from drawstring.txn.told import told_pending
 
 _FINDABLE: Final[set[tuple[str, Instant]]] = set()
 """Addresses of tables with completed writes, none of whose files another tool registered."""

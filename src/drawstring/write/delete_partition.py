@@ -17,27 +17,26 @@ from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
-from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.filegroups.file_system_view import SliceLookup
 from drawstring.formats.metadata.commit import encode_requested_replace
-from drawstring.index.lifecycle import IndexCommit, completing
-from drawstring.index.stored import STORED_INDEX
+from drawstring.index.factory import STORED_INDEX
+from drawstring.index.protocol import IndexCommit, completing
 from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.files import PARTITION_METADATA, join_path
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult
-from drawstring.schema.meta import PARTITION_PATH
-from drawstring.timeline.table_schema import table_schema_json
+from drawstring.schema.fields import PARTITION_PATH
+from drawstring.timeline.schema import table_schema_json
+from drawstring.txn.conflict_resolution import cancel_conflicting_clusterings, write_lookup
 from drawstring.txn.events import emit_commit
 from drawstring.txn.reservations import Parts, refuse_reserved
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
-from drawstring.txn.write_conflicts import cancel_conflicting_clusterings, write_lookup
-from drawstring.write.attempts import attempted
 from drawstring.write.facts import WriteFacts
-from drawstring.write.plan import plan_write
+from drawstring.write.plan import VERBS, plan_write
 from drawstring.write.replaced import replaced_groups
+from drawstring.write.retry import attempted
 from drawstring.write.validation import validate_commit
-from drawstring.write.verbs import VERBS
 from drawstring.write.write_outcome import WriteOutcome
 
 DELETE_PARTITION: Final = "delete_partition"

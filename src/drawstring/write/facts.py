@@ -27,27 +27,26 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.bounds import worker_threads
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.base.sequences import spread
-from drawstring.base.threads import at_once
+from drawstring.base.lazy import spread
+from drawstring.base.resources import at_once, worker_threads
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import KeyGeneratorType, TableConfig
 from drawstring.config.table.key_settings import (
     BARE_SINGLE_KEY,
     SINGLE_KEY_ENCODING,
     TEXTS_OF_TIMESTAMPS,
     PathTimestamps,
 )
-from drawstring.config.table.kinds import columns_of, typed_columns
-from drawstring.filegroups.read.slice_reader import read_slice
-from drawstring.filegroups.read.tasks import InstantRange, ReadTask
+from drawstring.config.table_config import KeyGeneratorType, TableConfig
+from drawstring.config.table_kinds import columns_of, typed_columns
+from drawstring.filegroups.file_slice_reader import read_slice
+from drawstring.filegroups.read_task import InstantRange, ReadTask
 from drawstring.index.existing_writes import ExistingWrites
-from drawstring.keygen.keys import KeyGenerator, has_timestamp
-from drawstring.keygen.paths import split_path
+from drawstring.keygen.key_generator import KeyGenerator, has_timestamp
+from drawstring.keygen.partition_path import split_path
 from drawstring.keygen.texts import is_moment
 from drawstring.model.files import FileSlice
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.fields import RECORD_KEY
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.transaction import LockedTable

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from drawstring.base.bounds import worker_threads
-from drawstring.base.threads import at_once
-from drawstring.filegroups.read.open_logs import open_log
-from drawstring.formats.base_files import is_parquet
+from drawstring.base.resources import at_once, worker_threads
+from drawstring.filegroups.log_scanner import open_log
+from drawstring.formats.data_file import is_parquet
 from drawstring.formats.log_files import log_blocks
 from drawstring.formats.log_inline import LogBlock
 from drawstring.formats.log_native import NativeBlock

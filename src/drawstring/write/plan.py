@@ -1,48 +1,161 @@
-"""Plan of a write: checks the call, and determines schema, index and file settings."""
+"""Plan a write: check the call, and determine schema, index and file settings.
+
+`VERBS` holds the rules of each write operation: what it looks up, merges and replaces. `plan_write`
+determines everything about a write that does not depend on its rows.
+
+Every write that appends to a MERGE_ON_READ table is a delta commit, bulk inserts too, and an overwrite is a
+replace commit. So a commit on the timeline of such a table is always a compaction, and the number of delta
+commits since the last compaction decides when the next one is due. Readers do not rely on it: Hudi's bulk
+insert is a commit.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import pyarrow as pa
 from pyarrow import types as pt
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.options.agreement import check_against
-from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import KeyGeneratorType, TableConfig
-from drawstring.config.table.kinds import columns_of
-from drawstring.config.table.merge_rules import MergeMode
+from drawstring.config.merge_config import MergeMode
+from drawstring.config.options.write_options import WriteOptions, check_against
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
-from drawstring.filegroups.read.key_order import is_key_order
-from drawstring.filegroups.write.settings import FileSettings, check_installed
-from drawstring.index.choose import bloom_rate, check_non_blocking, choose_index, log_index_cliques
-from drawstring.index.lifecycle import DualWrite
-from drawstring.index.protocol import Index
-from drawstring.merge.record_mergers import takes_partial_blocks
+from drawstring.config.table_config import KeyGeneratorType, TableConfig
+from drawstring.config.table_kinds import columns_of
+from drawstring.filegroups.base_file_writer import FileSettings, check_installed
+from drawstring.filegroups.sorted_merge import is_key_order
+from drawstring.index.factory import bloom_rate, check_non_blocking, choose_index, log_index_cliques
+from drawstring.index.protocol import DualWrite, Index
+from drawstring.merge.record_merger import takes_partial_blocks
 from drawstring.metadata.definitions import summarized_columns
 from drawstring.model.commit import WriteOperation, WriteStat
-from drawstring.schema.avro import arrow_to_avro, avro_to_arrow, record_name
-from drawstring.schema.comments import comments_in, comments_of, comments_of_new, with_comments
-from drawstring.schema.evolve import check_deletion_mark, evolve, missing_columns
-from drawstring.schema.fields import type_at
-from drawstring.schema.meta import (
+from drawstring.model.instant import Action
+from drawstring.schema.avro import (
+    arrow_to_avro,
+    avro_to_arrow,
+    comments_in,
+    comments_of,
+    comments_of_new,
+    record_name,
+    with_comments,
+)
+from drawstring.schema.evolution import check_deletion_mark, evolve, missing_columns, normalise
+from drawstring.schema.fields import (
     IS_DELETED_COLUMN,
     PARTITION_PATH,
     RECORD_KEY,
     stored_columns,
+    type_at,
     with_meta_fields,
     without_meta,
 )
-from drawstring.schema.normal import normalise
-from drawstring.schema.schema_changes import evolved_history
-from drawstring.timeline.table_schema import check_timeline, table_schema_json, with_history
+from drawstring.schema.internal_schema import evolved_history
+from drawstring.timeline.schema import check_timeline, table_schema_json, with_history
+from drawstring.write.bulk_insert import Arrangement, arrangement
 from drawstring.write.facts import WriteFacts, key_config
 from drawstring.write.mislabelled_files import keeping_millis
-from drawstring.write.placement.arrangement import Arrangement, arrangement
-from drawstring.write.placement.place import Prepare
-from drawstring.write.verbs import Verb
+from drawstring.write.placement import Prepare
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """Rules of a write operation.
+
+    Attributes:
+        operation: name in commit metadata.
+        looks_up: whether rows are tagged and merged with existing records.
+        is_delete: whether the rows are keys to delete.
+        replaces: `""`, or what is replaced: the `partitions` of the rows or the whole `table`.
+        named: partition paths; these and the partitions below them are replaced, too, without any rows.
+        fills_files: whether untagged rows fill small files first.
+        arranges: whether rows may be sorted before they are written.
+        hashes: whether it supports hashing indexes.
+        merges_files: whether small files are merged after it when there are enough of them.
+        called: name for the caller if it differs from `operation`.
+    """
+
+    operation: WriteOperation
+    looks_up: bool = False
+    is_delete: bool = False
+    replaces: str = ""
+    named: tuple[str, ...] = ()
+    fills_files: bool = False
+    arranges: bool = False
+    hashes: bool = True
+    merges_files: bool = False
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name for the caller."""
+        return self.called or self.operation.lower()
+
+    @property
+    def keeps_apart(self) -> bool:
+        """Whether its rows go to new file groups, whatever the table has."""
+        return not (self.looks_up or self.fills_files or self.replaces)
+
+    def action(self, config: TableConfig) -> Action:
+        """The action of its instant."""
+        if self.replaces:
+            return Action.REPLACE_COMMIT
+        return Action.DELTA_COMMIT if config.is_merge_on_read else Action.COMMIT
+
+    def on(self, config: TableConfig, columns: Sequence[str]) -> Verb:
+        """Return the operation on a given table: without key columns, only meta column keys identify rows.
+
+        Args:
+            config: the table.
+            columns: columns of the rows.
+
+        Raises:
+            InvalidError: rows to delete have no keys.
+        """
+        if config.record_key_fields or not self.looks_up or RECORD_KEY in columns:
+            return self
+        if self.is_delete:
+            raise InvalidError(
+                f"The table has no key columns. To delete rows, give those of a scan that includes"
+                f" {RECORD_KEY}."
+            )
+        return VERBS["insert"]
+
+
+VERBS: Final = {
+    "insert": Verb(WriteOperation.INSERT, fills_files=True),
+    "upsert": Verb(WriteOperation.UPSERT, looks_up=True),
+    "delete": Verb(WriteOperation.DELETE, looks_up=True, is_delete=True),
+    "bulk_insert": Verb(WriteOperation.BULK_INSERT, arranges=True),
+    # Hudi has no such operation in commits; it equals a bulk insert.
+    "append": Verb(WriteOperation.BULK_INSERT, hashes=False, merges_files=True, called="append"),
+    "insert_overwrite": Verb(WriteOperation.INSERT_OVERWRITE, replaces="partitions"),
+    "insert_overwrite_table": Verb(WriteOperation.INSERT_OVERWRITE_TABLE, replaces="table"),
+}
+
+UPDATE: Final = Verb(WriteOperation.UPSERT, looks_up=True, called="update")
+MERGE: Final = Verb(WriteOperation.UPSERT, looks_up=True, called="merge")
+BOOTSTRAP: Final = Verb(WriteOperation.BOOTSTRAP, arranges=True)
+
+
+def verb_of(operation: str) -> Verb:
+    """Return the rules of an operation.
+
+    Raises:
+        InvalidError: the operation is unknown.
+    """
+    if operation.lower() == BOOTSTRAP.name:
+        raise InvalidError(
+            "A bootstrap creates a table. Call drawstring.bootstrap with the path of a new table."
+        )
+    try:
+        return VERBS[operation.lower()]
+    except KeyError:
+        raise InvalidError(
+            f"There is no write operation {operation!r}. Use one of {', '.join(VERBS)}."
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from drawstring.filegroups.view.lookup import SliceLookup
+from drawstring.filegroups.file_system_view import SliceLookup
 from drawstring.model.commit import WriteStat
-from drawstring.write.verbs import Verb
+from drawstring.write.plan import Verb
 
 
 def replaced_groups(partitions: Iterable[str], lookup: SliceLookup) -> dict[str, tuple[str, ...]]:

@@ -19,7 +19,7 @@ from drawstring.model.commit import STREAM_POSITIONS, STREAM_QUERY, CommitMetada
 from drawstring.model.instant import Instant, time_of
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableContext

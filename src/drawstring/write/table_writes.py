@@ -13,13 +13,12 @@ from drawstring.expressions.predicate import Where
 from drawstring.txn.table_context import TableContext
 from drawstring.write.delete_partition import DELETE_PARTITION
 from drawstring.write.delete_partition import delete_partitions as drop
-from drawstring.write.merge.clauses import RequestedClause
-from drawstring.write.merge.matched_rows import MatchedRows
-from drawstring.write.merge.merge_rows import MergeRows
-from drawstring.write.run import write_source
-from drawstring.write.verbs import MERGE, UPDATE, VERBS, Verb
+from drawstring.write.executor import write_source
+from drawstring.write.merge import MergeRows, RequestedClause
+from drawstring.write.plan import MERGE, UPDATE, VERBS, Verb
+from drawstring.write.source import WriteSource
+from drawstring.write.update import MatchedRows
 from drawstring.write.write_outcome import WriteOutcome
-from drawstring.write.write_source import WriteSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table_config import TableConfig
 from drawstring.model.commit import WriteStat
 from drawstring.model.result import CommitResult
 from drawstring.timeline.store import TimelineStore

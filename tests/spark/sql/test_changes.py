@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.write import run
+from drawstring.write import executor
 from tests.support.sql import Ask
 
 pytestmark = pytest.mark.spark
@@ -246,19 +246,19 @@ def test_a_change_beside_another_writer_runs_again(
 ) -> None:
     rides(sql, more=", 'hoodie.write.concurrency.mode' = 'optimistic_concurrency_control'")
     attempts = []
-    placed = run.placed
+    placed = executor.placed
 
     def interrupted(*arguments: Any) -> Any:
         stats = placed(*arguments)
         attempts.append(len(stats))
         if len(attempts) == 1:
-            monkeypatch.setattr(run, "placed", placed)
+            monkeypatch.setattr(executor, "placed", placed)
             other = drawstring.open(f"{tmp_path}/lake/rides")
             other.update("id = 1", {"fare": "100.0", "ts": "5"}, options=OCC)
-            monkeypatch.setattr(run, "placed", interrupted)
+            monkeypatch.setattr(executor, "placed", interrupted)
         return stats
 
-    monkeypatch.setattr(run, "placed", interrupted)
+    monkeypatch.setattr(executor, "placed", interrupted)
     sql("UPDATE rides SET fare = fare + (SELECT max(fare) FROM rides), ts = 9 WHERE city = 'oslo'")
     assert len(attempts) == 2
     assert sql("SELECT id, fare FROM rides") == [(1, 200.0), (2, 2.5), (3, 103.5)]

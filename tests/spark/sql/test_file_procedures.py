@@ -13,7 +13,7 @@ from pyspark.sql import Row, SparkSession
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.spark.sql.named import table_named
+from drawstring.spark.sql.tables import table_named
 from tests.support.sql import Ask
 
 pytestmark = pytest.mark.spark

@@ -12,8 +12,8 @@ from pyspark.sql import Row, SparkSession
 
 import drawstring.spark
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
-from drawstring.services.cleaning.planner import savepoints
-from drawstring.spark.sql.procedures.calls import PROCEDURES
+from drawstring.services.clean import savepoints
+from drawstring.spark.sql.procedures.registry import PROCEDURES
 from tests.support.sql import Ask
 
 pytestmark = pytest.mark.spark

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
 import drawstring
-from drawstring.spark.sql.procedures.refused import REFUSED
+from drawstring.spark.sql.procedures.registry import REFUSED
 from tests.support.sql import Ask
 
 pytestmark = pytest.mark.spark

@@ -22,7 +22,7 @@ import drawstring
 from drawstring.engine.local import LocalEngine
 from drawstring.storage import open_storage
 from drawstring.table import Table
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.txn.table_context import TableContext
 
 SCHEMA = pa.schema(

@@ -24,7 +24,7 @@ from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
 from drawstring.model.instant import time_of
 from drawstring.table import Table
 from drawstring.txn.locks import table_lock
-from drawstring.txn.locks.lease_lock import LeaseLock
+from drawstring.txn.locks.storage_lock import LeaseLock
 from tests.support.bank.accounts import ACCOUNTS, OPTIONS, Transfer, ledger, table_of, transfer
 
 BEGINS, DONE, REFUSED = "begins", "done", "refused"

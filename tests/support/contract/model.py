@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from drawstring.schema.meta import META_COLUMNS
+from drawstring.schema.fields import META_COLUMNS
 from tests.support.contract.kinds import DELETED, Kind, Row
 
 COMMIT_TIME, PARTITION_PATH = META_COLUMNS[0], META_COLUMNS[3]

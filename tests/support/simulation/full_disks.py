@@ -14,10 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from drawstring.base.disk_errors import TABLE_DISK, disk_errors
+from drawstring.base.errors import TABLE_DISK, disk_errors
 from drawstring.storage.faults import FaultyStorage
-from drawstring.storage.paths import LOCK_FOLDER
-from drawstring.storage.protocol import Storage
+from drawstring.storage.protocol import LOCK_FOLDER, Storage
 
 _NEVER = 1 << 40
 

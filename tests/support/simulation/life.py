@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import Sequence
 
-from drawstring.model.validation import Severity
+from drawstring.model.result import Severity
 from tests.support.simulation.checks import PROBED, check_queries, check_recovery
 from tests.support.simulation.steps import CHANGES_MAX, die_everywhere, take
 from tests.support.simulation.world import KEPT, Kind, Step, World, place

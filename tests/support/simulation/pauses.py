@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import DrawstringError
 from drawstring.model.files import FileStatus
-from drawstring.model.validation import Severity
+from drawstring.model.result import Severity
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive

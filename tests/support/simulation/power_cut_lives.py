@@ -9,8 +9,7 @@ from pathlib import Path
 
 from drawstring.base.errors import DrawstringError
 from drawstring.storage.faults import FaultyStorage
-from drawstring.storage.file_system import FileSystem
-from drawstring.storage.local import LocalStorage
+from drawstring.storage.local import FileSystem, LocalStorage
 from tests.support.simulation.checks import ALLOWED, MARKERS, check_queries, check_recovery
 from tests.support.simulation.life import LIFE
 from tests.support.simulation.power_cuts import CUTS, Disk, Event, Recorder, moments, random_cuts

@@ -26,7 +26,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from drawstring.storage.file_system import FileSystem
+from drawstring.storage.local import FileSystem
 
 FOLDER = -1
 """What a name stands for that is a folder; the names of files stand for numbers."""

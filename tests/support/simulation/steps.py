@@ -14,17 +14,15 @@ from contextlib import suppress
 from dataclasses import replace
 
 from drawstring.base.errors import ConflictError, DrawstringError
-from drawstring.formats.metadata.base_file_compaction import is_cancelled_by_writes
-from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
+from drawstring.formats.metadata.plans import decode_clustering_plan, is_cancelled_by_writes
 from drawstring.model.instant import WRITE_ACTIONS, Action, State
 from drawstring.model.table_version import LAYOUT_2
-from drawstring.services.manual_rollback import undoable
+from drawstring.services.rollback import undoable
 from drawstring.storage.faults import FaultyStorage, InjectedFault
-from drawstring.storage.paths import LOCK_FOLDER
-from drawstring.storage.protocol import Storage
+from drawstring.storage.protocol import LOCK_FOLDER, Storage
 from drawstring.table import Table
 from drawstring.timeline.claims import Claim
-from drawstring.timeline.instants import parse_instant
+from drawstring.timeline.timeline import parse_instant
 from tests.support.simulation.world import CITIES, KEPT, Step, World, place
 from tests.support.storages import WatchedPuts
 from tests.support.tables import store_of

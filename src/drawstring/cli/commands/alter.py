@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
-from drawstring.schema.type_names import type_named
+from drawstring.schema.fields import type_named
 
 Act = Annotated[
     Literal["add", "rename", "drop", "type", "move", "comment"],

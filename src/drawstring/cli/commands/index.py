@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
-from drawstring.model.table_index import TableIndex
+from drawstring.model.index import TableIndex
 
 Act = Annotated[
     Literal["create", "drop", "show", "schedule", "run"],

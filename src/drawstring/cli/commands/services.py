@@ -1,23 +1,212 @@
-"""`drawstring run-services`: run the due table services of many tables, once or continuously."""
+"""Run table services: the commands that archive, clean, cluster, compact and expire.
+
+    drawstring archive                move old instants into the archived timeline
+    drawstring clean                  delete old versions of files
+    drawstring cluster                combine small file groups and sort their rows
+    drawstring compact, log-compact,  the compactions of a table
+        compact-base-files
+    drawstring expire-partitions      delete expired partitions
+    drawstring run-services           run the due table services of many tables, once or continuously
+
+The compaction and clustering commands plan the service or run it, and print the result (`PlannedCall`).
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from typing import Annotated, Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from drawstring.base.clock import SystemClock
-from drawstring.base.counted import counted
 from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
+from drawstring.base.text_format import counted
 from drawstring.cli import output
-from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, named_values, open_table
-from drawstring.cli.bar import progress_bar
-from drawstring.model.explanation import size_text
-from drawstring.model.result import ArchiveResult, CleanResult, CommitResult
-from drawstring.services.maintenance_tasks import TaskOutcome
+from drawstring.cli.arguments import (
+    AsJson,
+    DryRun,
+    HudiOptions,
+    StorageOptions,
+    TablePath,
+    column_names,
+    named_values,
+    open_table,
+)
+from drawstring.cli.output import progress_bar
+from drawstring.model.instant import Instant as instant_Instant
+from drawstring.model.plans import CleanPlan
+from drawstring.model.result import ArchiveResult, CleanResult, CommitResult, size_text
+from drawstring.services.schedule import TaskOutcome
+
+MinCommits = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Newest writes to retain; 20 by default.")
+]
+MaxCommits = Annotated[
+    int | None,
+    Parameter(
+        validator=Number(gte=1), help="Number of active writes that triggers archiving; 30 by default."
+    ),
+]
+
+
+def archive(
+    path: TablePath,
+    *,
+    min_commits: MinCommits = None,
+    max_commits: MaxCommits = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Move old instants to the archived timeline; by default above 30 writes, and 20 are retained."""
+    table = open_table(path, storage_option)
+    given = named_values(option)
+    if dry_run:
+        plan = table.plan_archive(min_commits=min_commits, max_commits=max_commits, options=given)
+        _show_archive(plan, as_json)
+        return
+    result = table.archive(min_commits=min_commits, max_commits=max_commits, options=given)
+    if as_json:
+        output.print_result(result)
+    elif not result:
+        output.print_line("nothing to archive")
+    else:
+        span = f"{output.instant_text(result.first)} to {output.instant_text(result.last)}"
+        text = f"archived {counted(result.instants, 'instant')} of {span}, in {result.seconds:.1f} s"
+        output.print_line(text)
+
+
+def _show_archive(instants: list[instant_Instant], as_json: bool) -> None:
+    if as_json:
+        output.print_json([{"requested": each.requested, "action": str(each.action)} for each in instants])
+        return
+    if instants:
+        rows = [(each.requested, str(each.action), output.instant_text(each.requested)) for each in instants]
+        output.print_grid(("instant to archive", "action", "requested"), rows)
+    output.print_line(f"{counted(len(instants), 'instant')}; nothing was archived")
+
+
+RetainCommits = Annotated[
+    int | None,
+    Parameter(validator=Number(gte=1), help="Newest commits whose files are retained; 10 by default."),
+]
+RetainVersions = Annotated[
+    int | None,
+    Parameter(validator=Number(gte=1), help="Newest versions of each file group to retain instead."),
+]
+RetainHours = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Hours for which files are retained instead.")
+]
+
+
+def clean(
+    path: TablePath,
+    *,
+    retain_commits: RetainCommits = None,
+    retain_versions: RetainVersions = None,
+    retain_hours: RetainHours = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Delete old versions of files; by default the files of the newest 10 commits are retained."""
+    given = {
+        "--retain-commits": retain_commits,
+        "--retain-versions": retain_versions,
+        "--retain-hours": retain_hours,
+    }
+    flags = [flag for flag, number in given.items() if number is not None]
+    if len(flags) > 1:
+        raise InvalidError(f"{' and '.join(flags)} exclude each other. Give one of them.")
+    table = open_table(path, storage_option)
+    call = partial(
+        table.plan_clean if dry_run else table.clean,
+        retain_commits=retain_commits,
+        retain_versions=retain_versions,
+        retain_hours=retain_hours,
+    )
+    result = call(options=named_values(option))
+    if not isinstance(result, CleanResult):
+        _show_clean(result, as_json)
+    elif as_json:
+        output.print_result(result)
+    else:
+        output.print_line(_clean_message(result) if result else "nothing to clean")
+
+
+def _show_clean(plan: CleanPlan | None, as_json: bool) -> None:
+    if as_json:
+        output.print_json(asdict(plan) if plan else None)
+    elif plan is None or not plan.files:
+        output.print_line("nothing to clean")
+    else:
+        rows = [(place, path.rpartition("/")[2]) for place, paths in plan.files.items() for path in paths]
+        output.print_grid(("partition", "file to delete"), rows)
+        kept = f"; files since {plan.earliest.requested} stay" if plan.earliest else ""
+        gone = f", {len(plan.partitions_to_delete)} of them whole" if plan.partitions_to_delete else ""
+        found = f"{counted(len(rows), 'file')} in {counted(len(plan.files), 'partition')}"
+        output.print_line(f"{found}{gone}{kept}; nothing was deleted")
+
+
+def _clean_message(result: CleanResult) -> str:
+    dropped = result.partitions_deleted
+    gone = f", {counted(dropped, 'partition')} with them" if dropped else ""
+    kept = f"; files since {result.earliest_retained} stay" if result.earliest_retained else ""
+    deleted = f"{counted(result.files, 'file')} in {counted(result.partitions, 'partition')}"
+    return f"deleted {deleted}{gone}{kept}, {result.seconds:.1f} s"
+
+
+_DAYS: Final = "hoodie.partition.ttl.strategy.days.retain"
+
+RetainDays = Annotated[
+    int | None,
+    Parameter(
+        validator=Number(gte=0),
+        help=f"Days to retain a partition after its last write; by default the value of --option {_DAYS}.",
+    ),
+]
+Partitions = Annotated[
+    tuple[str, ...], Parameter(negative="", help="Check only this partition path; may be repeated.")
+]
+
+
+def expire_partitions(
+    path: TablePath,
+    *,
+    retain_days: RetainDays = None,
+    partitions: Partitions = (),
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Delete the partitions without writes for a number of days, in one commit."""
+    table, given = open_table(path, storage_option), named_values(option)
+    if retain_days is None and _DAYS not in given:
+        raise InvalidError("The retention is missing. Give a number of days, for example --retain-days 30.")
+    only = list(partitions) or None
+    if dry_run:
+        found = table.plan_expiry(retain_days=retain_days, partitions=only, options=given)
+        if as_json:
+            output.print_json(found)
+            return
+        if found:
+            output.print_grid(("partition to drop",), [(each,) for each in found])
+        output.print_line(f"{counted(len(found), 'partition')}; nothing was dropped")
+        return
+    result = table.expire_partitions(retain_days=retain_days, partitions=only, options=given)
+    if as_json:
+        output.print_result(result)
+    else:
+        text = f"dropped old partitions at instant {result.instant}" if result else "no partition is that old"
+        output.print_line(text)
+
 
 _log: Final = logging.getLogger("drawstring")
 
@@ -54,7 +243,7 @@ def run_services(
                 idle = False
                 outcomes.append((path, done))
                 if not as_json:
-                    _say(f"{path}: {done.task}: {_told(done)}")
+                    _say(f"{path}: {done.task}: {_services_message(done)}")
             if idle and not as_json:
                 _say(f"{path}: nothing was due")
         if as_json:
@@ -107,7 +296,7 @@ def _say(text: str) -> None:
     output.print_line(text)
 
 
-def _told(done: TaskOutcome) -> str:
+def _services_message(done: TaskOutcome) -> str:
     if done.left_to is not None:
         return f"{done.instant} is left to another process, which runs it ({done.left_to})"
     match done.result:
@@ -129,3 +318,231 @@ def _reason(error: Exception | None) -> str:
     """Return the message of an error, with the class name for unexpected errors."""
     expected = isinstance(error, DrawstringError | OSError)
     return str(error) if expected else f"{type(error).__name__}: {error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a service in its output.
+
+    Attributes:
+        running: title of the progress bar, before the name of the table.
+        nothing: line when there is nothing to do.
+        done: returns the line for a result.
+    """
+
+    running: str
+    nothing: str
+    done: Callable[[CommitResult], str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call of a service that can be planned and run.
+
+    Attributes:
+        plan: plans it.
+        run: runs a plan, or plans and runs.
+        given: keyword arguments of `plan` and `run`.
+        words: words of the service.
+    """
+
+    plan: Callable[..., str | None]
+    run: Callable[..., CommitResult]
+    given: Mapping[str, Any]
+    words: Words
+
+    def carry_out(self, table_name: str, instant: str | None, *, schedule: bool, as_json: bool) -> None:
+        """Plan or run the service, and print the result.
+
+        Args:
+            table_name: name of the table.
+            instant: requested time of the plan to run; None for all.
+            schedule: whether to plan only.
+            as_json: whether to print JSON.
+
+        Raises:
+            InvalidError: both --schedule and --instant were given.
+        """
+        if schedule and instant:
+            raise InvalidError(
+                "--schedule and --instant exclude each other. Give one of them, or none to schedule and run."
+            )
+        if schedule:
+            self._print_plan(self.plan(**self.given), as_json)
+            return
+        with progress_bar(table_name) as began:
+            result = self.run(instant, progress=began(f"{self.words.running} {table_name}"), **self.given)
+        if as_json:
+            output.print_result(result)
+        else:
+            output.print_line(self.words.done(result) if result else self.words.nothing)
+
+    def _print_plan(self, planned: str | None, as_json: bool) -> None:
+        if as_json:
+            output.print_json({"instant": planned})
+        else:
+            output.print_line(f"scheduled {planned}" if planned else self.words.nothing)
+
+
+Schedule = Annotated[bool, Parameter(negative="", help="Only plan a clustering, for another process to run.")]
+ClusterInstant = Annotated[
+    str | None, Parameter(help="Run the clustering that was scheduled under this instant, and nothing else.")
+]
+SortBy = Annotated[
+    tuple[str, ...],
+    Parameter(negative="", help="Columns to sort rows by, separated by commas; may be repeated."),
+]
+Layout = Annotated[
+    Literal["LINEAR", "ZORDER", "HILBERT"] | None,
+    Parameter(help="How the sort columns order rows; LINEAR by default."),
+]
+ClusterPartitions = Annotated[
+    tuple[str, ...], Parameter(negative="", help="Cluster only this partition path; may be repeated.")
+]
+SmallFileBytes = Annotated[
+    int | None,
+    Parameter(validator=Number(gte=0), help="Base files below this size are clustered; 300 MiB by default."),
+]
+TargetFileBytes = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Size of new base files; 1 GiB by default.")
+]
+
+
+def cluster(
+    path: TablePath,
+    *,
+    schedule: Schedule = False,
+    instant: ClusterInstant = None,
+    sort_by: SortBy = (),
+    layout: Layout = None,
+    partitions: ClusterPartitions = (),
+    small_file_bytes: SmallFileBytes = None,
+    target_file_bytes: TargetFileBytes = None,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Cluster a table: combine its small file groups and sort their rows.
+
+    By default, run the scheduled clusterings, then cluster the remaining file groups.
+    """
+    table = open_table(path, storage_option)
+    given: dict[str, Any] = {
+        "sort_by": column_names(sort_by, "--sort-by"),
+        "layout": layout,
+        "partitions": list(partitions) or None,
+        "small_file_bytes": small_file_bytes,
+        "target_file_bytes": target_file_bytes,
+        "options": named_values(option),
+    }
+    call = PlannedCall(table.schedule_clustering, table.cluster, given, _WORDS)
+    call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
+
+
+def _cluster_message(result: CommitResult) -> str:
+    size = size_text(result.bytes_written)
+    written = f"{counted(result.records_written, 'row')} into {counted(result.files, 'base file')} ({size})"
+    return f"clustered {written} in {result.seconds:.1f} s, at instant {result.instant}"
+
+
+_WORDS: Final = Words("clustering", "nothing to cluster", _cluster_message)
+
+
+CompactSchedule = Annotated[
+    bool,
+    Parameter(negative="", help="Only plan a compaction, for another process to run."),
+]
+Instant = Annotated[
+    str | None, Parameter(help="Run the compaction that was scheduled under this instant, and nothing else.")
+]
+Strategy = Annotated[
+    tuple[str, ...],
+    Parameter(negative="", help="Hudi's strategy that selects the file groups; may be repeated."),
+]
+Hybrid = Annotated[
+    bool,
+    Parameter(
+        negative="", help="Write a base file, one log file of the newest ones, or nothing, by their sizes."
+    ),
+]
+MinBlocks = Annotated[
+    int | None,
+    Parameter(validator=Number(gte=2), help="Log blocks that trigger a log compaction; 5 by default."),
+]
+CompactSmallFileBytes = Annotated[
+    int | None,
+    Parameter(validator=Number(gte=0), help="Base files below this size are combined; 100 MiB by default."),
+]
+CompactTargetFileBytes = Annotated[
+    int | None, Parameter(validator=Number(gte=1), help="Size of new base files; 120 MiB by default.")
+]
+
+
+def compact(
+    path: TablePath,
+    *,
+    schedule: CompactSchedule = False,
+    instant: Instant = None,
+    strategy: Strategy = (),
+    hybrid: Hybrid = False,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Compact a MERGE_ON_READ table: merge its log files into new base files.
+
+    By default, run the scheduled compactions, then compact the remaining file groups.
+    """
+    table = open_table(path, storage_option)
+    given = {"strategy": list(strategy) or None, "hybrid": hybrid or None, "options": named_values(option)}
+    call = PlannedCall(table.schedule_compaction, table.compact, given, _COMPACT_WORDS)
+    call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
+
+
+def log_compact(
+    path: TablePath,
+    *,
+    schedule: CompactSchedule = False,
+    instant: Instant = None,
+    min_blocks: MinBlocks = None,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Combine the log files of each slice in a MERGE_ON_READ table into one; keep the base files."""
+    table = open_table(path, storage_option)
+    given = {"min_blocks": min_blocks, "options": named_values(option)}
+    call = PlannedCall(table.schedule_log_compaction, table.log_compact, given, _COMPACT_WORDS)
+    call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
+
+
+def compact_base_files(
+    path: TablePath,
+    *,
+    schedule: CompactSchedule = False,
+    instant: Instant = None,
+    small_file_bytes: CompactSmallFileBytes = None,
+    target_file_bytes: CompactTargetFileBytes = None,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Combine small base files of each partition, in a table of either type; keep the log files."""
+    table = open_table(path, storage_option)
+    given = {
+        "small_file_bytes": small_file_bytes,
+        "target_file_bytes": target_file_bytes,
+        "options": named_values(option),
+    }
+    call = PlannedCall(table.schedule_base_file_compaction, table.compact_base_files, given, _COMPACT_WORDS)
+    call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
+
+
+def _compact_message(result: CommitResult) -> str:
+    kind = "log file" if result.operation == "log_compact" else "base file"
+    size = size_text(result.bytes_written)
+    written = f"{counted(result.records_written, 'row')} into {counted(result.files, kind)} ({size})"
+    return f"compacted {written} in {result.seconds:.1f} s, at instant {result.instant}"
+
+
+_COMPACT_WORDS: Final = Words("compacting", "nothing to compact", _compact_message)

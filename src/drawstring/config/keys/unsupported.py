@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from drawstring.config.keys.bootstrap import CHECKED_BOOTSTRAP_OPTIONS
+from drawstring.config.keys.write import CHECKED_BOOTSTRAP_OPTIONS
 from drawstring.config.options.option import NOTHING, Kind, Option, Scope
 
 

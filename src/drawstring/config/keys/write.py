@@ -1,37 +1,303 @@
-"""Options of writes that drawstring supports."""
+"""Define the options of writes.
+
+Besides those of all writes: merging of the small files that appends write, the sort order of bulk inserts,
+and the bootstrap, which turns a folder of Parquet files into a table.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from drawstring.config.keys.append import APPEND_OPTIONS
-from drawstring.config.keys.archive import ARCHIVE_OPTIONS
-from drawstring.config.keys.bootstrap import BOOTSTRAP_OPTIONS
-from drawstring.config.keys.bulk import BULK_OPTIONS
-from drawstring.config.keys.clean import CLEAN_OPTIONS
-from drawstring.config.keys.clustering import CLUSTERING_OPTIONS
-from drawstring.config.keys.compaction import COMPACTION_OPTIONS
-from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS
-from drawstring.config.keys.failed_writes import FAILED_WRITES_OPTIONS
-from drawstring.config.keys.index import INDEX_OPTIONS
-from drawstring.config.keys.locks import LOCK_OPTIONS
-from drawstring.config.keys.log_index import LOG_INDEX_OPTIONS
-from drawstring.config.keys.metadata import METADATA_COMPACTION_OPTIONS, METADATA_OPTIONS
-from drawstring.config.keys.pipelines.streaming import STREAMING_OPTIONS
-from drawstring.config.keys.pipelines.sync import SYNC_OPTIONS
-from drawstring.config.keys.pipelines.validators import VALIDATOR_OPTIONS
+from drawstring.base.errors import InvalidError
+from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS, FAILED_WRITES_OPTIONS, LOCK_OPTIONS
+from drawstring.config.keys.index import (
+    INDEX_OPTIONS,
+    LOG_INDEX_OPTIONS,
+    METADATA_COMPACTION_OPTIONS,
+    METADATA_OPTIONS,
+)
+from drawstring.config.keys.ingest import STREAMING_OPTIONS, SYNC_OPTIONS, VALIDATOR_OPTIONS
 from drawstring.config.keys.rolling_metadata import ROLLING_OPTIONS
+from drawstring.config.keys.services import (
+    ARCHIVE_OPTIONS,
+    CLEAN_OPTIONS,
+    CLUSTERING_OPTIONS,
+    COMPACTION_OPTIONS,
+    TTL_OPTIONS,
+)
 from drawstring.config.keys.sizing import SIZING_OPTIONS
-from drawstring.config.keys.ttl import TTL_OPTIONS
+from drawstring.config.merge_config import DELETE_FIELD, DELETE_MARKER, MERGE_PROPERTY_PREFIX
 from drawstring.config.options.option import Kind, Option
 from drawstring.config.table.key_settings import KEY_SETTINGS
-from drawstring.config.table.merge_rules import DELETE_FIELD, DELETE_MARKER, MERGE_PROPERTY_PREFIX
 from drawstring.config.table.storage_layout import LAYOUT_OPTIONS
 from drawstring.config.table.virtual_keys import LEANER_OPTIONS
-from drawstring.model.table_version import WRITABLE_VERSIONS
+from drawstring.model.table_version import VERSION_RULES, WRITABLE_VERSIONS
+
+
+@dataclass(frozen=True, slots=True)
+class AppendMerging:
+    """Settings of the merging of small files after appends.
+
+    Attributes:
+        merges_appended: whether appends merge small files.
+        merged_files_min: number of small files of a partition at which they are merged.
+    """
+
+    merges_appended: bool
+    merged_files_min: int
+
+
+APPEND_OPTIONS: Final[tuple[Option, ...]] = (
+    Option(
+        "drawstring.append.merge",
+        "Whether an append merges the small files of the partitions that it wrote to once there are enough of"
+        " them; false for the highest write rate. A concurrent write to these files succeeds, and the merge"
+        " is rolled back. Clustering, if enabled, replaces the merge.",
+        kind=Kind.FLAG,
+        default=True,
+        field="merges_appended",
+    ),
+    Option(
+        "drawstring.append.merge.min.files",
+        "Number of small base files (hoodie.parquet.small.file.limit) of a partition at which an append"
+        " merges them; the actual number may be a little higher, since not every append checks. A file larger"
+        " than all smaller ones together waits until these have grown; a file that a clustering sorted is"
+        " never merged.",
+        kind=Kind.NUMBER,
+        default=10,
+        minimum=2,
+        field="merged_files_min",
+    ),
+)
+
+
+class SortMode(StrEnum):
+    """How a bulk insert shuffles and sorts rows before it writes them."""
+
+    NONE = "NONE"
+    GLOBAL_SORT = "GLOBAL_SORT"
+    PARTITION_SORT = "PARTITION_SORT"
+    PARTITION_PATH_REPARTITION = "PARTITION_PATH_REPARTITION"
+    PARTITION_PATH_REPARTITION_AND_SORT = "PARTITION_PATH_REPARTITION_AND_SORT"
+
+
+@dataclass(frozen=True, slots=True)
+class BulkInsert:
+    """Settings of a bulk insert.
+
+    Attributes:
+        sort_mode: one of `SortMode`.
+        sort_columns: columns to sort all rows by, after the partition path; override the sort mode.
+        sort_by_key_last: whether the record key follows the sort columns.
+        partitioner: Hudi's partitioner class that sorts by columns, None when not given.
+    """
+
+    sort_mode: str
+    sort_columns: tuple[str, ...]
+    sort_by_key_last: bool
+    partitioner: str | None
+
+
+_PARTITIONER_KEY: Final = "hoodie.bulkinsert.user.defined.partitioner.class"
+_PARTITIONERS: Final = tuple(
+    f"{package}{name}CustomColumnsSortPartitioner"
+    for name in ("RDD", "Row", "Java")
+    for package in ("org.apache.hudi.execution.bulkinsert.", "")
+)
+
+BULK_OPTIONS: Final[tuple[Option, ...]] = (
+    Option(
+        "hoodie.bulkinsert.sort.mode",
+        "How bulk_insert sorts rows by partition path and record key: not at all, globally, within each task,"
+        " or with one task for each partition.",
+        default=SortMode.NONE.value,
+        choices=tuple(SortMode),
+        field="sort_mode",
+    ),
+    Option(
+        "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
+        "Columns that bulk_insert sorts all rows by, after the partition path; overrides the sort mode.",
+        kind=Kind.LIST,
+        default=(),
+        field="sort_columns",
+    ),
+    Option(
+        "hoodie.bulkinsert.sort.suffix.record_key",
+        "Whether bulk_insert also sorts by the record key, after the sort columns.",
+        kind=Kind.FLAG,
+        default=False,
+        field="sort_by_key_last",
+    ),
+    Option(
+        _PARTITIONER_KEY,
+        "Hudi's partitioner classes that sort by the sort columns; the sort columns suffice without them.",
+        only=tuple(name.upper() for name in _PARTITIONERS),
+        field="partitioner",
+    ),
+)
+
+
+BASE_PATH: Final = "hoodie.bootstrap.base.path"
+_SELECTORS: Final = "org.apache.hudi.client.bootstrap.selector."
+_TRANSLATORS: Final = "org.apache.hudi.client.bootstrap.translator."
+_DECODED: Final = "DecodedBootstrapPartitionPathTranslator"
+_INDEX_CLASS: Final = "org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex"
+_OLD_INDEX_CLASS: Final = "org.apache.hudi.common.bootstrap.index.HFileBootstrapIndex"
+_PROVIDER: Final = "org.apache.hudi.bootstrap.SparkParquetBootstrapDataProvider"
+
+
+class BootstrapMode(StrEnum):
+    """How a folder of the source is bootstrapped."""
+
+    METADATA_ONLY = "METADATA_ONLY"
+    FULL_RECORD = "FULL_RECORD"
+
+    @property
+    def other(self) -> BootstrapMode:
+        """The other mode."""
+        is_full = self is BootstrapMode.FULL_RECORD
+        return BootstrapMode.METADATA_ONLY if is_full else BootstrapMode.FULL_RECORD
+
+
+_MODES: Final = {
+    "MetadataOnlyBootstrapModeSelector": BootstrapMode.METADATA_ONLY,
+    "FullRecordBootstrapModeSelector": BootstrapMode.FULL_RECORD,
+    "BootstrapRegexModeSelector": None,
+}
+_REGEX_KEY: Final = "hoodie.bootstrap.mode.selector.regex"
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """Settings of a bootstrap.
+
+    Attributes:
+        source: address of the source folder.
+        selector: Hudi's mode selector class.
+        regex, regex_mode: for BootstrapRegexModeSelector, the pattern and the mode of the folders that match
+            it; the others get the other mode.
+        translator: Hudi's class that translates folder names to partition paths; None for the class that
+            fits the table's URL-encoding.
+    """
+
+    source: str | None
+    selector: str
+    regex: str
+    regex_mode: str
+    translator: str | None
+    has_index: bool
+
+    def decodes(self, *, url_encode: bool) -> bool:
+        """Return whether escaped characters in folder names are decoded in partition paths.
+
+        Args:
+            url_encode: whether the table URL-encodes partition paths.
+        """
+        return not url_encode if self.translator is None else self.translator.endswith(_DECODED)
+
+    def mode_of(self, folder: str) -> BootstrapMode:
+        """Return the bootstrap mode of a folder.
+
+        Args:
+            folder: path relative to the source's root.
+
+        Raises:
+            InvalidError: the pattern is not a regular expression.
+        """
+        fixed = _MODES[self.selector.rpartition(".")[2]]
+        if fixed is not None:
+            return fixed
+        try:
+            matches = re.fullmatch(self.regex, folder)
+        except re.error as error:
+            raise InvalidError(
+                f"{_REGEX_KEY} is {self.regex!r}, which is not a regular expression ({error}). Correct it."
+            ) from error
+        mode = BootstrapMode(self.regex_mode)
+        return mode if matches else mode.other
+
+
+def _classes(package: str, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{prefix}{name}" for name in names for prefix in (package, ""))
+
+
+BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
+    Option(BASE_PATH, "Folder of Parquet files that the bootstrap operation reads.", field="source"),
+    Option(
+        "hoodie.bootstrap.mode.selector",
+        "Hudi's class that selects the bootstrap mode: leave the rows in the source files, copy them into the"
+        " table, or decide by folder.",
+        default=f"{_SELECTORS}MetadataOnlyBootstrapModeSelector",
+        choices=_classes(_SELECTORS, _MODES),
+        field="selector",
+    ),
+    Option(
+        _REGEX_KEY,
+        "With BootstrapRegexModeSelector, the regular expression that the whole path of a folder below the"
+        " source has to match.",
+        default=".*",
+        field="regex",
+    ),
+    Option(
+        f"{_REGEX_KEY}.mode",
+        "Bootstrap mode of the folders that match; the others get the other mode.",
+        default=BootstrapMode.METADATA_ONLY.value,
+        choices=tuple(BootstrapMode),
+        field="regex_mode",
+    ),
+    Option(
+        "hoodie.bootstrap.partitionpath.translator.class",
+        "Hudi's class that translates folder names to partition paths, unchanged or decoded; by default the"
+        " one that fits the table's URL-encoding.",
+        choices=_classes(_TRANSLATORS, ("IdentityBootstrapPartitionPathTranslator", _DECODED)),
+        field="translator",
+    ),
+    Option(
+        "hoodie.bootstrap.index.enable",
+        "Whether there is an index of the source files, without which this release does not bootstrap.",
+        kind=Kind.FLAG,
+        default=True,
+        field="has_index",
+    ),
+)
+"""Options of the bootstrap operation."""
+
+CHECKED_BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
+    Option(
+        "hoodie.bootstrap.index.class",
+        "Hudi's class of that index.",
+        only=(_INDEX_CLASS.upper(), _OLD_INDEX_CLASS.upper()),
+    ),
+    Option("hoodie.bootstrap.index.type", "Type of that index.", only=("HFILE",)),
+    Option(
+        "hoodie.bootstrap.full.input.provider",
+        "Hudi's class that reads the rows to copy into the table.",
+        only=(_PROVIDER.upper(),),
+    ),
+)
+"""Options that are accepted with one value only."""
+
+
+def bootstrap_properties(source: str, version: int, *, has_index: bool = True) -> dict[str, str]:
+    """Return the table properties of a bootstrapped table.
+
+    Args:
+        source: address of the source's root.
+        version: table version.
+        has_index: whether base files may refer to source files.
+    """
+    stored = {BASE_PATH: source, "hoodie.bootstrap.index.enable": str(has_index).lower()}
+    if not VERSION_RULES[version].stores_bootstrap_index_type:
+        return {**stored, "hoodie.bootstrap.index.class": _INDEX_CLASS}
+    return {**stored, "hoodie.bootstrap.index.type": "HFILE"}
+
 
 COMMIT_METADATA_PREFIX: Final = "hoodie.datasource.write.commitmeta.key.prefix"
-BASE_PATH: Final = "hoodie.base.path"
+WRITE_BASE_PATH: Final = "hoodie.base.path"
 UNKNOWN_KEYS: Final = "drawstring.options.unknown"
 _OPERATIONS: Final = (
     "upsert", "insert", "bulk_insert", "append", "delete", "insert_overwrite", "insert_overwrite_table",
@@ -55,7 +321,7 @@ IDENTITY_OPTIONS: Final[tuple[Option, ...]] = (
         field="table_name",
     ),
     Option(
-        BASE_PATH,
+        WRITE_BASE_PATH,
         "Folder of the table, which the write or the service names anyway. Another folder is refused.",
     ),
     Option(

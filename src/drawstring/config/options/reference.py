@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterable
 
 from drawstring.config.keys.idle import idle_options
-from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS
-from drawstring.config.keys.read import READ_OPTIONS
-from drawstring.config.keys.storage import STORAGE_OPTIONS
+from drawstring.config.keys.ingest import INGEST_OPTIONS
+from drawstring.config.keys.read import READ_OPTIONS, STORAGE_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
 from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
 from drawstring.config.options.option import NOTHING, Kind, Option, text_of

@@ -9,11 +9,10 @@ from functools import cache
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.keys.concurrency import is_of_users_provider
 from drawstring.config.keys.idle import idle_options
-from drawstring.config.keys.locks import is_of_users_provider
-from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS
-from drawstring.config.keys.read import READ_OPTIONS
-from drawstring.config.keys.storage import STORAGE_OPTIONS
+from drawstring.config.keys.ingest import INGEST_OPTIONS
+from drawstring.config.keys.read import READ_OPTIONS, STORAGE_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
 from drawstring.config.keys.write import COMMIT_METADATA_PREFIX, WRITE_OPTIONS
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of

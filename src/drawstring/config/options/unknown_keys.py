@@ -7,6 +7,8 @@ hoodie.clean.partition.regex       such a key, or one of cleans, archiving
                                    or locks, without one segment           refused, with the key that is meant
 hoodie.write.lock.my.timeout       it would be a protection                refused
 hoodie.anything.else               has no effect                           one warning, or refused
+
+The options that Apache Hudi 1.2 has: facts from its classes, as `scripts/hudi_options.py` lists them.
 """
 
 from __future__ import annotations
@@ -15,22 +17,56 @@ import difflib
 import logging
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from typing import Final
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.archive import ARCHIVE_OPTIONS
-from drawstring.config.keys.clean import CLEAN_OPTIONS
-from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS
-from drawstring.config.keys.hudi_options import hudi_options
+from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS, LOCK_OPTIONS
 from drawstring.config.keys.idle import idle_options
-from drawstring.config.keys.locks import LOCK_OPTIONS
-from drawstring.config.keys.pipelines.ingest import INGEST_OPTIONS
-from drawstring.config.keys.read import READ_OPTIONS
-from drawstring.config.keys.storage import STORAGE_OPTIONS
+from drawstring.config.keys.ingest import INGEST_OPTIONS
+from drawstring.config.keys.read import READ_OPTIONS, STORAGE_OPTIONS
+from drawstring.config.keys.services import ARCHIVE_OPTIONS, CLEAN_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
 from drawstring.config.keys.write import IDENTITY_OPTIONS, UNKNOWN_KEYS, WRITE_OPTIONS
 from drawstring.config.options.option import Given, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class HudiOption:
+    """An option of Hudi.
+
+    Attributes:
+        owner: simple name of the class that defines it.
+        key: the key, in lower case.
+        default: text of its default, None if it has none.
+        alternatives: alternative keys, in lower case.
+    """
+
+    owner: str
+    key: str
+    default: str | None
+    alternatives: tuple[str, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key and its alternatives."""
+        return (self.key, *self.alternatives)
+
+
+@cache
+def hudi_options() -> tuple[HudiOption, ...]:
+    """Return the options of Hudi, by class and key."""
+    text = resources.files(__package__).joinpath("hudi_options.tsv").read_text(encoding="utf-8")
+    return tuple(_option(line) for line in text.splitlines())
+
+
+def _option(line: str) -> HudiOption:
+    owner, key, default, others = [*line.split("\t"), "", ""][:4]
+    alternatives = tuple(each.lower() for each in others.split(",") if each)
+    return HudiOption(owner, key.lower(), default[1:] if default else None, alternatives)
+
 
 _LOG: Final = logging.getLogger("drawstring.config")
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.base.java_patterns import linear_pattern, split_by
+from drawstring.base.java_compat import linear_pattern, split_by
 from drawstring.config.options.option import Kind, Option, Value, text_of
 
 TIMEBASED: Final = "hoodie.keygen.timebased."

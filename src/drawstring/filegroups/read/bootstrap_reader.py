@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.config.table.config import TableConfig
-from drawstring.formats.base_files import Selection, base_schema, read_base
-from drawstring.formats.conditions import bound_columns, keep_rows, where_columns, with_table_types
-from drawstring.formats.partition_match import typed
-from drawstring.keygen.path_values import path_values
+from drawstring.config.table_config import TableConfig
+from drawstring.formats.data_file import Selection, base_schema, read_base
+from drawstring.formats.filter import bound_columns, keep_rows, where_columns, with_table_types
+from drawstring.formats.predicate_bounds import typed
+from drawstring.keygen.partition_path import path_values
 from drawstring.model.files import BaseFile
-from drawstring.schema.meta import META_COLUMNS
+from drawstring.schema.fields import META_COLUMNS
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 

@@ -11,13 +11,21 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.bounds import BATCH_ROWS
+from drawstring.base.resources import BATCH_ROWS
+from drawstring.filegroups.log_scanner import LogPiece, no_rows, open_logs
 from drawstring.filegroups.positions import logged_positions, positions_among
-from drawstring.filegroups.read.open_logs import LogPiece, no_rows, open_logs
-from drawstring.filegroups.read.tasks import LogReading
-from drawstring.merge.order import Array, number_keys, repeated_deletes, wins_over
-from drawstring.merge.record_mergers import merger_of
-from drawstring.merge.versions import Merger, Versions, flat, ordering_of
+from drawstring.filegroups.read_task import LogReading
+from drawstring.merge.record_merger import merger_of
+from drawstring.merge.record_version import (
+    Array,
+    Merger,
+    Versions,
+    flat,
+    number_keys,
+    ordering_of,
+    repeated_deletes,
+    wins_over,
+)
 from drawstring.model.files import FileSlice
 
 

@@ -19,15 +19,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from drawstring.filegroups.write.settings import FileSettings
+from drawstring.filegroups.base_file_writer import FileSettings
 from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block
-from drawstring.formats.log_native.changes import write_change_file
+from drawstring.formats.log_native import write_change_file
 from drawstring.model.files import FileSlice, LogFile, NativeLog, TaskContext, join_path
 from drawstring.model.table_version import LogFormat
 from drawstring.schema.avro import avro_to_arrow
-from drawstring.schema.evolve import conform
-from drawstring.schema.meta import META_COLUMNS, RECORD_KEY
+from drawstring.schema.evolution import conform
+from drawstring.schema.fields import META_COLUMNS, RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 _INSERT: Final = "i"

@@ -12,14 +12,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table_config import TableConfig
+from drawstring.filegroups.base_file_writer import FileSettings
+from drawstring.filegroups.log_scanner import row_deletes, row_deletes_always_win, without_ordering
 from drawstring.filegroups.positions import POSITION, positions_of_keys
-from drawstring.filegroups.read.log_blocks import row_deletes, row_deletes_always_win, without_ordering
-from drawstring.filegroups.write.settings import FileSettings
-from drawstring.merge.order import Array, number_keys, rank, winning_rows
-from drawstring.merge.record_mergers import merger_of
-from drawstring.merge.versions import Versions, flat, ordering_of, stored_ordering
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.merge.record_merger import merger_of
+from drawstring.merge.record_version import (
+    Array,
+    Versions,
+    flat,
+    number_keys,
+    ordering_of,
+    rank,
+    stored_ordering,
+    winning_rows,
+)
+from drawstring.schema.fields import RECORD_KEY
 
 MOVED_AWAY: Final = "_drawstring_moved_away"
 """Optional column of prepared rows: whether the record moved to another file group."""

@@ -14,26 +14,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.bounds import BATCH_ROWS
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.read.key_order import AscendingKeys
-from drawstring.filegroups.read.log_blocks import final_instants
+from drawstring.base.resources import BATCH_ROWS
+from drawstring.config.table_config import TableConfig
+from drawstring.filegroups.append_handle import LOG_WRITERS, LogContent, LogPart, LogTarget
+from drawstring.filegroups.base_file_writer import FileSettings
+from drawstring.filegroups.log_scanner import final_instants, open_logs
 from drawstring.filegroups.read.log_records import LogRecords, merged_records
-from drawstring.filegroups.read.open_logs import open_logs
-from drawstring.filegroups.read.sorted_merge import has_sorted_runs, merged_log_records
-from drawstring.filegroups.read.tasks import InstantRange, LogReading, nullable
-from drawstring.filegroups.write.key_order import sorted_deletes
-from drawstring.filegroups.write.log_content import LogContent, LogPart, LogTarget
-from drawstring.filegroups.write.log_writers import LOG_WRITERS
-from drawstring.filegroups.write.settings import FileSettings
+from drawstring.filegroups.read_task import InstantRange, LogReading, nullable
+from drawstring.filegroups.sorted_merge import (
+    AscendingKeys,
+    has_sorted_runs,
+    merged_log_records,
+    sorted_deletes,
+)
 from drawstring.formats.log_inline import HeaderKey, LogBlock
-from drawstring.merge.record_mergers import merger_of
-from drawstring.merge.versions import Versions, flat, stored_ordering
+from drawstring.merge.record_merger import merger_of
+from drawstring.merge.record_version import Versions, flat, stored_ordering
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.fields import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 

@@ -25,8 +25,7 @@ from typing import Any, Final
 from drawstring.base.errors import ConflictError
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileStatus, parse_data_file
-from drawstring.storage.paths import folders_above
-from drawstring.storage.protocol import Storage
+from drawstring.storage.protocol import Storage, folders_above
 
 MARKER_ROOT = ".hoodie/.temp"
 

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from drawstring.base.counted import counted
 from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.text_format import counted
 from drawstring.formats.avro.container import decode_container, encode_container
-from drawstring.formats.avro.decode import DAMAGE, Spans, decode_rows
-from drawstring.formats.avro.encode import binary_parts, encode_rows, join
+from drawstring.formats.avro.decoder import DAMAGE, Spans, decode_rows
+from drawstring.formats.avro.encoder import binary_parts, encode_rows, join
 from drawstring.schema.avro import avro_to_arrow
-from drawstring.schema.evolve import conform
+from drawstring.schema.evolution import conform
 
 __all__ = ["decode_container", "decode_datums", "encode_container", "encode_datums"]
 

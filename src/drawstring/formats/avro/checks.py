@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from drawstring.base.bounds import AVRO_TYPES_MAX
+from drawstring.base.resources import AVRO_TYPES_MAX
 from drawstring.schema.avro import full_name, known_name
 
 _EMPTY_MAX = 1_000

@@ -17,7 +17,7 @@ import pyarrow as pa
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro.checks import check_bounded
 from drawstring.formats.avro.container import DAMAGE, MAGIC, read_long, read_metadata, take
-from drawstring.formats.avro.single import PlainSchemas, arrow_of
+from drawstring.formats.avro.decoder import PlainSchemas, arrow_of
 from drawstring.schema.avro import avro_to_arrow
 
 _SYNC_BYTES: Final = 16

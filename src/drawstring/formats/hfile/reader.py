@@ -1,29 +1,170 @@
-"""The HFile reader: scans of all entries, and lookups of keys and of prefixes of keys.
+"""Read an HFile: scan all entries, or look up keys and prefixes of keys.
 
-data blocks | meta blocks | root index, index of meta blocks, file information | trailer
+    data blocks | meta blocks | root index, index of meta blocks, file information | trailer
 
 Keys are sorted by their UTF-8 bytes.
+
+Indexes list the first key of each block. All numbers are big-endian.
+
+    root          entries: { int64 offset, int32 stored size, vint key length, key }
+    leaf, inner   int32 n, n + 1 x int32 start of each entry, n x { int64 offset, int32 size, key }
+
+The key of a data block is an int16 length and the row; the reader ignores the bytes that HBase writes after
+the row.
+
+Records (`read_hfile_records`): the values are Avro datums, and the reader fills their empty field `key` with
+the entry's key.
 """
 
 from __future__ import annotations
 
+import json
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import zip_longest
+from functools import lru_cache
+from itertools import pairwise, zip_longest
 from operator import methodcaller
-from typing import Final
+from typing import Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import REPAIR, CorruptTableError
-from drawstring.formats.bloom.filters import SIMPLE, BloomFilter
-from drawstring.formats.hfile.blocks import DATA, FILE_INFO, META, ROOT_INDEX, BlockSource
-from drawstring.formats.hfile.entries import HFileEntries, decode_entries, joined
-from drawstring.formats.hfile.index import IndexEntry, data_blocks, decode_root
-from drawstring.formats.hfile.trailer import TRAILER_BYTES, decode_info, decode_trailer
+from drawstring.formats.avro.decoder import DAMAGE, RowDecoder, Spans
+from drawstring.formats.bloom import SIMPLE, BloomFilter
+from drawstring.formats.hfile.blocks import (
+    DATA,
+    FILE_INFO,
+    HEAD_BYTES,
+    INNER_INDEX,
+    LEAF_INDEX,
+    META,
+    ROOT_INDEX,
+    TRAILER_BYTES,
+    BlockSource,
+    HFileEntries,
+    decode_entries,
+    decode_info,
+    decode_trailer,
+    joined,
+    vint,
+)
+from drawstring.schema.avro import avro_to_arrow
+
+_ENTRY = struct.Struct(">qi")
+_ROOT_ENTRY = struct.Struct(">qib")
+_COUNT = struct.Struct(">i")
+_ROW = struct.Struct(">h")
+
+
+class IndexEntry(NamedTuple):
+    """A block and its first key."""
+
+    key: bytes
+    offset: int
+
+
+def decode_root(data: bytes, count: int) -> list[IndexEntry]:
+    """Return the entries of a root index.
+
+    Args:
+        data: payload of the block.
+        count: number of entries according to the trailer.
+
+    Raises:
+        ValueError: the index is damaged.
+    """
+    if not 0 <= count <= len(data) // _ROOT_ENTRY.size:
+        raise ValueError(f"an index claims {count} entries in {len(data)} bytes")
+    entries = []
+    at = 0
+    for _ in range(count):
+        offset, _, size = _ROOT_ENTRY.unpack_from(data, at)
+        at += _ROOT_ENTRY.size
+        if size < 0:
+            size, at = vint(data, at - 1)
+        if not 0 <= size <= len(data) - at:
+            raise ValueError("a key of an index is longer than the index")
+        entries.append(IndexEntry(data[at : at + size], offset))
+        at += size
+    return entries
+
+
+def decode_inner(data: bytes, blocks_max: int) -> list[IndexEntry]:
+    """Return the entries of a leaf or an inner index.
+
+    Args:
+        data: payload of the block.
+        blocks_max: largest possible number of blocks.
+
+    Raises:
+        ValueError: the index is damaged.
+    """
+    count = _COUNT.unpack_from(data)[0]
+    if not 0 <= count < len(data) // _COUNT.size or count > blocks_max:
+        raise ValueError(f"an index claims {count} entries in {len(data)} bytes")
+    base = _COUNT.size * (count + 2)
+    starts = np.frombuffer(data, ">i4", count + 1, _COUNT.size).astype(np.int64)
+    sizes = np.diff(starts)
+    if starts[0] < 0 or (sizes < _ENTRY.size).any() or base + starts[-1] > len(data):
+        raise ValueError("the entries of an index are out of place")
+    bounds = (base + starts).tolist()
+    return [
+        IndexEntry(data[start + _ENTRY.size : stop], _ENTRY.unpack_from(data, start)[0])
+        for start, stop in pairwise(bounds)
+    ]
+
+
+def data_blocks(source: BlockSource, root: list[IndexEntry], levels: int) -> list[IndexEntry]:
+    """Return the data blocks below a root index, in the order of their keys.
+
+    Args:
+        source: the file.
+        root: entries of the root index.
+        levels: number of index levels, 1 if the root refers to data blocks.
+
+    Raises:
+        ValueError: an index is damaged, or refers to a block twice.
+    """
+    entries = root
+    for _ in range(levels - 1):
+        entries = _level_below(source, entries)
+        _check_once(entries)
+    _check_once(entries)
+    return [IndexEntry(row_of(key), offset) for key, offset in entries]
+
+
+def _level_below(source: BlockSource, entries: list[IndexEntry]) -> list[IndexEntry]:
+    """Return the entries of the index blocks that entries refer to, at most as many as fit into the file."""
+    blocks_left = source.end // HEAD_BYTES
+    below: list[IndexEntry] = []
+    for entry in entries:
+        _, payload, _ = source.block(entry.offset, LEAF_INDEX, INNER_INDEX)
+        children = decode_inner(payload, blocks_left)
+        blocks_left -= len(children)
+        below += children
+    return below
+
+
+def _check_once(entries: list[IndexEntry]) -> None:
+    if len({entry.offset for entry in entries}) != len(entries):
+        raise ValueError("an index refers to a block twice")
+
+
+def row_of(key: bytes) -> bytes:
+    """Return the row of a key.
+
+    Raises:
+        ValueError: the key is shorter than its length field.
+    """
+    size = _ROW.unpack_from(key)[0]
+    if not 0 <= size <= len(key) - _ROW.size:
+        raise ValueError("a key is shorter than its row")
+    return key[_ROW.size : _ROW.size + size]
+
 
 _DAMAGE = (ValueError, LookupError, EOFError, struct.error, pa.ArrowException)
 _KEY_VALUE_VERSION: Final = b"KEY_VALUE_VERSION"
@@ -189,3 +330,52 @@ def _damage() -> Iterator[None]:
 
 def _corrupt(why: object) -> CorruptTableError:
     return CorruptTableError(f"An HFile is damaged ({why}). To repair the table, {REPAIR}.")
+
+
+KEY_FIELD: Final = "key"
+_SCHEMAS_CACHED: Final = 32
+"""Number of schemas and choices of columns whose decoders are cached: all files have the same few."""
+
+
+def read_hfile_records(
+    entries: Iterable[HFileEntries], schema_json: str, columns: Collection[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of entries.
+
+    Args:
+        entries: entries of one HFile.
+        schema_json: Avro schema of the values.
+        columns: names of the columns to read; None for all.
+
+    Raises:
+        CorruptTableError: the values are damaged.
+        UnsupportedError: a type is not supported.
+    """
+    wanted = None if columns is None else frozenset(columns)
+    for each in entries:
+        spans = Spans(each.block, each.starts, each.ends)
+        done = 0
+        try:
+            for batch in _decoder(schema_json, wanted).decode(spans):
+                yield _with_keys(batch, each.keys.slice(done, batch.num_rows))
+                done += batch.num_rows
+        except DAMAGE as error:
+            raise CorruptTableError(
+                f"A record of an HFile is damaged ({error}). To repair the table, {REPAIR}."
+            ) from error
+
+
+@lru_cache(maxsize=_SCHEMAS_CACHED)
+def _decoder(schema_json: str, columns: frozenset[str] | None) -> RowDecoder:
+    schema = avro_to_arrow(schema_json, with_unions=True)
+    return RowDecoder.of(json.loads(schema_json), schema, columns)
+
+
+def _with_keys(batch: pa.RecordBatch, keys: pa.StringArray) -> pa.RecordBatch:
+    """Fill empty fields `key` with the keys of the entries."""
+    index = batch.schema.get_field_index(KEY_FIELD)
+    if index < 0 or not pa.types.is_string(batch.schema.field(index).type):
+        return batch
+    stored = batch.column(index)
+    filled = pc.if_else(pc.equal(stored, ""), keys, stored)
+    return batch.set_column(index, batch.schema.field(index), filled)

@@ -18,10 +18,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.bounds import HFILE_KEY_BYTES_MAX
 from drawstring.base.errors import UnsupportedError
-from drawstring.formats.hfile.blocks import DATA, FILE_INFO, ROOT_INDEX, Codec, encode_block
-from drawstring.formats.hfile.trailer import encode_info, encode_trailer, encode_vint
+from drawstring.base.resources import HFILE_KEY_BYTES_MAX
+from drawstring.formats.hfile.blocks import (
+    DATA,
+    FILE_INFO,
+    ROOT_INDEX,
+    Codec,
+    encode_block,
+    encode_info,
+    encode_trailer,
+    encode_vint,
+)
 
 Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 

@@ -24,8 +24,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from drawstring.base.bounds import HEADER_ENTRIES_MAX
 from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
+from drawstring.base.resources import HEADER_ENTRIES_MAX
 
 MAGIC: Final = b"#HUDI#"
 FORMAT_VERSION: Final = 1

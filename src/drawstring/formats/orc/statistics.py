@@ -16,8 +16,8 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types as pt
 
-from drawstring.base.bounds import VALUE_BYTES
-from drawstring.formats.protobuf import message_fields
+from drawstring.base.resources import VALUE_BYTES
+from drawstring.formats.hfile.blocks import message_fields
 
 _VALUES, _INTEGERS, _TEXTS, _DATES, _BYTES, _HAS_NULL = 1, 2, 4, 7, 8, 10
 _LEAST, _GREATEST, _LOWER_BOUND, _UPPER_BOUND = 1, 2, 4, 5

@@ -6,16 +6,25 @@ rooms import them from here.
 
 from __future__ import annotations
 
-from drawstring.formats.parquet.encoding import REPEATING, SharedEncodings, physical, repeating
-from drawstring.formats.parquet.footers import parquet_footer, parquet_schema, stored_summary
-from drawstring.formats.parquet.read import (
+from drawstring.formats.parquet.reader import (
     ParquetQuery,
+    parquet_footer,
+    parquet_schema,
     read_open_parquet,
     read_parquet,
     read_parquet_bytes,
     read_parquet_rows,
+    stored_summary,
 )
-from drawstring.formats.parquet.write import ParquetSink, RowGroups, encode_parquet_block
+from drawstring.formats.parquet.writer import (
+    REPEATING,
+    ParquetSink,
+    RowGroups,
+    SharedEncodings,
+    encode_parquet_block,
+    physical,
+    repeating,
+)
 
 __all__ = [
     "REPEATING",

@@ -15,22 +15,22 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from drawstring.base.bounds import BATCH_ROWS
-from drawstring.formats.bloom.key_summary import may_hold_any
-from drawstring.formats.conditions import with_table_types
-from drawstring.formats.file_errors import about_file
-from drawstring.formats.parquet.read import (
+from drawstring.base.resources import BATCH_ROWS
+from drawstring.formats.bloom_footer import may_hold_any
+from drawstring.formats.errors import about_file
+from drawstring.formats.filter import with_table_types
+from drawstring.formats.parquet.reader import (
     ParquetQuery,
     columns_of,
     fetched_if_small,
     group_rows,
+    groups_that_may_match,
     open_for_condition,
     open_in_table_units,
     spans,
     types_of,
 )
-from drawstring.formats.parquet.row_groups import groups_that_may_match
-from drawstring.schema.meta import RECORD_KEY
+from drawstring.schema.fields import RECORD_KEY
 from drawstring.storage.protocol import Storage
 
 

@@ -15,18 +15,22 @@ from typing import Final
 
 import pyarrow as pa
 
-from drawstring.base.bounds import EXCHANGE_BYTES_MAX, worker_threads
-from drawstring.config.table.config import TableConfig
-from drawstring.engine.streams import stream
-from drawstring.formats.base_footer import key_summary
-from drawstring.metadata.keys import file_hash, partition_hash
+from drawstring.base.resources import EXCHANGE_BYTES_MAX, worker_threads
+from drawstring.config.table_config import TableConfig
+from drawstring.engine.local import stream
+from drawstring.formats.data_file import key_summary
 from drawstring.metadata.maintained.files import committed_files
-from drawstring.metadata.maintained.grouping import Grouping
-from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
-from drawstring.metadata.partitions import BLOOM, BLOOM_FILTERS, Kind, record_schema
-from drawstring.model.clean import CleanMetadata
+from drawstring.metadata.partitions.protocol import (
+    GroupChange,
+    Grouping,
+    InitialPartition,
+    TableChange,
+    TableFacts,
+)
+from drawstring.metadata.table import BLOOM, BLOOM_FILTERS, Kind, file_hash, partition_hash, record_schema
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import BaseFile, FileStatus, LogFile, join_path
+from drawstring.model.plans import CleanMetadata
 from drawstring.storage.protocol import Storage
 
 GROUPS: Final = 4

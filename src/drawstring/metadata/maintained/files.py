@@ -22,13 +22,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.listing import Listing
-from drawstring.merge.versions import flat
+from drawstring.config.table_config import TableConfig
+from drawstring.filegroups.file_system_view import Listing
+from drawstring.merge.record_version import flat
 from drawstring.metadata.contents import path_of, records
-from drawstring.metadata.maintained.protocol import GroupChange, InitialPartition, TableChange, TableFacts
-from drawstring.metadata.metadata_table import MetadataTable
-from drawstring.metadata.partitions import (
+from drawstring.metadata.partitions.protocol import GroupChange, InitialPartition, TableChange, TableFacts
+from drawstring.metadata.table import (
     ALL_PARTITIONS,
     FILE_INFOS,
     FILES,
@@ -37,11 +36,11 @@ from drawstring.metadata.partitions import (
     ROOT_PARTITION,
     SIZE,
     TYPE,
+    MetadataTable,
 )
-from drawstring.model.clean import CleanMetadata
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import parse_data_file
-from drawstring.model.plans import RollbackMetadata
+from drawstring.model.plans import CleanMetadata, RollbackMetadata
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline
 

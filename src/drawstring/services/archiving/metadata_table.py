@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.config.keys.archive import Archiving
+from drawstring.config.keys.services import Archiving
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.instant import Action, Instant, is_build, time_of
 from drawstring.timeline.timeline import Timeline

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
-from drawstring.config.keys.pipelines.sync import CatalogSync
-from drawstring.services.catalogs.description import CatalogPartition, CatalogTable
-from drawstring.services.catalogs.rest import JsonService
+from drawstring.config.keys.ingest import CatalogSync
+from drawstring.services.catalogs.polaris import JsonService
+from drawstring.services.catalogs.protocol import CatalogPartition, CatalogTable
 
 _TYPES: Final = {
     "string": "String",

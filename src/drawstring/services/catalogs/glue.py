@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError, UnavailableError, not_installed
-from drawstring.services.catalogs.description import (
+from drawstring.services.catalogs.protocol import (
     CREATED_BY,
     CatalogPartition,
     CatalogTable,

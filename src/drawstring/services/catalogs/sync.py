@@ -14,13 +14,16 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.config.keys.pipelines.sync import CatalogSync
+from drawstring.config.keys.ingest import CatalogSync
 from drawstring.model.instant import time_of
-from drawstring.query.facts import TableFacts, load_facts, visible_schema, with_shown_columns
-from drawstring.query.latest_slices import latest_slices
-from drawstring.schema.meta import without_meta
+from drawstring.query.planner import latest_slices
+from drawstring.query.table_state import TableFacts, load_facts, visible_schema, with_shown_columns
+from drawstring.schema.fields import without_meta
 from drawstring.services.catalogs.datahub import DataHub
-from drawstring.services.catalogs.description import (
+from drawstring.services.catalogs.glue import GlueCatalog
+from drawstring.services.catalogs.hive_metastore import HiveMetastore
+from drawstring.services.catalogs.polaris import PolarisCatalog
+from drawstring.services.catalogs.protocol import (
     COMPLETION_SYNCED,
     SYNCED,
     CatalogPartition,
@@ -28,9 +31,6 @@ from drawstring.services.catalogs.description import (
     partition_of,
     tables_of,
 )
-from drawstring.services.catalogs.glue import GlueCatalog
-from drawstring.services.catalogs.hive_metastore import HiveMetastore
-from drawstring.services.catalogs.polaris import PolarisCatalog
 from drawstring.txn.table_context import TableContext
 
 _HIVE: Final = "HiveSyncTool"

@@ -1,15 +1,458 @@
-"""The page of a report: one HTML text that stands alone, without scripts."""
+"""Report as one HTML page what a table has, what its commits wrote, and which table services are due.
+
+`load_report` reads the facts of the report, and `page` renders them as HTML without scripts. Charts are SVG
+text: bars, with a title that a browser shows for each. `due_services` says which table services are due,
+and why.
+
+`column_overlaps` measures how far the files of a partition overlap in a column: how many of them a query
+for one value reads.
+
+    files      1 to 5, 3 to 7, 7 to 8
+    values     1  3  5  7  8      the bounds of the files
+    overlap    1  2  2  2  1      files whose bounds hold the value
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Final
+from typing import Any, Final, TypeAlias
 
-from drawstring.model.explanation import size_text
-from drawstring.services.report.charts import Bar, bars
-from drawstring.services.report.facts import CommitFacts, SliceFacts, TableReport
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.base.errors import InvalidError
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.metadata.column_ranges import COLUMN_STATS, ColumnRanges, column_ranges, has_ranges
+from drawstring.metadata.table import MetadataTable
+from drawstring.model.commit import CommitMetadata
+from drawstring.model.files import FileSlice
+from drawstring.model.instant import Action, Instant
+from drawstring.model.result import size_text
+from drawstring.query.planner import latest_slices
+from drawstring.query.table_state import TableFacts, load_facts
+from drawstring.services.clustering import commits_since_clustering
+from drawstring.services.compaction import deltas_since_compaction, is_due
+from drawstring.timeline.timeline import instant_time, seconds_between
+from drawstring.txn.table_context import TableContext
+
+_WIDTH: Final = 920
+_HEIGHT: Final = 150
+_LEFT: Final = 70
+_BOTTOM: Final = 22
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a chart.
+
+    Attributes:
+        value: its height.
+        label: below the bar; empty for none.
+        title: what a browser shows when the pointer is on it.
+        kind: class of its colour.
+    """
+
+    value: float
+    label: str
+    title: str
+    kind: str = "write"
+
+
+def bars(name: str, values: Sequence[Bar], text: Callable[[float], str]) -> str:
+    """Return a bar chart.
+
+    Args:
+        name: what it shows, for those who cannot see it.
+        values: the bars, from left to right.
+        text: returns a height as text, for the axis.
+    """
+    if not values:
+        return '<p class="none">nothing yet</p>'
+    top = max(each.value for each in values) or 1
+    wide = (_WIDTH - _LEFT) / len(values)
+    gap = min(3.0, wide / 5)
+    drawn = "".join(_bar(each, _LEFT + number * wide, wide, gap, top) for number, each in enumerate(values))
+    axis = (
+        f'<text x="{_LEFT - 6}" y="12" class="axis">{escape(text(top))}</text>'
+        f'<text x="{_LEFT - 6}" y="{_HEIGHT}" class="axis">0</text>'
+        f'<line x1="{_LEFT}" y1="{_HEIGHT}" x2="{_WIDTH}" y2="{_HEIGHT}"/>'
+    )
+    size = f'viewBox="0 0 {_WIDTH} {_HEIGHT + _BOTTOM}"'
+    return f'<svg role="img" aria-label="{escape(name)}" {size}>{axis}{drawn}</svg>'
+
+
+def _bar(bar: Bar, x: float, wide: float, gap: float, top: float) -> str:
+    high = max(bar.value / top * (_HEIGHT - 4), 1.0 if bar.value else 0.0)
+    label = (
+        f'<text x="{x + wide / 2:.1f}" y="{_HEIGHT + 15}" class="label">{escape(bar.label)}</text>'
+        if bar.label
+        else ""
+    )
+    return (
+        f'<rect class="{bar.kind}" x="{x + gap / 2:.1f}" y="{_HEIGHT - high:.1f}"'
+        f' width="{wide - gap:.1f}" height="{high:.1f}"><title>{escape(bar.title)}</title></rect>{label}'
+    )
+
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+_PERCENTILES: Final = (50, 75, 95, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOverlap:
+    """The overlap of the files of a partition in a column.
+
+    Attributes:
+        partition: partition path.
+        column: the column.
+        average: files that hold a value, on average over the bounds of the files.
+        greatest: files that hold a value, at most.
+        files: file slices in the partition.
+        percentiles: files that hold a value, for 50, 75, 95 and 99 percent of the bounds at most.
+        values: distinct bounds.
+    """
+
+    partition: str
+    column: str
+    average: float
+    greatest: int
+    files: int
+    percentiles: tuple[int, ...]
+    values: int
+
+
+def column_overlaps(
+    table: MetadataTable, slices: Sequence[FileSlice], columns: Sequence[pa.Field]
+) -> list[ColumnOverlap]:
+    """Return the overlaps, by column and average.
+
+    Args:
+        table: the metadata table.
+        slices: the newest file slices.
+        columns: the columns; those whose bounds have no order are left out.
+
+    Raises:
+        InvalidError: the metadata table has no statistics of columns.
+    """
+    if COLUMN_STATS not in (*table.ready, *table.building):
+        raise InvalidError(
+            "The table has no statistics of columns, from which overlaps are counted. Build them with"
+            " table.create_index('column_stats'), `drawstring index create PATH column_stats`, or a write"
+            " with hoodie.metadata.index.column.stats.enable=true."
+        )
+    table.check_has(COLUMN_STATS)
+    partitions = {
+        each.base.status.path.rpartition("/")[2]: each.partition for each in slices if each.base is not None
+    }
+    by_name = column_ranges(table, COLUMN_STATS, [each for each in columns if has_ranges(each)])
+    counts = Counter(each.partition for each in slices)
+    found = []
+    for name, ranges in by_name.items():
+        of_file = pa.array([partitions.get(file) for file in ranges.names.to_pylist()], pa.string())
+        for path, files in _by_partition(ranges, of_file):
+            found.append(_described(path, name, _overlap(ranges, files), counts[path]))
+    return sorted(found, key=lambda each: (each.column, each.average))
+
+
+def _by_partition(ranges: ColumnRanges, of_file: pa.StringArray) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the partitions, with the numbers of their files that have bounds."""
+    is_known = pc.and_(ranges.least.is_valid(), ranges.greatest.is_valid())
+    numbers = pc.indices_nonzero(pc.and_(is_known, of_file.is_valid()))
+    coded = of_file.dictionary_encode()
+    codes = coded.indices.take(numbers)
+    ordered = numbers.take(pc.sort_indices(codes))
+    ends = np.cumsum(np.bincount(codes.to_numpy(), minlength=len(coded.dictionary)))
+    for path, start, end in zip(coded.dictionary.to_pylist(), [0, *ends], ends, strict=False):
+        if end > start:
+            yield path, ordered[start:end]
+
+
+def _overlap(ranges: ColumnRanges, files: pa.Array) -> Array:
+    """Return how many of some files hold each of their bounds, in the order of these."""
+    values = pa.concat_arrays([ranges.least.take(files), ranges.greatest.take(files)])
+    ranks = pc.rank(values, tiebreaker="dense").to_numpy()
+    least, greatest = np.split(ranks, 2)
+    every = np.unique(ranks)
+    begun = np.searchsorted(np.sort(least), every, side="right")
+    ended = np.searchsorted(np.sort(greatest), every, side="left")
+    return np.asarray(begun - ended)
+
+
+def _described(partition: str, column: str, overlap: Array, files: int) -> ColumnOverlap:
+    ordered = np.sort(overlap)
+    places = [int(share / 100 * (len(ordered) - 1)) for share in _PERCENTILES]
+    return ColumnOverlap(
+        partition,
+        column,
+        float(overlap.mean()),
+        int(ordered[-1]),
+        files,
+        tuple(int(ordered[place]) for place in places),
+        len(ordered),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DueService:
+    """A service of a table.
+
+    Attributes:
+        service: its name.
+        is_due: whether it would do something now, or is planned and not done.
+        why: the figures that say so.
+    """
+
+    service: str
+    is_due: bool
+    why: str
+
+
+def due_services(
+    facts: TableFacts, slices: Sequence[FileSlice], options: WriteOptions, now: str
+) -> tuple[DueService, ...]:
+    """Return the services of a table.
+
+    Args:
+        facts: the table.
+        slices: its latest slices.
+        options: say when services are due.
+        now: the instant time of the question.
+    """
+    return (*_of_options(facts, slices, options, now), *_pending(facts))
+
+
+def _of_options(
+    facts: TableFacts, slices: Sequence[FileSlice], options: WriteOptions, now: str
+) -> Iterator[DueService]:
+    timeline, writes = facts.timeline, len(facts.timeline.writes())
+    if facts.config.is_merge_on_read:
+        deltas = len(deltas_since_compaction(timeline))
+        logs = sum(len(each.logs) for each in slices)
+        due_at = options.compaction.commits
+        why = f"{deltas} delta commits since the last one, due at {due_at}; {logs} log files"
+        yield DueService("compaction", bool(logs) and is_due(timeline, options.compaction, now), why)
+    retained = options.cleaning.commits_retained
+    yield DueService("clean", writes > retained, f"{writes} commits, {retained} are retained")
+    most = options.archiving.commits_max
+    yield DueService("archive", writes > most, f"{writes} commits in the active timeline, at most {most}")
+    since = commits_since_clustering(facts.store)
+    is_asked = options.clustering.inline or options.clustering.background
+    after = (
+        options.clustering.inline_commits
+        if options.clustering.inline
+        else options.clustering.background_commits
+    )
+    asked = f"due at {after}" if is_asked else "not asked for by the options"
+    yield DueService(
+        "clustering", is_asked and since >= after, f"{since} commits since the last one, {asked}"
+    )
+    small = options.sizing.small_file_limit_bytes
+    bases = [each.base.status.size_bytes for each in slices if each.base]
+    few = sum(size < small for size in bases)
+    partitions = {each.partition for each in slices if each.base and each.base.status.size_bytes < small}
+    why = f"{few} of {len(bases)} base files in {len(partitions)} partitions are below {small >> 20} MiB"
+    yield DueService("merge of small files", few > len(partitions), why)
+
+
+def _pending(facts: TableFacts) -> Iterator[DueService]:
+    for instant in facts.timeline.pending():
+        if instant.action is not Action.SAVEPOINT:
+            state = instant.state.name.lower()
+            yield DueService(str(instant.action), True, f"{state} at {instant.requested} and not completed")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFacts:
+    """A completed write or service.
+
+    Attributes:
+        requested, completed: its times; without a completion time in version 6.
+        action, operation: what it was.
+        is_service: whether it only rewrote records.
+        inserts, updates, deletes: records that it changed.
+        rows_written: records in its files, those that were copied unchanged included.
+        bytes_written, files: size and number of its files.
+        seconds: from its request to its completion; None where that is not known.
+    """
+
+    requested: str
+    completed: str | None
+    action: str
+    operation: str
+    is_service: bool
+    inserts: int
+    updates: int
+    deletes: int
+    rows_written: int
+    bytes_written: int
+    files: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SliceFacts:
+    """The latest slice of a file group: sizes in bytes."""
+
+    partition: str
+    file_id: str
+    base_bytes: int
+    log_bytes: int
+    logs: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """A partition.
+
+    Attributes:
+        path: its path.
+        file_groups, small_files: numbers of file groups, and of those with a small base file.
+        size_bytes: size of the latest slices.
+        last_write: requested time of the newest slice or log file that is known.
+        age_days: days since then.
+    """
+
+    path: str
+    file_groups: int
+    small_files: int
+    size_bytes: int
+    last_write: str
+    age_days: float
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """The facts of a report.
+
+    Attributes:
+        name, uri, table_type, version, record_key, partition_by: of the table.
+        made_at: time of the report.
+        commits: completed writes and services of the active timeline, oldest first.
+        slices: latest slices of all file groups.
+        partitions: all partitions, the largest first.
+        small_file_bytes: size below which a base file is small.
+        write_amplification: bytes that all commits wrote, for each byte of commits that changed records.
+        rows_rewritten: records in the files of commits, for each record that was changed.
+        read_amplification: bytes that a query of everything reads, for each byte of base files.
+        due: services that are due or pending.
+    """
+
+    name: str
+    uri: str
+    table_type: str
+    version: int
+    record_key: tuple[str, ...]
+    partition_by: tuple[str, ...]
+    made_at: str
+    commits: tuple[CommitFacts, ...]
+    slices: tuple[SliceFacts, ...]
+    partitions: tuple[PartitionFacts, ...]
+    small_file_bytes: int
+    write_amplification: float | None
+    rows_rewritten: float | None
+    read_amplification: float | None
+    due: tuple[DueService, ...]
+
+
+def load_report(context: TableContext, options: WriteOptions) -> TableReport:
+    """Load the facts of a report; writes nothing.
+
+    Args:
+        context: the table.
+        options: say when services are due, and which files are small.
+
+    Raises:
+        CorruptTableError: the table is damaged.
+    """
+    facts = load_facts(context.storage, context.clock, context.uses_metadata)
+    now = instant_time(context.clock.now_ms(), facts.config.timezone)
+    slices = latest_slices(facts)
+    commits = tuple(
+        _commit(instant, facts.store.commit_metadata(instant)) for instant in facts.timeline.writes()
+    )
+    small = options.sizing.small_file_limit_bytes
+    config = facts.config
+    return TableReport(
+        config.name,
+        context.storage.spec.uri,
+        str(config.table_type),
+        config.version,
+        tuple(config.record_key_fields),
+        tuple(config.partition_fields),
+        now,
+        commits,
+        tuple(_slice(each) for each in slices),
+        _partitions(slices, facts, now, small),
+        small,
+        _ratio(
+            sum(each.bytes_written for each in commits),
+            sum(each.bytes_written for each in commits if not each.is_service),
+        ),
+        _ratio(
+            sum(each.rows_written for each in commits),
+            sum(each.inserts + each.updates + each.deletes for each in commits if not each.is_service),
+        ),
+        _ratio(sum(each.size_bytes for each in slices), sum(_base_bytes(each) for each in slices)),
+        due_services(facts, slices, options, now),
+    )
+
+
+def _commit(instant: Instant, commit: CommitMetadata) -> CommitFacts:
+    stats = commit.stats
+    completed = instant.completed
+    return CommitFacts(
+        instant.requested,
+        completed,
+        str(instant.action),
+        str(commit.operation).lower(),
+        not commit.changes_records,
+        sum(stat.num_inserts for stat in stats),
+        sum(stat.num_updates for stat in stats),
+        sum(stat.num_deletes for stat in stats),
+        sum(stat.num_writes for stat in stats),
+        sum(stat.size_bytes for stat in stats),
+        len(stats),
+        None if completed is None else seconds_between(instant.requested, completed),
+    )
+
+
+def _slice(each: FileSlice) -> SliceFacts:
+    base = _base_bytes(each)
+    return SliceFacts(each.partition, each.file_id, base, each.size_bytes - base, len(each.logs))
+
+
+def _base_bytes(each: FileSlice) -> int:
+    return each.base.status.size_bytes if each.base else 0
+
+
+def _partitions(
+    slices: Sequence[FileSlice], facts: TableFacts, now: str, small_bytes: int
+) -> tuple[PartitionFacts, ...]:
+    written = {
+        stat.partition: instant.requested
+        for instant in facts.timeline.writes()
+        for stat in facts.store.commit_metadata(instant).stats
+    }
+    groups: dict[str, list[FileSlice]] = {}
+    for each in slices:
+        groups.setdefault(each.partition, []).append(each)
+    found = []
+    for path, inside in groups.items():
+        last = written.get(path) or max(each.base_instant for each in inside)
+        small = sum(each.base is not None and _base_bytes(each) < small_bytes for each in inside)
+        size = sum(each.size_bytes for each in inside)
+        age = max(0.0, seconds_between(last, now) / 86_400)
+        found.append(PartitionFacts(path, len(inside), small, size, last, round(age, 3)))
+    return tuple(sorted(found, key=lambda each: (-each.size_bytes, each.path)))
+
+
+def _ratio(whole: int, part: int) -> float | None:
+    return round(whole / part, 3) if part else None
+
 
 _SHOWN: Final = 100
 """Commits in a chart and partitions in a list."""
@@ -72,7 +515,7 @@ def page(report: TableReport, *, top: str = "", refresh_seconds: int | None = No
             "<h2>File groups by number of log files</h2>",
             bars("file groups by log files", _by_logs(report.slices), _count),
             "<h2>Partitions</h2>",
-            _partitions(report),
+            _partition_rows(report),
         )
     )
     title = f"{report.name}: report of {moment(report.made_at)}"
@@ -121,7 +564,7 @@ def _due(report: TableReport) -> str:
     return f"<table><tr><th>service</th><th></th><th>why</th></tr>{rows}</table>"
 
 
-def _partitions(report: TableReport) -> str:
+def _partition_rows(report: TableReport) -> str:
     shown = report.partitions[:_SHOWN]
     rows = (
         (

@@ -23,9 +23,8 @@ from typing import Any, Final
 
 from drawstring.base.clock import Clock, SystemClock
 from drawstring.base.errors import DrawstringError, UnavailableError
-from drawstring.model.explanation import size_text
-from drawstring.services.report.facts import TableReport
-from drawstring.services.report.page import document, moment, page
+from drawstring.model.result import size_text
+from drawstring.services.report.page import TableReport, document, moment, page
 
 _TABLE: Final = re.compile(r"/table/([0-9]{1,6})(\.json)?", re.ASCII)
 _HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"

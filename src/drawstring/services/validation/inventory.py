@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from drawstring.base.errors import DrawstringError
-from drawstring.config.table.config import TableConfig
-from drawstring.filegroups.view.file_groups import FileGroupView
-from drawstring.filegroups.view.listing import FixedListing
+from drawstring.config.table_config import TableConfig
+from drawstring.filegroups.file_system_view import FileGroupView, FixedListing
 from drawstring.filegroups.view.missing_files import needed
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile, parse_data_file
 from drawstring.model.instant import Instant, time_of
-from drawstring.model.validation import Finding, Severity
+from drawstring.model.result import Finding, Severity
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline

@@ -8,16 +8,15 @@ from typing import Final
 
 from drawstring.base.clock import Clock
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, UnsupportedError
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table_config import TableConfig
 from drawstring.metadata.definitions import definitions, why_not_used
-from drawstring.metadata.listing import NamedFiles, named_files
-from drawstring.metadata.metadata_table import about_metadata, open_metadata_table
-from drawstring.metadata.partitions import FILES, kind_of
+from drawstring.metadata.file_listing import NamedFiles, named_files
+from drawstring.metadata.reader import merged_parts
 from drawstring.metadata.record_index import open_record_index
-from drawstring.metadata.stored.merged import merged_parts
+from drawstring.metadata.table import FILES, about_metadata, kind_of, open_metadata_table
 from drawstring.model.files import FileSlice, FileStatus
 from drawstring.model.instant import Action
-from drawstring.model.validation import Finding, Remedy, Severity
+from drawstring.model.result import Finding, Remedy, Severity
 from drawstring.services.validation.inventory import Inventory
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.timeline import Timeline

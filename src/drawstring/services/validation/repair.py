@@ -17,27 +17,23 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError
-from drawstring.config.keys.failed_writes import DEFAULT_FAILED_WRITES, FailedWrites
+from drawstring.config.keys.concurrency import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.filegroups.write.base_writer import ensure_partition
+from drawstring.filegroups.base_file_writer import ensure_partition
 from drawstring.metadata.definitions import definitions, undefine, why_not_used
-from drawstring.metadata.partitions import FILES, METADATA_FOLDER
+from drawstring.metadata.table import FILES, METADATA_FOLDER
 from drawstring.model.files import parse_data_file
 from drawstring.model.instant import FILE_ACTIONS
-from drawstring.model.validation import Finding, Remedy
-from drawstring.services.validation import table_checks
+from drawstring.model.result import Finding, Remedy
+from drawstring.services import validate
+from drawstring.services.validate import leftover_findings, properties_findings, unused_index_findings
 from drawstring.services.validation.inventory import Inventory, take_inventory
 from drawstring.services.validation.metadata_checks import indexed_places, metadata_findings, read_indexes
-from drawstring.services.validation.run import (
-    leftover_findings,
-    properties_findings,
-    unused_index_findings,
-)
-from drawstring.storage.paths import folders_above
-from drawstring.timeline.properties_store import load_config, renew_properties
+from drawstring.storage.protocol import folders_above
+from drawstring.timeline.properties import load_config, renew_properties
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.foreign_features import switch_off_metadata_table
-from drawstring.txn.live_work import worked_on
+from drawstring.txn.heartbeat import worked_on
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 
@@ -127,7 +123,7 @@ def _repairable(
     inventory = take_inventory(locked.context.storage, locked.config, locked.store)
     inventory = replace(inventory, worked_on=live)
     findings = properties_findings(locked.context)
-    for check in table_checks.ALL:
+    for check in validate.ALL:
         findings += check(inventory)
     findings += leftover_findings(locked.context, inventory)
     are_doubtful = Remedy.METADATA in remedies and not read.are_sound
@@ -156,7 +152,7 @@ def _apply(locked: LockedTable, findings: list[Finding], failed: FailedWrites) -
         locked = recover(locked, failed)
     inventory = take_inventory(storage, locked.config, locked.store)
     if Remedy.PARTITION_METADATA in remedies:
-        for finding in table_checks.partition_metadata(inventory):
+        for finding in validate.partition_metadata(inventory):
             _mark_partition(inventory, (finding.path or "").strip("."))
     if Remedy.TEMPORARY in remedies:
         storage.drop_unfinished(
@@ -164,7 +160,7 @@ def _apply(locked: LockedTable, findings: list[Finding], failed: FailedWrites) -
         )
     if Remedy.ORPHAN in remedies:
         orphan_findings = (
-            finding for finding in table_checks.unmatched(inventory) if finding.remedy is Remedy.ORPHAN
+            finding for finding in validate.unmatched(inventory) if finding.remedy is Remedy.ORPHAN
         )
         orphans = [finding.path for finding in orphan_findings if finding.path]
         if orphans:

@@ -1,31 +1,315 @@
-"""Functions that the Spark engine runs in Python workers.
+"""Define the functions that the Spark engine runs in Python workers, and the transport of their errors.
 
-The first task of a worker waits for its imports, so this module does not import Spark's DataFrames.
+The first task of a worker waits for its imports, so this module does not import Spark's DataFrames. `work`
+sets up the worker and runs a task. `shares` divides file slices among tasks.
+
+Filter by key hashes (`wanted`): a small change of a large table joins a few keys with all keys of the
+table. The hashes of these few keys are sent to the tasks that read the table's keys, and only rows that may
+match go through the shuffle. The join compares the keys themselves.
+
+Errors: Spark transmits the text of a worker's failure, not the exception. A worker therefore serializes a
+drawstring error into the text (`carried`), and the driver parses it (`surfaced`): in drawstring's own
+calls, and in actions of DataFrames that read tables.
+
+If Spark's own Parquet reader misses a file, the failure is a Java exception. The driver remembers the
+tables that Spark reads in this way (`watch`) and checks their timeline, as every reader does that misses a
+file (`timeline.change_detection`).
 """
 
 from __future__ import annotations
 
+import gc
+import inspect
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cache, wraps
+from heapq import heapify, heapreplace
+from typing import Any, Final, ParamSpec, TypeVar
+from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext as SparkTask
 from pyspark import cloudpickle
+from pyspark.errors.exceptions import captured
 
-from drawstring.engine.counting import Tally
-from drawstring.engine.grouping import coalesced
-from drawstring.engine.key_sets import KeySets, gather, matching
+from drawstring.base import errors
+from drawstring.base.errors import disk_errors
+from drawstring.base.resources import use_allocator
+from drawstring.engine.group import KeySets, Tally, coalesced, gather, matching, told_bytes
 from drawstring.engine.protocol import TaskFunction
-from drawstring.filegroups.read.slice_reader import read_task
-from drawstring.formats.parquet.parts import read_parquet_groups
+from drawstring.filegroups.file_slice_reader import read_task
+from drawstring.formats.parquet.row_group_copy import read_parquet_groups
 from drawstring.model.files import TaskContext
-from drawstring.spark.engine.batches import with_types
-from drawstring.spark.engine.packing import LOOKED_UP, MAIN, Chain, JoinBuckets, Splitter, binary, packed
-from drawstring.spark.engine.worker import work
-from drawstring.spark.reading.key_filter import Wanted
+from drawstring.spark.engine.rows import (
+    LOOKED_UP,
+    MAIN,
+    Chain,
+    JoinBuckets,
+    Splitter,
+    binary,
+    packed,
+    text_hash,
+    with_types,
+)
+from drawstring.spark.errors import on_spark
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
+from drawstring.timeline.change_detection import since
+
+_MARK: Final = "drawstring-error"
+_MISSED: Final = ("FAILED_READ_FILE.FILE_NOT_EXIST", "FileNotFoundException")
+"""Texts by which Spark reports a missing file."""
+
+_FILE: Final = r"(.+?\.parquet)"
+_LOCAL: Final = re.compile(r"file:/+")
+_watched: dict[str, Watched] = {}
+_MARKED: Final = re.compile(_MARK + r" (\{\"kind\": .*\})$", re.MULTILINE)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class WorkerError(Exception):
+    """A drawstring error, serialized into its text."""
+
+
+@contextmanager
+def carried() -> Iterator[None]:
+    """Serialize a drawstring error that a worker raises, or the error of a full disk."""
+    try:
+        with disk_errors("the disks of the worker"):
+            yield
+    except errors.DrawstringError as error:
+        raise WorkerError(serialized(error)) from error
+
+
+def naming(function: Callable[P, R]) -> Callable[P, R]:
+    """Add the table at the argument `path` to every error of a function; see `spark.errors`."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except errors.DrawstringError as error:
+            path = signature.bind(*args, **kwargs).arguments["path"]
+            raise on_spark(error.at(table=path)) from error.__cause__
+
+    return named
+
+
+@contextmanager
+def surfaced() -> Iterator[None]:
+    """Raise the drawstring error that a Spark job failed with, if there is one."""
+    try:
+        yield
+    except Exception as failure:
+        error = _parsed(str(failure)) or _missed(str(failure))
+        if error is None:
+            raise
+        raise error from failure
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A table whose files Spark's own reader opens.
+
+    Attributes:
+        storage: opens the table.
+        timeline_digest: digest of the timeline when the query was planned.
+    """
+
+    storage: StorageSpec
+    timeline_digest: str
+
+
+def watch(root: str, watched: Watched) -> None:
+    """Remember a table, to distinguish lost files from cleaned files when Spark misses a file.
+
+    Args:
+        root: URI prefix of the table's files.
+        watched: the table; the first entry of a root is kept.
+    """
+    _watched.setdefault(_LOCAL.sub("/", root).rstrip("/") + "/", watched)
+
+
+def _missed(text: str) -> errors.DrawstringError | None:
+    """Return the error for a file that Spark's own reader missed; None for other failures and tables."""
+    if not any(mark in text for mark in _MISSED):
+        return None
+    normalized = _LOCAL.sub("/", unquote(text))
+    root = max((watched for watched in _watched if watched in normalized), key=len, default=None)
+    if root is None:
+        return None
+    table = _watched[root]
+    path = re.search(re.escape(root) + _FILE, normalized)
+    try:
+        with since(table.storage, table.timeline_digest):
+            raise errors.MissingFileError(
+                f"A data file of the table is missing: {errors.REPAIR}.",
+                table=table.storage.uri,
+                path=path[1] if path else None,
+            )
+    except errors.DrawstringError as error:
+        return error
+
+
+def surface_in_actions() -> None:
+    """Make actions of DataFrames raise the drawstring error that they failed with; once per process.
+
+    Actions run in calls of the user, long after drawstring returned the DataFrame. Therefore this replaces
+    PySpark's conversion of Java exceptions to Python exceptions.
+    """
+    own = captured.convert_exception
+    if getattr(own, "_drawstring", False):
+        return
+
+    def convert(failure: Any) -> Any:
+        converted = own(failure)
+        text = str(converted)
+        error = _parsed(text) or _missed(text)
+        return converted if error is None else on_spark(error)
+
+    convert._drawstring = True  # type: ignore[attr-defined]  # an attribute of a function
+    captured.convert_exception = convert  # type: ignore[assignment]  # drawstring's errors are not Spark's
+
+
+def serialized(error: errors.DrawstringError) -> str:
+    """Return an error as a text, which the driver finds in the text of a failure."""
+    kinds = (kind.__name__ for kind in type(error).__mro__)
+    fields = {
+        "kind": next(name for name in kinds if hasattr(errors, name)),
+        "message": error.message,
+        "table": error.table,
+        "instant": error.instant,
+        "path": error.path,
+    }
+    return f"{_MARK} {json.dumps(fields)}"
+
+
+def _parsed(text: str) -> errors.DrawstringError | None:
+    match = _MARKED.search(text)
+    if match is None:
+        return None
+    fields = json.loads(match[1])
+    kind = getattr(errors, fields.pop("kind"))
+    error: errors.DrawstringError = kind(fields.pop("message"), **fields)
+    return error
+
+
+OPEN_COST_BYTES: Final = 4 << 20
+"""Estimated cost of opening a file slice, in bytes; Spark's default for files."""
+
+TASK_BYTES_MAX: Final = 128 << 20
+"""Maximum size of the file slices in one task, in bytes, unless one is larger; Spark's default for files."""
+
+_SMALL_BYTES: Final = 32 << 20
+"""Maximum size of slices per core, in bytes, for a single task: below it a second task does not pay off."""
+
+_TASKS_PER_CORE: Final = 2
+_is_frozen = False
+
+
+@contextmanager
+def work() -> Iterator[None]:
+    """Run a task: serialize its errors for the driver, and prepare the worker for the next task."""
+    _choose_allocator()
+    try:
+        with carried():
+            yield
+    finally:
+        freeze_loaded_objects()
+
+
+@cache
+def _choose_allocator() -> None:
+    """Choose the allocator of this process once; a pool that somebody sets later stays."""
+    use_allocator()
+
+
+def freeze_loaded_objects() -> None:
+    """Freeze the loaded objects for the garbage collector; once per process.
+
+    A worker collects garbage after every task. With pyarrow and pandas loaded this takes 40 ms, twenty times
+    as long as a small task. The collector skips frozen objects.
+    """
+    global _is_frozen
+    if not _is_frozen:
+        _is_frozen = True
+        gc.collect()
+        gc.freeze()
+
+
+def shares(sizes_bytes: Sequence[int], parallelism: int) -> list[list[int]]:
+    """Divide file slices among tasks as evenly as possible.
+
+    Args:
+        sizes_bytes: size of every slice, in bytes.
+        parallelism: number of tasks that run at once.
+
+    Returns:
+        The indices of the slices, by task.
+    """
+    costs = [size + OPEN_COST_BYTES for size in sizes_bytes]
+    # Whole rounds of tasks: one more task would keep one core busy while the others are idle.
+    rounds = 1 if sum(costs) <= parallelism * _SMALL_BYTES else _TASKS_PER_CORE
+    count = max(rounds * parallelism, -(-sum(costs) // TASK_BYTES_MAX))
+    tasks: list[list[int]] = [[] for _ in range(min(len(costs), count))]
+    loads = [(0, task) for task in range(len(tasks))]
+    heapify(loads)
+    for number in sorted(range(len(costs)), key=lambda number: -costs[number]):
+        load, task = loads[0]
+        tasks[task].append(number)
+        heapreplace(loads, (load + costs[number], task))
+    return tasks
+
+
+Hashes = np.ndarray[Any, np.dtype[np.uint32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A filter that passes all rows that match a key, and occasionally others (false positives).
+
+    Attributes:
+        column: the first key column, whose string values are hashed.
+        hashes: sorted hashes of the keys.
+    """
+
+    column: str
+    hashes: Hashes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that may match."""
+        for batch in batches:
+            matching = batch.filter(pa.array(self._contains(hashes_of(batch.column(self.column)))))
+            if matching.num_rows:
+                yield matching
+
+    def _contains(self, hashes: Hashes) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        if not len(self.hashes):
+            return np.zeros(len(hashes), bool)
+        positions = np.searchsorted(self.hashes, hashes)
+        return np.asarray(self.hashes[np.minimum(positions, len(self.hashes) - 1)] == hashes)
+
+
+def hashes_of(keys: pa.Array) -> Hashes:
+    """Hash every key to 32 bits."""
+    return (text_hash(keys.cast(pa.string())) >> np.uint64(32)).astype(np.uint32)
+
+
+def wanted(column: str, sets: KeySets) -> Wanted | None:
+    """Return the filter by the keys of a change, None if only the ranges of the keys are known."""
+    if told_bytes(sets) is None:
+        return None
+    hashes = [hashes_of(key_set.keys) for key_set in sets.values()]
+    return Wanted(column, np.unique(np.concatenate([np.zeros(0, np.uint32), *hashes])))
+
 
 _PARTS_OF_FULL_SIZE: Final = 4
 

@@ -21,16 +21,14 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
-from drawstring.filegroups.read.slice_reader import read_task
+from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.query.scan import Scan
-from drawstring.spark.engine.batches import with_types
-from drawstring.spark.engine.failures import carried
-from drawstring.spark.engine.types import arrow_schema, spark_schema
-from drawstring.spark.engine.worker import shares
+from drawstring.spark.engine.rows import arrow_schema, spark_schema, with_types
+from drawstring.spark.engine.tasks import carried, shares
 from drawstring.spark.locations import is_storage_option
-from drawstring.spark.reading.read_options import scan_at, schema_of
-from drawstring.spark.reading.streaming import CommitStream, stream_reader
-from drawstring.spark.writing.passed_rows import stream_writer
+from drawstring.spark.reading.dataframe import scan_at, schema_of
+from drawstring.spark.streaming.sink import stream_writer
+from drawstring.spark.streaming.source import CommitStream, stream_reader
 
 _PARALLELISM: Final = 16
 """Assumed number of tasks that run at once; Spark does not pass the parallelism to a data source."""

@@ -1,8 +1,11 @@
-"""Conversion of a query's tasks to a DataFrame.
+"""Convert the tasks of a query to a DataFrame, and read options to scans.
 
-slices without logs ──> Spark's own Parquet reader ──┐
-                                                     ├─ union
-all other slices ──> read_slice in Python workers ───┘
+    slices without logs ──> Spark's own Parquet reader ──┐
+                                                         ├─ union
+    all other slices ──> read_slice in Python workers ───┘
+
+`scan_of` returns the scan for read options, `dataframe` its rows. `with_columns` returns the columns that a
+user gives to a read with `schema`.
 """
 
 from __future__ import annotations
@@ -16,23 +19,33 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.sql.types import StructType
 
+from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.config.keys.read import VALUES_FROM_PATHS
+from drawstring.config.options.write_options import ReadOptions
+from drawstring.config.table_config import KeyGeneratorType, TableConfig
+from drawstring.entry import open as open_table
 from drawstring.expressions.predicate import parse_where
-from drawstring.filegroups.read.tasks import ReadTask
-from drawstring.formats.base_files import is_parquet
-from drawstring.formats.conditions import where_columns
+from drawstring.filegroups.cdc_reader import CHANGE_SCHEMA
+from drawstring.filegroups.read_task import ReadTask
+from drawstring.formats.data_file import is_parquet
+from drawstring.formats.filter import where_columns
 from drawstring.formats.parquet import parquet_schema
 from drawstring.model.files import BaseFile
+from drawstring.query.policies import NEWEST
 from drawstring.query.replanning import Skips, Task
-from drawstring.schema.meta import COMMIT_TIME, PARTITION_PATH
+from drawstring.query.scan import Scan
+from drawstring.schema.fields import COMMIT_TIME, PARTITION_PATH
 from drawstring.schema.timestamp_units import has_millis, table_units
-from drawstring.spark.engine.failures import Watched, surface_in_actions, watch
-from drawstring.spark.engine.types import spark_schema
+from drawstring.spark.engine.rows import spark_schema
+from drawstring.spark.engine.tasks import Watched, surface_in_actions, watch
 from drawstring.spark.locations import spark_path
 from drawstring.spark.reading.base_files import SparkFile, can_list, parquet_files
 from drawstring.spark.reading.relation import Slices, relation
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
+from drawstring.table import Table
 
 FOLDERS_IN_A_LITERAL_MAX: Final = 100
 """Maximum number of partitions whose values are literals in the query; more are joined."""
@@ -307,3 +320,116 @@ def _is_timestamp_like(stored: pa.DataType, required: pa.DataType) -> bool:
     # Spark reads no nanoseconds; the old 96-bit timestamps have nanoseconds and no time zone.
     is_readable = both and (stored.tz is None) == (required.tz is None) and stored.unit != "ns"
     return is_readable and table_units(stored, required) is stored
+
+
+def scan_of(table: Table, read_options: ReadOptions) -> Scan:
+    """Return the scan for read options.
+
+    Args:
+        table: the table.
+        read_options: the options.
+
+    Raises:
+        InvalidError: an incremental query without a begin and an end.
+        UnsupportedError: values of partition columns are to come from paths that do not have them.
+    """
+    check_values_in_paths(table.config, read_options)
+    if read_options.query_type != "incremental":
+        return table.scan(
+            read_options.columns,
+            where=read_options.where,
+            as_of=read_options.as_of,
+            read_optimized=read_options.query_type == "read_optimized",
+        )
+    if read_options.begin is None and read_options.end is None:
+        raise InvalidError(
+            "An incremental query needs a begin. Set hoodie.datasource.read.begin.instanttime to an instant"
+            " or to earliest."
+        )
+    begin = NEWEST if read_options.begin is None else read_options.begin
+    if read_options.is_cdc:
+        return table.changes(
+            begin,
+            read_options.end,
+            include_start=read_options.include_start,
+            holes=read_options.holes,
+        )
+    return table.incremental(
+        begin,
+        read_options.end,
+        columns=read_options.columns,
+        where=read_options.where,
+        include_start=read_options.include_start,
+        holes=read_options.holes,
+        full_scan=read_options.full_scan,
+        path_glob=read_options.path_glob,
+    )
+
+
+def scan_at(path: str, storage_options: Mapping[str, str], read_options: ReadOptions) -> Scan:
+    """Open a table and return the scan for read options; see `scan_of`.
+
+    Args:
+        path: the table's root.
+        storage_options: options of the object store.
+        read_options: the options.
+    """
+    table = open_table(path, storage_options=storage_options, options=read_options.of_table)
+    return scan_of(table, read_options)
+
+
+def schema_of(table: Table, read_options: ReadOptions) -> pa.Schema:
+    """Return the columns of a query or a stream with read options.
+
+    Args:
+        table: the table.
+        read_options: the options.
+
+    Raises:
+        UnsupportedError: values of partition columns are to come from paths that do not have them.
+    """
+    check_values_in_paths(table.config, read_options)
+    if read_options.query_type == "incremental" and read_options.is_cdc:
+        return CHANGE_SCHEMA
+    return table.scan(read_options.columns, where=read_options.where, as_of=read_options.as_of).schema
+
+
+def check_values_in_paths(config: TableConfig, read_options: ReadOptions) -> None:
+    """Check that paths have the values of partition columns, if these are to come from paths.
+
+    Args:
+        config: the table.
+        read_options: the options.
+
+    Raises:
+        UnsupportedError: a key generator formats a column as a date, or makes paths by rules of its own.
+    """
+    if not read_options.values_from_paths:
+        return
+    is_custom = config.path_generator is KeyGeneratorType.CUSTOM and not config.partition_types
+    has_own_rules = is_custom or config.path_generator is KeyGeneratorType.USER_PROVIDED
+    if formatted := config.partition_fields if has_own_rules else config.formatted_partition_fields:
+        raise UnsupportedError(
+            f"{VALUES_FROM_PATHS} would show folders in place of the values of {', '.join(formatted)}: the"
+            " table's key generator makes other texts of them. Leave the option out, and select"
+            " _hoodie_partition_path to see the folders."
+        )
+
+
+def with_columns(df: DataFrame, columns: StructType) -> DataFrame:
+    """Return the columns of a read that the user gave, in this order and in these types.
+
+    As in Hudi, columns that the table lacks are null.
+
+    Args:
+        df: rows of the table.
+        columns: names and types.
+    """
+    is_exact = (df.sparkSession.conf.get("spark.sql.caseSensitive") or "").lower() == "true"
+    known = {name if is_exact else name.lower(): name for name in df.columns}
+
+    def column(name: str) -> Column:
+        stored = known.get(name if is_exact else name.lower())
+        return F.lit(None) if stored is None else df[f"`{stored}`"]
+
+    return df.select([column(each.name).cast(each.dataType).alias(each.name) for each in columns])

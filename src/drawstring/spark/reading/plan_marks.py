@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from drawstring.query.scan import Scan
-from drawstring.spark.compiled import CREATES, compiled
+from drawstring.spark.jvm import CREATES, compiled
 from drawstring.spark.reading.dataframe import SliceReading, dataframe
 
 _NAME: Final = "DrawstringMarks"

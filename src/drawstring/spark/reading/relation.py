@@ -31,18 +31,17 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.udf import UserDefinedFunction, _wrap_function
 from pyspark.util import PythonEvalType
 
-from drawstring.expressions.readable import readable
-from drawstring.filegroups.read.slice_reader import read_task
-from drawstring.filegroups.read.tasks import ReadTask
-from drawstring.model.explanation import SLICES, Step
-from drawstring.query.narrowing import narrowed, without_skipped
+from drawstring.expressions.predicate import readable
+from drawstring.filegroups.file_slice_reader import read_task
+from drawstring.filegroups.read_task import ReadTask
+from drawstring.model.result import SLICES, Step
 from drawstring.query.replanning import Skips, Task
-from drawstring.schema.meta import RECORD_KEY
-from drawstring.spark.engine.tasks import ReadSlices
-from drawstring.spark.engine.types import arrow_schema
-from drawstring.spark.engine.worker import shares
-from drawstring.spark.reading import planning
-from drawstring.spark.reading.pushed_filters import conditions, sql_conditions
+from drawstring.query.scan import narrowed, without_skipped
+from drawstring.schema.fields import RECORD_KEY
+from drawstring.spark.engine.rows import arrow_schema
+from drawstring.spark.engine.tasks import ReadSlices, shares
+from drawstring.spark.reading import planner
+from drawstring.spark.reading.filters import conditions, sql_conditions
 
 _SQL: Final = "org.apache.spark.sql."
 _CATALOG: Final = f"{_SQL}connector.catalog."
@@ -120,7 +119,7 @@ class Slices:
 def relation(spark: SparkSession, slices: Slices) -> DataFrame:
     """Return the rows of slices as a DataFrame into which Spark pushes columns and predicates."""
     jvm = _Jvm(spark)
-    planning.install(spark)
+    planner.install(spark)
     dataset = jvm.of(f"{_SQL}classic.Dataset$").__getattr__("MODULE$")
     plan = jvm.of(f"{_V2}DataSourceV2Relation").create(SliceTable(jvm, slices), jvm.none, jvm.none)
     return ClassicDataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
@@ -262,7 +261,7 @@ class SliceScanBuilder(_Proxy):
     def pushPredicates(self, predicates: Any) -> Any:
         first = next(iter(self._slices.tasks), None)
         if isinstance(first, ReadTask):
-            trees = planning.described(self._jvm.spark, predicates)
+            trees = planner.described(self._jvm.spark, predicates)
             self._where = conditions(trees, first.schema)
             self._sql = sql_conditions(trees, first.schema)
         return predicates  # Spark applies all of them too
@@ -315,14 +314,14 @@ class SliceScan(_Proxy):
         slices = self._slices
         first = next(iter(slices.tasks), None)
         if condition is not None and isinstance(first, ReadTask):
-            trees = planning.parsed_dates(self._jvm.spark, condition)
+            trees = planner.parsed_dates(self._jvm.spark, condition)
             slices = slices.skipping(sql_conditions(trees, first.schema))
         if first is None:
             return None
         parts = self._parts(slices.tasks)
         read = ReadSlices(arrow_schema(slices.columns), parts, slices.description, slices.read)
         function = UserDefinedFunction(read, slices.columns, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-        return planning.reading(self._jvm.spark, function._judf, len(parts), relation.output())
+        return planner.reading(self._jvm.spark, function._judf, len(parts), relation.output())
 
     def planInputPartitions(self) -> Any:
         partition = self._jvm.of(f"{_V2}python.PythonInputPartition")
@@ -367,7 +366,7 @@ class SliceScan(_Proxy):
     class Java:
         """The Java interfaces, for Py4J."""
 
-        implements = (f"{_READ}SupportsReportStatistics", f"{_READ}Batch", planning.PLANS, planning.FILTERED)
+        implements = (f"{_READ}SupportsReportStatistics", f"{_READ}Batch", planner.PLANS, planner.FILTERED)
 
 
 class SliceStatistics(_Proxy):

@@ -27,8 +27,8 @@ from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.query.scan import Scan
 from drawstring.spark.locations import storage_options
+from drawstring.spark.reading.dataframe import scan_at
 from drawstring.spark.reading.plan_marks import Reread, helper, of_plan, plan_of, reread_of
-from drawstring.spark.reading.read_options import scan_at
 from drawstring.storage import open_storage
 
 _LOG: Final = logging.getLogger("drawstring.spark")

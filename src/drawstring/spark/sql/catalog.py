@@ -1,4 +1,4 @@
-"""The catalog of a session: what its Java class asks about Hudi tables.
+"""Install the catalog of Hudi tables in a session, and answer what its Java class asks.
 
 CREATE TABLE ── define ──> columns, properties ── Spark's catalog ── create ──> table at its location
 SELECT, INSERT, ... ── table ──> TablePeer
@@ -7,24 +7,31 @@ SELECT, INSERT, ... ── table ──> TablePeer
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from py4j.java_collections import ListConverter
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
 from drawstring.config.keys.read import QUERY_AS_RO
-from drawstring.config.options.agreement import check_place
-from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.options.write_options import WriteOptions, check_place
 from drawstring.config.table.key_settings import SLASHED_DATES
 from drawstring.entry import open as open_table
+from drawstring.model.result import Event
+from drawstring.schema.fields import META_COLUMNS
 from drawstring.schema.logical_types import declared
-from drawstring.schema.meta import META_COLUMNS
-from drawstring.spark.engine.spark_engine import SparkEngine
-from drawstring.spark.engine.types import commented_schema, spark_schema, without_lengths
+from drawstring.spark.blobs import register_read_blob
+from drawstring.spark.engine.engine import SparkEngine
+from drawstring.spark.engine.rows import commented_schema, spark_schema, without_lengths
+from drawstring.spark.jvm import Peer, java, load, refresh, session_of
 from drawstring.spark.locations import storage_options
-from drawstring.spark.sql.driver import refresh
+from drawstring.spark.reading import planner
+from drawstring.spark.sql.ddl import partitions_last
+from drawstring.spark.sql.dml import current_attempt
 from drawstring.spark.sql.options import (
     ORDERING,
     PARTITION_PATH,
@@ -34,14 +41,13 @@ from drawstring.spark.sql.options import (
     session_options,
     table_options,
 )
-from drawstring.spark.sql.partitions import partitions_last
-from drawstring.spark.sql.peers import Peer, session_of
-from drawstring.spark.sql.procedures.calls import PROCEDURES, call, facts_of
-from drawstring.spark.sql.table import TablePeer, path_of
-from drawstring.spark.sql.table_functions import plan_of_function
-from drawstring.spark.writing.target import Target
+from drawstring.spark.sql.procedures.registry import PROCEDURES, call, facts_of
+from drawstring.spark.sql.table_functions import FUNCTIONS, plan_of_function
+from drawstring.spark.sql.tables import TablePeer, path_of
+from drawstring.spark.writing.save import Target
 from drawstring.storage import open_storage
 from drawstring.table import Table
+from drawstring.txn.events import add_listener
 
 
 class CatalogPeer(Peer):
@@ -226,3 +232,58 @@ def _purge(path: str, spark: SparkSession) -> None:
     """Delete the files of a table that was dropped."""
     root = path_of(path)
     open_storage(root, storage_options(spark, root, {})).delete_tree("")
+
+
+CATALOG: Final = "spark.sql.catalog.spark_catalog"
+_OURS: Final = "drawstring.sql.HudiCatalog"
+_REPLACED: Final = ("", "builtin", _OURS, "org.apache.spark.sql.hudi.catalog.HoodieCatalog")
+"""Values of the setting that are replaced: none, Spark's own, this one, and that of Hudi's bundle."""
+
+_LOG: Final = logging.getLogger("drawstring.spark")
+
+
+def install(spark: SparkSession) -> bool:
+    """Let the catalog of a session hold Hudi tables.
+
+    Args:
+        spark: a classic session.
+
+    Returns:
+        Whether SQL works; False, with a warning that says why, if the session has another catalog or its
+        driver loads no classes.
+    """
+    configured = spark.conf.get(CATALOG, "") or ""
+    if configured not in _REPLACED:
+        _LOG.warning(
+            "SQL on Hudi tables by name is off in this session: %s is %s. Unset it to use CREATE TABLE ..."
+            " USING hudi.",
+            CATALOG,
+            configured,
+        )
+        return False
+    if not (planner.install(spark) and load(spark, CatalogPeer())):
+        _LOG.warning(
+            "SQL on Hudi tables by name is off: the driver of this Spark does not load compiled classes. Use"
+            " DataFrames, or PySpark 4.0 to 4.3."
+        )
+        return False
+    planner.add_strategy(spark, java(spark, "Statements")())
+    gateway: Any = spark.sparkContext._gateway
+    names = ListConverter().convert(list(FUNCTIONS), gateway._gateway_client)
+    java(spark, "TableFunctions").register(spark._jsparkSession, names)
+    register_read_blob(spark)
+    spark.conf.set(CATALOG, _OURS)
+    add_listener(_refresh_cached)
+    return True
+
+
+def _refresh_cached(event: Event) -> None:
+    """Let cached queries of a table show what a commit of this process wrote.
+
+    A statement of SQL, whose reads show one snapshot while it runs, does so at its end.
+    """
+    if current_attempt() is not None:
+        return
+    session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    if session is not None and SparkContext._active_spark_context is not None:
+        refresh(session, path_of(event.table).removeprefix("file://"))

@@ -25,19 +25,13 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from drawstring.base.errors import InvalidError
-from drawstring.config.keys.read import (
-    DATA_SKIPPING,
-    METADATA_ENABLE,
-    QUERY_AS_RO,
-    QUERY_TYPE,
-    USE_POSITIONS,
-)
+from drawstring.config.keys.read import DATA_SKIPPING, METADATA_ENABLE, QUERY_AS_RO, QUERY_TYPE, USE_POSITIONS
 from drawstring.config.keys.write import COMMIT_METADATA_PREFIX
 from drawstring.config.options.option import Scope, text_of
 from drawstring.config.options.read_options import ReadOptions, options_in_session
 from drawstring.config.options.registry import OPTION_OF_KEY
 from drawstring.config.table.key_settings import TEXTS_OF_TIMESTAMPS
-from drawstring.spark.sql.driver import java
+from drawstring.spark.jvm import java
 
 RECORD_KEY: Final = "hoodie.datasource.write.recordkey.field"
 PARTITION_PATH: Final = "hoodie.datasource.write.partitionpath.field"

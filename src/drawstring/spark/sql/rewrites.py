@@ -23,13 +23,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructField, StructType
 
+from drawstring.schema.fields import META_COLUMNS
 from drawstring.schema.logical_types import HUDI_TYPE
-from drawstring.schema.meta import META_COLUMNS
 from drawstring.spark.errors import analysed
+from drawstring.spark.jvm import java
 from drawstring.spark.sql.column_types import literal, with_stand_ins
-from drawstring.spark.sql.driver import java
-from drawstring.spark.sql.named import location_of, named_table
 from drawstring.spark.sql.options import table_options
+from drawstring.spark.sql.tables import location_of, named_table
 
 Run: TypeAlias = Callable[[str], DataFrame]
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from drawstring.spark import functions
-from drawstring.spark.sql.named import location_of
 from drawstring.spark.sql.options import PARTITION_PATH
+from drawstring.spark.sql.tables import location_of
 
 _PATH: Final = "path"
 _LOCATION: Final = "location"

@@ -25,21 +25,19 @@ from pyspark.sql import DataFrame, SparkSession
 from drawstring.base.errors import InvalidError
 from drawstring.entry import open as open_table
 from drawstring.metadata.contents import records
-from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.metadata.partitions import FILES, Kind, record_schema
+from drawstring.metadata.table import FILES, Kind, open_metadata_table, record_schema
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileSlice
 from drawstring.spark import functions
-from drawstring.spark.engine.batches import with_types
-from drawstring.spark.engine.types import arrow_schema, spark_schema
+from drawstring.spark.engine.rows import arrow_schema, spark_schema, with_types
 from drawstring.spark.errors import analysed
 from drawstring.spark.reading.plan_marks import plan_of
-from drawstring.spark.sql.named import NamedTable, named_table
-from drawstring.spark.sql.procedures.commits import totals
+from drawstring.spark.sql.procedures.show import totals
+from drawstring.spark.sql.tables import NamedTable, named_table
 from drawstring.spark.sql.vector_search import search, search_batch
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.archive.reader import open_archive
-from drawstring.timeline.instants import file_name
+from drawstring.timeline.timeline import file_name
 
 _EARLIEST: Final = "earliest"
 _CDC: Final = "cdc"

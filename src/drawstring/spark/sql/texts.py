@@ -29,11 +29,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from drawstring.base.errors import InvalidError
 from drawstring.spark.errors import analysed
 from drawstring.spark.sql.column_types import DEFINES, TOKEN, is_space, with_stand_ins
-from drawstring.spark.sql.indexes import SHOWN, shown
-from drawstring.spark.sql.named import location_of, named_table
-from drawstring.spark.sql.partitions import shown_partitions
-from drawstring.spark.sql.procedures.calls import procedure_of
+from drawstring.spark.sql.ddl import SHOWN, shown, shown_partitions
+from drawstring.spark.sql.procedures.registry import procedure_of
 from drawstring.spark.sql.rewrites import BEFORE, Parameters, Run, partition_spec, run_as_hudi
+from drawstring.spark.sql.tables import location_of, named_table
 
 _SHOW_INDEXES: Final = re.compile(
     rf"{BEFORE}SHOW\s+INDEX(?:ES)?\s+(?:FROM|IN)\s+(?:TABLE\s+)?(\S+?)\s*;?\s*", re.IGNORECASE

@@ -25,7 +25,7 @@ from pyspark.sql import types as T
 from drawstring.base.errors import InvalidError
 from drawstring.schema.logical_types import HUDI_TYPE, described_type, is_vector
 from drawstring.spark import functions
-from drawstring.spark.sql.named import NamedTable, location_of
+from drawstring.spark.sql.tables import NamedTable, location_of
 
 _DISTANCE: Final = "_hudi_distance"
 _QUERY: Final = "_hudi_query_index"

@@ -1,33 +1,36 @@
-"""The archived timeline in either layout, for reading.
+"""Read the archived timeline in either layout, and the completion times of archived writes.
 
-layout 1   .commits_.archive.<n>_1-0-1   log files of Avro blocks with entries of several instants each
-layout 2   see `archive.lsm_timeline`
+    layout 1   .commits_.archive.<n>_1-0-1   log files of Avro blocks with entries of several instants each
+    layout 2   see `timeline.archive.lsm`
 
 In layout 1 small archives that were merged into a new one may remain until the merge plan
-(`mergeArchivePlan`) is deleted: an instant that appears twice counts once, and a torn end of such a file is
-ignored.
+(`mergeArchivePlan`) is deleted. So an instant that appears twice counts once, and a torn end of such a file
+is ignored.
+
+Completion times (`ArchivedCompletionTimes`): a log file of layout 2 belongs to the newest base file that
+was requested before its write completed. The active timeline does not have the completion time of an
+archived write. It matters only if the file group has a base file that was requested after the write, so it
+is read only then. drawstring leaves such writes on the timeline, Apache Hudi 1.2.0 does not
+(`CompletionTimeQueryViewV2` reads them from the archive).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from threading import Lock
 from typing import Any, Final, Protocol, TypeVar
 
 from drawstring.base.errors import CorruptTableError, DrawstringError, MissingFileError
-from drawstring.config.table.config import TableConfig
+from drawstring.config.table_config import TableConfig
 from drawstring.formats.log_inline import BlockType, read_content, scan_blocks
-from drawstring.formats.metadata.archive_entries import (
-    ArchiveEntry,
-    decode_archive_entries,
-    decode_archive_records,
-)
+from drawstring.formats.metadata.archive import ArchiveEntry, decode_archive_entries, decode_archive_records
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.table_version import ArchiveFormat
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.archive.lsm_timeline import LsmTimeline, lacking
+from drawstring.timeline.archive.lsm import LsmTimeline, lacking
 
 _ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})(?:_.*)?", re.ASCII)
 _MERGE_PLAN: Final = "mergeArchivePlan"
@@ -176,3 +179,36 @@ _ARCHIVES: Final[Mapping[ArchiveFormat, Callable[[Storage, str], Archive]]] = {
     ArchiveFormat.LOG_FILES: LogArchive,
     ArchiveFormat.HISTORY: LsmTimeline,
 }
+
+
+class ArchivedCompletionTimes:
+    """Completion times of the archived writes of one table.
+
+    Args:
+        storage: the table's files.
+        config: its archive.
+    """
+
+    def __init__(self, storage: Storage, config: TableConfig) -> None:
+        self._storage = storage
+        self._config = config
+        self._lock = Lock()  # several threads slice file groups
+        self._since: str | None = None
+        self._times: dict[str, str] = {}
+
+    def of(self, requested: str, since: str) -> str:
+        """Return when an archived write completed, if that was after a time; otherwise its requested time.
+
+        Args:
+            requested: requested time of the write.
+            since: completion times up to this one are not looked up.
+
+        Raises:
+            CorruptTableError: the archive is damaged.
+        """
+        with self._lock:
+            if self._since is None or since < self._since:
+                instants = open_archive(self._storage, self._config).completed(since)
+                self._times = {each.requested: each.completed or each.requested for each in instants}
+                self._since = since
+            return self._times.get(requested, requested)

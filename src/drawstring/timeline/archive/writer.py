@@ -20,20 +20,17 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final, Protocol
 
-from drawstring.config.keys.archive import Archiving
-from drawstring.config.table.config import TableConfig
+from drawstring.config.keys.services import Archiving
+from drawstring.config.table_config import TableConfig
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block
-from drawstring.formats.metadata.archive_entries import ArchivedState, encode_archive_entries
-from drawstring.formats.metadata.history_rows import HistoryRow
+from drawstring.formats.metadata.archive import ArchivedState, HistoryRow, encode_archive_entries
 from drawstring.model.files import FileStatus, join_path
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.table_version import ArchiveFormat
-from drawstring.storage.paths import folders_above
-from drawstring.storage.protocol import Storage
-from drawstring.timeline.archive.lsm_timeline_writer import LsmTimelineWriter
-from drawstring.timeline.archive.manifests import archived_meanwhile
+from drawstring.storage.protocol import Storage, folders_above
+from drawstring.timeline.archive.lsm import LsmTimelineWriter, archived_meanwhile
 from drawstring.timeline.archive.reader import LogArchive, open_archive
-from drawstring.timeline.instants import instant_time, parse_instant
+from drawstring.timeline.timeline import instant_time, parse_instant
 
 _ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})_1-0-1", re.ASCII)
 _SMALL_BYTES: Final = 1 << 20

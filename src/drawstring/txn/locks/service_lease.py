@@ -14,10 +14,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from drawstring.base.clock import Clock, Ids
-from drawstring.storage.paths import LOCK_FOLDER
-from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.protocol import Lock
-from drawstring.txn.locks.table_lock import lock_at, release_lock
+from drawstring.storage.protocol import LOCK_FOLDER, Storage
+from drawstring.txn.locks.table_lock import Lock, lock_at, release_lock
 
 LEASE_SUFFIX = ".service"
 LEASE_FILE = f"{LOCK_FOLDER}/{{}}{LEASE_SUFFIX}"

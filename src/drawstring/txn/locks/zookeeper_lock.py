@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, not_installed
-from drawstring.base.process import this_process
-from drawstring.config.keys.locks import LOCK_PROVIDER, LockSettings, ProviderName
+from drawstring.base.resources import this_process
+from drawstring.config.keys.concurrency import LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
 from drawstring.txn.locks.path_hash import address_hash
 
 if TYPE_CHECKING:

@@ -15,13 +15,12 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
-from drawstring.base.disk_errors import TABLE_DISK, disk_errors
+from drawstring.base.errors import TABLE_DISK, disk_errors
 from drawstring.filegroups.write.markers import Markers
 from drawstring.model.files import FileStatus, LogFile, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Instant, State
 from drawstring.model.table_version import VersionRules
-from drawstring.storage.paths import folders_above
-from drawstring.storage.protocol import Storage
+from drawstring.storage.protocol import Storage, folders_above
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.rollback.file_owners import instants_in, is_named_by
 

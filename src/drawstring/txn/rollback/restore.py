@@ -1,43 +1,47 @@
-"""Restore: undo every write after an instant, newest first (specification: Restore).
+"""Restore a table: undo every write after an instant, newest first (specification: Restore).
 
     plan   the writes and pending table services that came after the instant
-    run    for each of them: take the completed file off the timeline -> delete its files, in version 6 append
-           rollback commands -> take the inflight and requested files off the timeline
+    run    for each of them: remove the completed file from the timeline -> delete its files, in version 6
+           append rollback commands -> remove the inflight and requested files from the timeline
            finally complete the restore
 
-An instant that is off the timeline does not count, so readers see each write disappear as a whole. Each step
-is idempotent: the next writer, also of Hudi, finishes an interrupted restore.
+An instant that is off the timeline does not count, so each write disappears as a whole for readers. Each
+step is idempotent: the next writer, also of Hudi, finishes an interrupted restore.
+
+The plans of rollbacks and restores say what each removed from the timeline: `undone_by` reads a plan, and
+`undoing` finds the rollback or restore of an instant.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Final
 
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import CorruptTableError, MissingFileError
 from drawstring.filegroups.view.missing_files import named_otherwise
 from drawstring.filegroups.write.markers import Markers
-from drawstring.formats.metadata.savepoint import decode_restore_plan, encode_restore
-from drawstring.index.stored import STORED_INDEX
+from drawstring.formats.metadata.rollback import decode_restore_plan, decode_rollback_plan, encode_restore
+from drawstring.index.factory import STORED_INDEX
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import FILE_ACTIONS, Action, Instant, State, time_of
-from drawstring.model.plans import RollbackMetadata
-from drawstring.model.savepoint import RestoreMetadata, RestorePlan
-from drawstring.storage.data_files import data_files
+from drawstring.model.plans import RestoreMetadata, RestorePlan, RollbackMetadata
+from drawstring.storage.local import data_files
 from drawstring.timeline.archive.writer import StateFile, state_files
 from drawstring.timeline.claims import Fence
-from drawstring.timeline.properties_store import load_config
+from drawstring.timeline.properties import load_config
+from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import switch_off_metadata_table
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
-from drawstring.txn.rollback.dual_writes import copies_of
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.rollback.file_owners import appended_logs
 from drawstring.txn.rollback.rollback import (
     RollbackContext,
     RollbackFacts,
     carry_out,
+    copies_of,
     plan_rollback,
     prevent_completion,
     table_root,
@@ -208,3 +212,46 @@ def _appended(context: RollbackContext, files: tuple[FileStatus, ...], target: I
         log = LogFile.parse(status) if status.path in written else None
         if log is not None and not log.is_cdc and log.instant != target.requested:
             yield log
+
+
+_Decoder = Callable[[bytes], tuple[str, ...]]
+
+
+def _of_rollback(plan: bytes) -> tuple[str, ...]:
+    return (decode_rollback_plan(plan, "").instant,)
+
+
+def _of_restore(plan: bytes) -> tuple[str, ...]:
+    return tuple(time for time, _ in decode_restore_plan(plan).instants)
+
+
+_DECODERS: Final[dict[Action, _Decoder]] = {Action.ROLLBACK: _of_rollback, Action.RESTORE: _of_restore}
+
+
+def undone_by(store: TimelineStore, instant: Instant) -> tuple[str, ...]:
+    """Return the requested times of what a rollback or restore undoes or undid; none without a readable plan.
+
+    Args:
+        store: reads the plan.
+        instant: of any action, pending or completed.
+    """
+    decode = _DECODERS.get(instant.action)
+    if decode is None:
+        return ()
+    try:
+        plan = store.read_requested(instant)
+        return decode(plan) if plan else ()
+    except (CorruptTableError, FileNotFoundError):
+        return ()
+
+
+def undoing(store: TimelineStore, timeline: Timeline, requested: str) -> Instant | None:
+    """Return the newest rollback or restore that undoes or undid an instant; None if none is known.
+
+    Args:
+        store: reads the plans.
+        timeline: of the table.
+        requested: requested time of the instant.
+    """
+    later = (each for each in reversed(timeline.instants) if each.requested > requested)
+    return next((each for each in later if requested in undone_by(store, each)), None)

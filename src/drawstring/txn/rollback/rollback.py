@@ -1,50 +1,295 @@
-"""Rollback: undo a write that never completed (specification: Rollback).
+"""Roll back a write that never completed (specification: Rollback).
 
     fence  take the claim of the failed instant: no process can complete it any more (`timeline.claims`)
     plan   the files of the failed instant, and in version 6 the file slices with its log blocks (pure)
     run    requested, inflight -> delete files, append rollback commands -> completed
-           -> take the failed instant off the timeline, remove its markers
+           -> remove the failed instant from the timeline, and its markers
 
-A log file of version 6 may hold blocks of several writes, so failed blocks stay, and a command block
-invalidates them. In versions 8 and 9 every log file belongs to one instant and is deleted. Each step is
-idempotent: the next writer resumes an interrupted rollback. On a full disk the files are deleted first.
+Each step is idempotent: the next writer resumes an interrupted rollback. On a full disk the files are
+deleted first.
+
+Log files: in versions 8 and 9 every log file belongs to one instant and is deleted. A log file of version 6
+may hold blocks of several writes, so it stays. A rollback command block after the failed blocks says which
+write's blocks readers ignore.
+
+Dual writes: a failed write may have put log files into the buckets of a pending resizing. They are named
+after the resizing (`filegroups.view.missing_files`), so markers and blocks say which write they belong to.
+In layout 1 rollback commands invalidate their blocks as in all log files.
+
+Inputs of pending plans are checked before files of an attempt are deleted. A compaction or clustering whose
+completed file was lost looks like one whose process died. While its inputs exist, it can be run again or
+unscheduled. Once a clean has deleted the inputs, the files of the seemingly dead attempt are the only copy
+of the rows.
+
+Temporary files of killed writers: no reader lists them, they only take up space. A failed write causes a
+search of the table's own folders and the partitions that it wrote to; a clean searches those folders and
+the partitions that it cleans; `validate` and `repair` search everywhere. Young files, and files whose
+process is alive, are left alone.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from drawstring.base.clock import Clock, Ids, SystemIds
-from drawstring.base.errors import CorruptTableError, InvalidError, UnavailableError, UnsupportedError
-from drawstring.config.table.config import TableConfig
+from drawstring.base.errors import (
+    ConflictError,
+    CorruptTableError,
+    DrawstringError,
+    InvalidError,
+    UnavailableError,
+    UnsupportedError,
+)
+from drawstring.config.table_config import TableConfig
+from drawstring.filegroups.file_system_view import FileGroupView, table_view
+from drawstring.filegroups.view.missing_files import named_otherwise
 from drawstring.filegroups.write.markers import Markers
+from drawstring.formats.log_inline.blocks import ROLLBACK_COMMAND, BlockType, HeaderKey, encode_block
+from drawstring.formats.metadata.commit import decode_compaction_plan
+from drawstring.formats.metadata.plans import decode_clustering_plan
 from drawstring.formats.metadata.rollback import decode_rollback_plan, encode_rollback, encode_rollback_plan
-from drawstring.index.stored import STORED_INDEX
-from drawstring.model.files import FileStatus, LogFile
+from drawstring.index.factory import STORED_INDEX
+from drawstring.metadata.table import METADATA_FOLDER
+from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile, join_path
 from drawstring.model.instant import PLANNED_ACTIONS, WRITE_ACTIONS, Action, Instant, State
 from drawstring.model.plans import RollbackMetadata, RollbackPlan, RollbackRequest, RollbackStat
-from drawstring.storage.data_files import data_files
-from drawstring.storage.paths import folders_above
-from drawstring.storage.protocol import Storage
+from drawstring.storage.local import data_files
+from drawstring.storage.protocol import Storage, folders_above
 from drawstring.timeline.claims import Fence
-from drawstring.timeline.instants import instant_time, old_notes
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
-from drawstring.txn.rollback.command_blocks import append_command
+from drawstring.timeline.timeline import Timeline, instant_time, old_notes
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
+from drawstring.txn.holds import HOLD_FOLDER
 from drawstring.txn.rollback.dependents import refuse_built_on
-from drawstring.txn.rollback.dual_writes import copies_of, holds_blocks_of_others
-from drawstring.txn.rollback.file_owners import appended_logs, is_named_by, own_logs
+from drawstring.txn.rollback.file_owners import appended_logs, instants_in, is_named_by, own_logs
 from drawstring.txn.rollback.lost_commits import keep_files, may_be_completed
-from drawstring.txn.rollback.plan_inputs import refuse_inputs_gone
+
+_FIRST_TOKEN: Final = "1-0-1"
+
+
+def append_command(storage: Storage, by: str, target: str, request: RollbackRequest) -> FileStatus:
+    """Append a rollback command to a file slice, as a log file of its own; idempotent."""
+    header = {
+        HeaderKey.INSTANT_TIME: by,
+        HeaderKey.TARGET_INSTANT_TIME: target,
+        HeaderKey.COMMAND_BLOCK_TYPE: ROLLBACK_COMMAND,
+    }
+    block = encode_block(BlockType.COMMAND, header, b"")
+    logs = _logs_of(storage, request)
+    for log in logs:
+        if log.status.size_bytes == len(block) and storage.read(log.status.path) == block:
+            return log.status
+    version = max((log.version for log in logs), default=0) + 1
+    token = logs[-1].write_token if logs else _FIRST_TOKEN
+    name = LogFile.name_of(request.file_id, request.base_instant, version, token or _FIRST_TOKEN)
+    path = join_path(request.partition, name)
+    if not storage.put_if_absent(path, block):
+        raise ConflictError(
+            f"Another writer appends to the file slice {request.base_instant} of {request.file_id}, to which"
+            f" the rollback {by} of {target} appends as well. Retry the write.",
+            instant=target,
+            path=path,
+        )
+    return FileStatus(path, len(block))
+
+
+def _logs_of(storage: Storage, request: RollbackRequest) -> list[LogFile]:
+    """Return the log files of a file slice of version 6 in order."""
+    parsed = (LogFile.parse(status) for status in storage.list_files(request.partition))
+    slice_key = (request.file_id, request.base_instant)
+    logs = [log for log in parsed if log is not None and (log.file_id, log.instant) == slice_key]
+    return sorted((log for log in logs if not log.is_cdc), key=lambda log: log.order)
+
+
+AGE_MS: Final = 600_000
+"""Least age of a temporary file that is taken for abandoned; in use they live until the lock is free."""
+
+_log: Final = logging.getLogger("drawstring")
+
+
+def own_folders(config: TableConfig) -> list[str]:
+    """Return the folders of a table in which it writes metadata files by way of temporary files."""
+    folders = (HOODIE_FOLDER, config.timeline_folder, config.history_folder, HEARTBEAT_FOLDER, HOLD_FOLDER)
+    partitions = config.metadata_partitions
+    of_metadata = (*partitions, config.timeline_folder) if partitions else ()
+    return list(dict.fromkeys((*folders, *(join_path(METADATA_FOLDER, each) for each in of_metadata))))
+
+
+def left_behind(storage: Storage, clock: Clock, folders: Iterable[str]) -> list[FileStatus]:
+    """Return the temporary files directly in some folders that are old enough to be abandoned.
+
+    Args:
+        storage: the table's files.
+        clock: the current time.
+        folders: paths relative to the table.
+    """
+    before_ms = clock.now_ms() - AGE_MS
+    files = (status for folder in dict.fromkeys(folders) for status in storage.list_unfinished(folder))
+    return [status for status in files if status.modified_ms < before_ms]
+
+
+def sweep_leftovers(storage: Storage, clock: Clock, folders: Iterable[str]) -> None:
+    """Delete abandoned temporary files directly in some folders; files that cannot be deleted stay."""
+    try:
+        storage.drop_unfinished(status.path for status in left_behind(storage, clock, folders))
+    except (DrawstringError, OSError) as error:
+        _log.warning("Temporary files of a killed process could not be deleted and stay for now: %s", error)
+
+
+def copies_of(
+    storage: Storage, timeline: Timeline, write: Instant, files: Iterable[FileStatus], marked: Iterable[str]
+) -> Iterator[str]:
+    """Yield the paths of the dual-write log files of a write, in layout 2.
+
+    Args:
+        storage: the table's files.
+        timeline: the current timeline.
+        write: the write, not completed.
+        files: all data files of the table.
+        marked: paths that the write's markers name.
+    """
+    yield from (path for path in marked if named_otherwise(path, write.requested))
+    resizings = {
+        instant.requested
+        for instant in timeline.instants
+        if instant.action.completed_action is Action.REPLACE_COMMIT
+        and instant.requested < write.requested
+        and (not instant.is_completed or (instant.completed or "") > write.requested)
+    }
+    own = frozenset((write.requested,))
+    for status in files if resizings else ():
+        log = named_otherwise(status.path, write.requested)
+        if log and log.instant in resizings and instants_in(storage, status.path) == own:
+            yield status.path
+
+
+def holds_blocks_of_others(storage: Storage, path: str, requested: str) -> bool:
+    """Return whether a file is not a dual-write log file, or may hold blocks of other writes."""
+    log = named_otherwise(path, requested)
+    if log is None:
+        return True
+    if not storage.exists(path):
+        return False
+    instants = instants_in(storage, path)
+    return instants is None or bool(instants - {requested})
+
+
+def refuse_inputs_gone(
+    storage: Storage, config: TableConfig, store: TimelineStore, timeline: Timeline, pending: Instant
+) -> None:
+    """Refuse to delete the output of a plan whose inputs are gone.
+
+    Args:
+        storage: the table's files.
+        config: the table's settings.
+        store: reads plans and commit metadata.
+        timeline: the current timeline.
+        pending: a compaction, log compaction or clustering with files.
+
+    Raises:
+        CorruptTableError: an input file is gone.
+    """
+    view = table_view(storage, config, timeline, store)
+    missing = gone_input(view, timeline, pending, store.read_requested(pending))
+    if missing is not None:
+        raise CorruptTableError(
+            f"{what_is_gone(pending)} Nothing was deleted.", instant=pending.requested, path=missing
+        )
+
+
+def what_is_gone(pending: Instant) -> str:
+    """Say what happened and what to do, for an error message."""
+    return (
+        f"The {pending.action} {pending.requested} is pending, with files, but its input files are gone:"
+        " either it had been completed and its completed file was lost from the timeline, or the table is"
+        " damaged."
+        " Its files may hold the only copy of their rows. Put what is missing back from a backup."
+    )
+
+
+def planned_inputs(store: TimelineStore, timeline: Timeline) -> set[str]:
+    """Return the paths of the files that pending compactions and clusterings will read."""
+    plans = ((each, store.read_requested(each)) for each in timeline.pending_of(*PLANNED_ACTIONS))
+    inputs = (plan_input for pending, plan in plans for plan_input in _inputs(pending, plan))
+    return {join_path(each.partition, name) for each in inputs for name in each.names}
+
+
+def gone_input(view: FileGroupView, timeline: Timeline, pending: Instant, plan: bytes) -> str | None:
+    """Return the path of a missing input file of a plan, None while the plan can be run.
+
+    A missing file of a file group that was replaced or has a newer base file does not count: no reader needs
+    it, and a clean may have deleted it.
+
+    Args:
+        view: of the table.
+        timeline: of the table.
+        pending: the compaction, log compaction or clustering.
+        plan: content of its requested file.
+    """
+    inputs = _inputs(pending, plan)
+    present = {
+        folder: {status.name for status in view.listing.files(folder)}
+        for folder in {plan_input.partition for plan_input in inputs}
+    }
+    for plan_input in inputs:
+        missing = next((name for name in plan_input.names if name not in present[plan_input.partition]), None)
+        if missing is not None and not _is_superseded(view, timeline, plan_input):
+            return join_path(plan_input.partition, missing)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A file slice in a plan: its base file, empty for none, and its log files."""
+
+    partition: str
+    file_id: str
+    base_file: str
+    log_files: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.base_file, *self.log_files) if self.base_file else self.log_files
+
+
+def _inputs(pending: Instant, plan: bytes) -> list[_Input]:
+    return _clustering_inputs(plan) if pending.action is Action.CLUSTERING else _compaction_inputs(plan)
+
+
+def _clustering_inputs(plan: bytes) -> list[_Input]:
+    slices = (each for group in decode_clustering_plan(plan).groups for each in group.slices)
+    return [_Input(each.partition, each.file_id, each.base_file, each.log_files) for each in slices]
+
+
+def _compaction_inputs(plan: bytes) -> list[_Input]:
+    return [
+        _Input(each.partition, each.file_id, each.base_file or "", each.log_files)
+        for each in decode_compaction_plan(plan).operations
+    ]
+
+
+def _is_superseded(view: FileGroupView, timeline: Timeline, plan_input: _Input) -> bool:
+    """Return whether a file group was replaced, or has a committed base file newer than the plan's."""
+    if (plan_input.partition, plan_input.file_id) in view.replaced_groups():
+        return True
+    plan_base = BaseFile.parse(FileStatus(plan_input.base_file, 0)) if plan_input.base_file else None
+    bases = (BaseFile.parse(status) for status in view.listing.files(plan_input.partition))
+    return any(
+        base.file_id == plan_input.file_id
+        and base.instant > (plan_base.instant if plan_base else "")
+        and timeline.has_completed(base.instant)
+        for base in bases
+        if base is not None
+    )
+
 
 _WRITER_LIVES_MS: Final = 7 * 24 * 3_600_000
 """How long a writer may stall and then resume, at most: for so long rolled back instants are remembered."""
 
-_log = logging.getLogger("drawstring")
+_rollback_log = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +473,7 @@ def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> Roll
 
 def roll_back_files(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
     """Put the rollback of a pending instant on the timeline, and carry it out."""
-    _log.info("Rolling back the pending %s %s.", instant.action, instant.requested)
+    _rollback_log.info("Rolling back the pending %s %s.", instant.action, instant.requested)
     time = context.store.new_time(context.store.load())
     try:
         requested = _request(context, time, plan)
@@ -254,7 +499,9 @@ def _free_space(context: RollbackContext, instant: Instant, plan: RollbackPlan) 
     _check_paths(context, plan, paths)
     if context.config.rules.appends_rollbacks:
         paths += own_logs(context.storage, marked_files(context, instant), instant.requested)
-    _log.info("Deleting the files of the pending %s before its rollback is planned.", instant.requested)
+    _rollback_log.info(
+        "Deleting the files of the pending %s before its rollback is planned.", instant.requested
+    )
     context.storage.delete(paths)
 
 

@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from drawstring.base.errors import FilesCleanedError, LostRaceError
 from drawstring.formats.metadata.commit import decode_commit
-from drawstring.formats.metadata.savepoint import decode_restore_plan
+from drawstring.formats.metadata.rollback import decode_restore_plan
 from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action, Instant, State, time_of
-from drawstring.model.savepoint import RestorePlan
+from drawstring.model.plans import RestorePlan
 from drawstring.table import Table
-from drawstring.timeline.instants import parse_instant
+from drawstring.timeline.timeline import parse_instant
 from tests.support.simulation.writers.plans import Kind
 
 COLUMNS = ["id", "city", "value"]

@@ -45,33 +45,30 @@ import pyarrow.compute as pc
 from drawstring.base.errors import LostRaceError
 from drawstring.filegroups.view import slicing
 from drawstring.filegroups.write.changes import MOVED_AWAY
-from drawstring.index.global_.global_index import PairTagger
-from drawstring.metadata.keeping import MetadataKeeper
-from drawstring.metadata.maintained import record_index
+from drawstring.index.global_index import PairTagger
+from drawstring.metadata.partitions import record_index
+from drawstring.metadata.update import MetadataKeeper
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action, Instant
-from drawstring.query.incremental import batch_ends, commit_ranges, follow, positions
-from drawstring.services.cleaning import planner
-from drawstring.services.clustering import attempt as clustering
-from drawstring.services.savepoints import restore
+from drawstring.query import incremental, stream
+from drawstring.services import clean, clustering, savepoint
 from drawstring.timeline.claims import Claims
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn import transaction, write_conflicts
+from drawstring.txn import conflict_resolution, transaction
+from drawstring.txn.conflict_resolution import Clash, OwnChanges, refuse_conflicts
 from drawstring.txn.holds import Holds
 from drawstring.txn.locks.table_lock import HeldLock
-from drawstring.txn.lost_races import Clash
 from drawstring.txn.reach import NO_ROWS
-from drawstring.txn.rollback import dead_writes
-from drawstring.txn.write_conflicts import OwnChanges, refuse_conflicts
-from drawstring.write import attempts, run
-from drawstring.write.attempts import Turn
+from drawstring.txn.rollback import recovery
+from drawstring.write import executor, retry
+from drawstring.write.retry import Turn
 from tests.support.simulation.writers import history
 
 Bug = Callable[[], AbstractContextManager[Any]]
-_clash_with_completed = write_conflicts._clash_with_completed
-_may_insert_same_key = write_conflicts._may_insert_same_key
+_clash_with_completed = conflict_resolution._clash_with_completed
+_may_insert_same_key = conflict_resolution._may_insert_same_key
 _moved = PairTagger._moved
-_lookup = run._Write._lookup
+_lookup = executor._Write._lookup
 _change_of = MetadataKeeper._change_of
 _group_change = record_index._group_change
 
@@ -140,8 +137,8 @@ def _checked_once(*arguments: Any) -> None:
 @contextmanager
 def _retries_unchecked() -> Iterator[None]:
     """Look for conflicts in the first attempt of a write only."""
-    checks = patch.object(attempts, "refuse_conflicts", _checked_once)
-    with patch.object(run, "attempted", _attempted), checks:
+    checks = patch.object(retry, "refuse_conflicts", _checked_once)
+    with patch.object(executor, "attempted", _attempted), checks:
         yield
 
 
@@ -165,7 +162,7 @@ def _requested(instant: Instant) -> str:
 def _by_requested_times() -> Iterator[None]:
     """Follow by requested times; what the table held at one is put the same way."""
     with ExitStack() as stack:
-        for module in (commit_ranges, batch_ends, follow, positions, history):
+        for module in (incremental, stream, stream, stream, history):
             stack.enter_context(patch.object(module, "time_of", _requested))
         yield
 
@@ -199,36 +196,36 @@ def _without_moves(file_id: str, rows: pa.Table) -> Any:
 
 
 BUGS: dict[str, Bug] = {
-    "candidates_by_time": lambda: patch.object(attempts, "refuse_conflicts", _candidates_by_time),
-    "no_check": lambda: patch.object(attempts, "refuse_conflicts", _unchecked),
+    "candidates_by_time": lambda: patch.object(retry, "refuse_conflicts", _candidates_by_time),
+    "no_check": lambda: patch.object(retry, "refuse_conflicts", _unchecked),
     "stalled_writers_commit": lambda: patch.object(Claims, "bar_stalled", _none),
-    "live_writers_rolled_back": lambda: patch.object(dead_writes, "expired", _all_dead),
-    "inserts_unchecked": lambda: patch.object(write_conflicts, "_may_insert_same_key", _never),
+    "live_writers_rolled_back": lambda: patch.object(recovery, "expired", _all_dead),
+    "inserts_unchecked": lambda: patch.object(conflict_resolution, "_may_insert_same_key", _never),
     "readers_unchecked": lambda: patch.object(
-        write_conflicts, "_clash_with_completed", _without(reads=NO_ROWS)
+        conflict_resolution, "_clash_with_completed", _without(reads=NO_ROWS)
     ),
     "overwrites_unchecked": lambda: patch.object(
-        write_conflicts, "_clash_with_completed", _without(overwrites=False, overwrites_table=False)
+        conflict_resolution, "_clash_with_completed", _without(overwrites=False, overwrites_table=False)
     ),
-    "plans_unchecked": lambda: patch.object(write_conflicts, "_planned_since", _none),
+    "plans_unchecked": lambda: patch.object(conflict_resolution, "_planned_since", _none),
     "no_lock_at_commit": lambda: patch.object(HeldLock, "released", _released_for_good),
-    "dead_writers_stay": lambda: patch.object(dead_writes, "expired", lambda *arguments: []),
-    "reservations_ignored": lambda: patch.object(attempts, "refuse_reserved", _unchecked),
+    "dead_writers_stay": lambda: patch.object(recovery, "expired", lambda *arguments: []),
+    "reservations_ignored": lambda: patch.object(retry, "refuse_reserved", _unchecked),
     "retries_unchecked": _retries_unchecked,
     "followed_by_request": _by_requested_times,
     "holds_ignored": lambda: patch.object(Holds, "files", lambda holds: []),
-    "savepoints_ignored": lambda: patch.object(planner, "savepoints", lambda *arguments: {}),
-    "restored_beside_writers": lambda: patch.object(restore, "refuse_live_work", _none),
+    "savepoints_ignored": lambda: patch.object(clean, "savepoints", lambda *arguments: {}),
+    "restored_beside_writers": lambda: patch.object(savepoint, "refuse_live_work", _none),
     "restores_forgotten": lambda: patch.object(transaction, "finish_restores", lambda *arguments: []),
     "logs_by_instant": lambda: patch.object(slicing, "_completion_of", lambda log, *others: log.instant),
     "overtaken_unchecked": lambda: patch.object(
-        write_conflicts, "_clash_with_completed", _without(by_commit_time=False)
+        conflict_resolution, "_clash_with_completed", _without(by_commit_time=False)
     ),
-    "buckets_unchecked": lambda: patch.object(write_conflicts, "_new_buckets", lambda metadata: {}),
+    "buckets_unchecked": lambda: patch.object(conflict_resolution, "_new_buckets", lambda metadata: {}),
     "clusterings_go_first": lambda: patch.object(clustering, "in_the_way", lambda *arguments: ""),
-    "last_gives_way": lambda: patch.object(run._Write, "_lookup", _always_gives_way),
+    "last_gives_way": lambda: patch.object(executor._Write, "_lookup", _always_gives_way),
     "global_keys_unchecked": lambda: patch.object(
-        write_conflicts, "_may_insert_same_key", _keys_of_partitions
+        conflict_resolution, "_may_insert_same_key", _keys_of_partitions
     ),
     "moves_leave_rows": lambda: patch.object(PairTagger, "_moved", _left_behind),
     "cleans_unlisted": lambda: patch.object(MetadataKeeper, "_change_of", _change_without_cleans),

@@ -19,10 +19,10 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from drawstring.base import threads as base_threads
+from drawstring.base import resources as base_threads
 from drawstring.base.clock import SeededIds
 from drawstring.engine import local
-from drawstring.txn.locks import lease_lock
+from drawstring.txn.locks import storage_lock
 
 NOW_MS = 1_900_000_000_000
 NEVER = 1 << 62
@@ -301,8 +301,8 @@ def simulated_threads(scheduler: Scheduler) -> Iterator[None]:
         for module, name, replacement in (
             (base_threads, "threading", threads(Event=_Event)),
             (base_threads, "_TIMER", _Timer(scheduler)),
-            (lease_lock, "threading", threads(Lock=_Mutex)),
-            (lease_lock, "_ended_owners", _EndedOwners(scheduler)),
+            (storage_lock, "threading", threads(Lock=_Mutex)),
+            (storage_lock, "_ended_owners", _EndedOwners(scheduler)),
             (local, "ThreadPoolExecutor", _AtOnce),
         ):
             stack.enter_context(patch.object(module, name, replacement))

@@ -21,14 +21,14 @@ from dataclasses import replace
 import drawstring
 from drawstring.base.clock import Clock, Ids, SeededIds, SystemIds
 from drawstring.engine.local import LocalEngine
-from drawstring.metadata.maintained.column_stats import ColumnStatsMaintainer
-from drawstring.metadata.partitions import METADATA_FOLDER
+from drawstring.metadata.partitions.column_stats import ColumnStatsMaintainer
+from drawstring.metadata.table import METADATA_FOLDER
 from drawstring.model.files import FileStatus, parse_data_file
-from drawstring.model.validation import Severity
+from drawstring.model.result import Severity
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.txn.heartbeats import HEARTBEAT_FOLDER
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import built, kept
 from tests.support.metadata_tables import listed

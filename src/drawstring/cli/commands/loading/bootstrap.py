@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 import drawstring
-from drawstring.base.counted import counted
+from drawstring.base.text_format import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -18,7 +18,7 @@ from drawstring.cli.arguments import (
     named_values,
     storage_options,
 )
-from drawstring.model.explanation import size_text
+from drawstring.model.result import size_text
 
 Columns = Annotated[
     tuple[str, ...], Parameter(negative="", help="Columns, separated by commas; may be repeated.")

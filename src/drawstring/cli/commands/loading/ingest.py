@@ -12,8 +12,8 @@ from cyclopts.validators import Number
 
 import drawstring
 from drawstring.base.clock import SystemClock
-from drawstring.base.counted import counted
 from drawstring.base.errors import InvalidError
+from drawstring.base.text_format import counted
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -23,12 +23,11 @@ from drawstring.cli.arguments import (
     named_values,
     storage_options,
 )
-from drawstring.cli.bar import status_line
+from drawstring.cli.output import status_line
 from drawstring.ingestion.batch_engine import HasBatches
-from drawstring.ingestion.progress import IngestProgress, IngestResult
-from drawstring.ingestion.settings import properties_in
+from drawstring.ingestion.job import IngestProgress, IngestResult, properties_in
 from drawstring.ingestion.tables import IngestOutcome, TableIngest, ingest_each, tables_in
-from drawstring.model.explanation import size_text
+from drawstring.model.result import size_text
 
 SourceName = Annotated[
     str,

@@ -10,20 +10,20 @@ from typing import Any, Final
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.filegroups.read.slice_reader import read_task
-from drawstring.filegroups.read.tasks import ReadTask
-from drawstring.formats.base_files import is_parquet
+from drawstring.filegroups.file_slice_reader import read_task
+from drawstring.filegroups.read_task import ReadTask
+from drawstring.formats.data_file import is_parquet
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.parquet import parquet_schema
-from drawstring.metadata.metadata_table import open_metadata_table
-from drawstring.model.explanation import size_text
+from drawstring.metadata.table import open_metadata_table
 from drawstring.model.files import FileSlice, LogFile, parse_data_file
+from drawstring.model.result import size_text
 from drawstring.schema.avro import avro_to_arrow
-from drawstring.schema.meta import KEY_ALONE
-from drawstring.services.report.column_overlap import column_overlaps
+from drawstring.schema.fields import KEY_ALONE
+from drawstring.services.report.page import column_overlaps
 from drawstring.spark.locations import storage_options
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
-from drawstring.spark.sql.table import path_of
+from drawstring.spark.sql.tables import path_of
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 

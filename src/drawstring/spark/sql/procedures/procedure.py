@@ -9,10 +9,9 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from drawstring.base.cached import cached_property
 from drawstring.base.errors import InvalidError
-from drawstring.spark.spark_table import SparkTable
-from drawstring.spark.sql.named import NamedTable, named_table
+from drawstring.base.lazy import cached_property
+from drawstring.spark.sql.tables import NamedTable, SparkTable, named_table
 
 Rows = Iterable[Sequence[Any]]
 NULL: Final = "NULL"

@@ -8,15 +8,14 @@ from typing import Any, Final
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.expressions.predicate import parse_where
-from drawstring.formats.conditions import where_columns
-from drawstring.formats.metadata.clean import decode_clean, decode_clean_plan
-from drawstring.formats.metadata.clustering_plan import decode_clustering_plan
+from drawstring.formats.filter import where_columns
 from drawstring.formats.metadata.commit import decode_compaction_plan
-from drawstring.index.bucket.simple_bucket import all_counts
+from drawstring.formats.metadata.plans import decode_clean, decode_clean_plan, decode_clustering_plan
+from drawstring.index.bucket import all_counts
 from drawstring.model.instant import Action, Instant
 from drawstring.services.bucket_rescaling import BucketRules, plan_rescaling, rescale_by_rules
-from drawstring.spark.sql.procedures.history import refuse_archived_cleans, rollbacks_of
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
+from drawstring.spark.sql.procedures.show import refuse_archived_cleans, rollbacks_of
 
 _SCHEDULE: Final = "schedule"
 _EXECUTE: Final = "execute"

@@ -1,1 +1,0 @@
-"""Options of streams, and of what follows their commits."""

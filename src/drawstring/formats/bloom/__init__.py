@@ -1,1 +1,0 @@
-"""Bloom filters of record keys, in base files and log files."""

@@ -1,1 +1,0 @@
-"""Lance files, by the package `lance` (pylance), an optional extra; their footers are read without it."""

@@ -1,1 +1,0 @@
-"""Consistent hashing bucket index."""

@@ -1,1 +1,0 @@
-"""Where ingested rows come from."""

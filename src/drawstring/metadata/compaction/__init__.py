@@ -1,1 +1,0 @@
-"""Compaction of the metadata table: into base files, or of many log files into one."""

@@ -1,1 +1,0 @@
-"""Expressions of columns that expression indexes hold: Hudi's functions, computed as Spark computes them."""

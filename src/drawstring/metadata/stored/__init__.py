@@ -1,1 +1,0 @@
-"""Records of the metadata table as its files have them."""

@@ -1,1 +1,0 @@
-"""Incremental queries, change (CDC) queries, and batches that follow a table."""

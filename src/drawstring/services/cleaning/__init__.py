@@ -1,1 +1,0 @@
-"""Cleaning of old file versions."""

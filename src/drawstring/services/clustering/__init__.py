@@ -1,1 +1,0 @@
-"""Clustering, base-file compaction, and resizing of consistent hashing buckets."""

@@ -1,1 +1,0 @@
-"""Savepoints, and restore to one."""

@@ -1,1 +1,0 @@
-"""Upgrade and downgrade of tables."""

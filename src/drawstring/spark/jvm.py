@@ -1,0 +1,218 @@
+"""Compile Java source on the driver, load the classes of the SQL catalog, and connect them to Python objects.
+
+Janino, which Spark ships for its generated code, compiles the source. Java source is needed where Py4J does
+not suffice: for subclasses of abstract classes, and for loops with many small calls, each of which would be
+a Py4J message. The classes exist on the driver only.
+
+    java/*.java ── Janino, which Spark ships ──> class files in a folder ──> class loader of the driver
+    spark.sql.catalog.spark_catalog = drawstring.sql.HudiCatalog ── calls ──> Python, by Py4J
+
+Spark parses, resolves and optimizes statements. The Java classes implement Spark's interfaces for catalogs,
+tables and procedures. Most of these are abstract classes or have default methods, so Py4J proxies cannot
+implement them. The Java classes decide nothing: each method asks a Python object (`Peer`).
+
+Java and Python exchange texts of JSON: one call of Py4J per object, whatever its size. A Python object that
+Java holds lives as long as Java holds it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import SparkSession
+
+from drawstring.base.errors import DrawstringError
+from drawstring.spark.engine.tasks import serialized
+
+CREATES: Final = """
+    /** Calls the `apply` of a case class, with its defaults for arguments that are not given. */
+    static Object create(Object companion, Object[] first, Map properties) throws Exception {
+        Method[] methods = companion.getClass().getMethods();
+        Method apply = null;
+        for (int n = 0; n < methods.length; n++) {
+            boolean longer = apply == null || methods[n].getParameterCount() > apply.getParameterCount();
+            if (methods[n].getName().equals("apply") && longer) {
+                apply = methods[n];
+            }
+        }
+        Object[] all = new Object[apply.getParameterCount()];
+        boolean used = properties == null;
+        for (int n = 0; n < all.length; n++) {
+            if (n < first.length) {
+                all[n] = first[n];
+            } else if (!used && apply.getParameterTypes()[n] == Map.class) {
+                all[n] = properties;
+                used = true;
+            } else {
+                all[n] = companion.getClass().getMethod("apply$default$" + (n + 1)).invoke(companion);
+            }
+        }
+        return apply.invoke(companion, all);
+    }
+"""
+"""A method for classes to compile that import `Method` and Scala's `Map`."""
+
+_instances: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+
+def compiled(spark: SparkSession, name: str, source: str) -> Any | None:
+    """Return the single instance of a compiled class, None if this Spark cannot compile it.
+
+    Args:
+        spark: a classic session.
+        name: name of the class, which has a constructor without arguments.
+        source: Java source of the class.
+    """
+    gateway: Any = spark.sparkContext._gateway
+    instances = _instances.setdefault(gateway, {})
+    if name not in instances:
+        try:
+            instances[name] = _instance(gateway, name, source)
+        except Py4JError:
+            instances[name] = None
+    return instances[name]
+
+
+def _instance(gateway: Any, name: str, source: str) -> Any:
+    """Compile a class and return an instance of it."""
+    jvm = gateway.jvm
+    compiler = getattr(jvm, "org.codehaus.janino.SimpleCompiler")()
+    thread = getattr(jvm, "java.lang.Thread").currentThread()
+    compiler.setParentClassLoader(thread.getContextClassLoader())
+    compiler.cook(source)
+    java_class = compiler.getClassLoader().loadClass(name)
+    no_types = gateway.new_array(getattr(jvm, "java.lang.Class"), 0)
+    return java_class.getConstructor(no_types).newInstance(
+        gateway.new_array(getattr(jvm, "java.lang.Object"), 0)
+    )
+
+
+_JANINO: Final = "org.codehaus.janino."
+_RESOURCE: Final = "org.codehaus.commons.compiler.util.resource."
+_loaded: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+
+
+def load(spark: SparkSession, peer: Any) -> bool:
+    """Compile the classes and load them in the driver; once per gateway.
+
+    Args:
+        spark: a classic session.
+        peer: the Python object that the catalog asks.
+
+    Returns:
+        Whether the driver has the classes; False if this Spark cannot compile or load them.
+    """
+    gateway: Any = spark.sparkContext._gateway
+    if gateway not in _loaded:
+        ensure_callback_server_started(gateway)
+        try:
+            _add_to_class_path(gateway.jvm, _compiled(gateway))
+            java(spark, "HudiCatalog").setPeer(peer)
+            _loaded[gateway] = True
+        except (Py4JError, TypeError):  # a class that is missing is no callable
+            _loaded[gateway] = False
+    return _loaded[gateway]
+
+
+def java(spark: SparkSession, name: str) -> Any:
+    """Return one of the compiled classes."""
+    return getattr(spark.sparkContext._jvm, f"drawstring.sql.{name}")
+
+
+def _compiled(gateway: Any) -> Path:
+    """Compile the sources into a folder, which is deleted when this process ends."""
+    jvm = gateway.jvm
+    loader = getattr(jvm, "java.lang.Thread").currentThread().getContextClassLoader()
+    sources = [each for each in resources.files(__package__).joinpath("java").iterdir() if each.is_file()]
+    array = gateway.new_array(getattr(jvm, f"{_RESOURCE}Resource"), len(sources))
+    for number, source in enumerate(sorted(sources, key=lambda each: each.name)):
+        array[number] = getattr(jvm, f"{_RESOURCE}StringResource")(source.name, source.read_text("utf-8"))
+    no_sources = getattr(jvm, f"{_RESOURCE}ResourceFinder").EMPTY_RESOURCE_FINDER
+    compiler = getattr(jvm, f"{_JANINO}Compiler")(
+        no_sources, getattr(jvm, f"{_JANINO}ClassLoaderIClassLoader")(loader)
+    )
+    classes = getattr(jvm, "java.util.HashMap")()
+    compiler.setClassFileCreator(getattr(jvm, f"{_RESOURCE}MapResourceCreator")(classes))
+    compiler.setTargetVersion(8)
+    compiler.setSourceVersion(8)
+    compiler.compile(array)
+    folder = Path(tempfile.mkdtemp(prefix="drawstring-sql-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for name, content in dict(classes).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(content))
+    return folder
+
+
+def _add_to_class_path(jvm: Any, folder: Path) -> None:
+    loader = getattr(jvm, "java.lang.Thread").currentThread().getContextClassLoader()
+    loader.addURL(getattr(jvm, "java.io.File")(f"{folder}/").toURI().toURL())
+
+
+def refresh(spark: SparkSession, path: str | None) -> None:
+    """Let what Spark has cached of a table show its rows of now.
+
+    Args:
+        spark: a classic session.
+        path: path of the table; None for all tables.
+    """
+    if _loaded.get(spark.sparkContext._gateway):
+        java(spark, "HudiCatalog").refresh(spark._jsparkSession, path)
+
+
+_sessions: WeakValueDictionary[str, SparkSession] = WeakValueDictionary()
+
+
+class Peer:
+    """A Python object that Java asks by the name of a question.
+
+    Attributes:
+        answers: functions of one argument, by question.
+    """
+
+    answers: Mapping[str, Callable[[Any], Any]]
+
+    def apply(self, question: str, given: Any) -> Any:
+        """Answer a question: with a text, a Java object, or the exception that Java is to throw."""
+        try:
+            return self.answers[question](given)
+        except DrawstringError as error:
+            return exception(serialized(error))
+        except CapturedException as error:
+            if error._origin is None:
+                raise
+            return error._origin
+
+    class Java:
+        """The Java interface, for Py4J."""
+
+        implements = ("java.util.function.BiFunction",)
+
+
+def exception(text: str) -> Any:
+    """Return a Java exception with a text."""
+    jvm: Any = SparkContext._jvm
+    return getattr(jvm, "java.lang.RuntimeException")(text)
+
+
+def session_of(session: Any) -> SparkSession:
+    """Return the Python session of a Java session."""
+    name = session.sessionUUID()
+    known = _sessions.get(name)
+    if known is None:
+        context = SparkContext._active_spark_context
+        assert context is not None
+        known = _sessions[name] = SparkSession(context, session)
+    return known

@@ -1,0 +1,295 @@
+"""Translate Spark's pushed predicates to Arrow conditions, where both have the same semantics.
+
+Spark evaluates every predicate itself too, so a predicate without a translation only costs time.
+
+Dates in texts: Spark has no predicate of data sources for comparisons of dates in texts by a pattern. Java
+methods translate them in Spark's optimized plans:
+
+    to_date(written, 'd.MM.yyyy') = date '2024-01-31', optimized:
+    GetTimestamp(written, 'd.MM.yyyy') >= timestamp '2024-01-31' and ... < timestamp '2024-02-01'
+        ──>  TO_DATE(written, 'd.MM.yyyy') >= 19753, a predicate that `conditions` reads, and ... < 19754
+
+A comparison of times implies one of their days, and the skipping of files needs no more. The methods
+(`METHODS`) are a part of classes that see Spark's optimized plans. Spark's time parser policy LEGACY parses
+in another way than indexes; then there are no such predicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from functools import reduce
+from operator import and_, or_
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS
+
+Facts: TypeAlias = Mapping[str, Any]
+"""A Spark expression as a tree; see `planning.described`."""
+
+_SPELLED_OUT_MAX: Final = 64
+_NAMES: Final[dict[pa.DataType, str]] = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp",
+    pa.timestamp("us"): "timestamp_ntz",
+}
+"""Types that Spark compares as Arrow does, with Spark's names for the types of literals."""
+
+
+def conditions(predicates: Sequence[Facts], schema: pa.Schema) -> pc.Expression | None:
+    """Return the conjunction of the predicates that can be translated, None if none can.
+
+    Args:
+        predicates: Spark's predicates, as `planning.described` returns them.
+        schema: the columns with the core's types.
+    """
+    translated = (_condition(predicate, schema) for predicate in predicates)
+    terms = [condition for condition in translated if condition is not None]
+    return reduce(and_, terms) if terms else None
+
+
+def sql_conditions(predicates: Sequence[Facts], schema: pa.Schema) -> str | None:
+    """Return the predicates on functions of a column, as SQL; None if there are none.
+
+    They are those that expression indexes answer. The text is for skipping of files, not for rows.
+
+    Args:
+        predicates: Spark's predicates, as `planning.described` returns them.
+        schema: the columns with the core's types.
+    """
+    texts = (_sql(predicate, schema) for predicate in predicates)
+    return " and ".join(f"({text})" for text in texts if text is not None) or None
+
+
+def _sql(predicate: Facts, schema: pa.Schema) -> str | None:
+    name, children = predicate.get("name"), predicate.get("of", ())
+    if name in ("AND", "OR"):
+        sides = [_sql(child, schema) for child in children]
+        return None if None in sides else f" {name} ".join(f"({side})" for side in sides)
+    function = _sql_function(children[0], schema) if children else None
+    values = [_sql_literal(child) for child in children[1:]]
+    if function is None or not 0 < len(values) <= _SPELLED_OUT_MAX or None in values:
+        return None
+    if name == "IN":
+        return f"{function} in ({', '.join(map(str, values))})"
+    return f"{function} {name} {values[0]}" if name in PLAIN_COMPARISONS else None
+
+
+def _sql_function(expression: Facts, schema: pa.Schema) -> str | None:
+    """Return a function of one column and literals; None for other expressions."""
+    name, children = _FUNCTIONS.get(expression.get("name", "")), expression.get("of", ())
+    if expression.get("name") == _CAST:
+        name = "to_date" if expression.get("to") == "date" else None
+    elif name in _OF_DATES and children and children[0].get("name") == _CAST:
+        casts = children[0].get("to") == "date"
+        children = [*children[0].get("of", ()), *children[1:]] if casts else ()
+    field = _column(children[0], schema) if name and children else None
+    others = [_sql_literal(child) for child in children[1:]]
+    if field is None or field.name not in schema.names or None in others or "`" in field.name:
+        return None
+    if name in _OF_DATES and not (pa.types.is_date(field.type) or pa.types.is_string(field.type)):
+        return None  # of a timestamp the value depends on the time zone of the session
+    return f"{name}({', '.join([f'`{field.name}`', *map(str, others)])})"
+
+
+def _sql_literal(expression: Facts) -> str | None:
+    """Return a literal in SQL, None for other expressions and for texts that need escapes."""
+    text, kind = expression.get("value"), expression.get("type")
+    if text is None or kind not in ("string", "int", "date"):
+        return None
+    if kind != "string":
+        return str(text) if kind == "int" else _sql_date(int(text))
+    return "'" + text.replace("'", "''") + "'" if text.isprintable() and "\\" not in text else None
+
+
+def _sql_date(days: int) -> str | None:
+    """Return the literal of a date; None for years that SQL conditions cannot have."""
+    if not _FIRST_DAY <= days <= _LAST_DAY:
+        return None
+    return f"date '{date.fromordinal(_EPOCH + days).isoformat()}'"
+
+
+def _condition(predicate: Facts, schema: pa.Schema) -> pc.Expression | None:
+    """Translate a predicate, None if the semantics might differ."""
+    name, children = predicate.get("name"), predicate.get("of", ())
+    if name in ("AND", "OR"):
+        sides = [_condition(child, schema) for child in children]
+        both = and_ if name == "AND" else or_
+        return None if any(side is None for side in sides) else reduce(both, sides)
+    field = _column(children[0], schema) if children else None
+    if field is None:
+        return None
+    column = pc.field(*children[0]["column"])
+    if name in ("IS_NULL", "IS_NOT_NULL"):
+        return column.is_null() if name == "IS_NULL" else column.is_valid()
+    values = [_value(child, field.type) for child in children[1:]]
+    if not values or any(value is None for value in values):
+        return None
+    comparisons = FLOAT_COMPARISONS if pa.types.is_floating(field.type) else PLAIN_COMPARISONS
+    if name == "IN":
+        return _is_in(column, values, comparisons["="])
+    return comparisons[name](column, pc.scalar(values[0])) if name in comparisons else None
+
+
+def _is_in(
+    column: pc.Expression,
+    values: list[pa.Scalar],
+    equal: Callable[[pc.Expression, pc.Expression], pc.Expression],
+) -> pc.Expression | None:
+    """Return the condition that a column has one of some values, in a form that can prune row groups."""
+    if len(values) > _SPELLED_OUT_MAX:
+        return None
+    return reduce(or_, [equal(column, pc.scalar(value)) for value in values])
+
+
+def _column(expression: Facts, schema: pa.Schema) -> pa.Field | None:
+    """Return the column, or field of structs, of an expression; None for others and for types that differ."""
+    kind: pa.DataType = pa.struct(list(schema))
+    names = expression.get("column", ())
+    for name in names:
+        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+            return None
+        kind = kind.field(name).type
+    return pa.field(".".join(names), kind) if names and kind in _NAMES else None
+
+
+def _value(expression: Facts, kind: pa.DataType) -> pa.Scalar | None:
+    """Return the value of a literal of a column's type, None for other expressions and for null."""
+    text = expression.get("value")
+    if text is None or expression["type"] != _NAMES[kind]:
+        return None
+    return pa.scalar(_READ.get(kind, int)(text), _STORED.get(kind, kind)).cast(kind)
+
+
+_FUNCTIONS: Final = {
+    "UPPER": "upper",
+    "LOWER": "lower",
+    "TRIM": "trim",
+    "LTRIM": "ltrim",
+    "RTRIM": "rtrim",
+    "SUBSTRING": "substring",
+    "CHAR_LENGTH": "length",
+    "LENGTH": "length",
+    "YEAR": "year",
+    "MONTH": "month",
+    "DAY": "day",
+    "TO_DATE": "to_date",
+    "DATE_ADD": "date_add",
+    "DATE_SUB": "date_sub",
+}
+"""Functions of SQL by the names that Spark pushes them down with."""
+
+_CAST: Final = "CAST"
+_OF_DATES: Final = ("year", "month", "day", "to_date", "date_add", "date_sub")
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+_FIRST_DAY: Final = date.min.toordinal() - _EPOCH
+_LAST_DAY: Final = date.max.toordinal() - _EPOCH
+
+_READ: Final[dict[pa.DataType, Callable[[str], Any]]] = {
+    pa.bool_(): "true".__eq__,
+    pa.float32(): float,
+    pa.float64(): float,
+    pa.string(): str,
+}
+"""Parsers of values from Java's string form; other types are integers."""
+
+_STORED: Final[dict[pa.DataType, pa.DataType]] = {
+    pa.date32(): pa.int32(),
+    pa.timestamp("us", "UTC"): pa.int64(),
+    pa.timestamp("us"): pa.int64(),
+}
+"""Types whose values Spark stores as integers."""
+
+
+METHODS: Final = """
+    /** Returns a predicate that is true where a comparison of parsed dates is; null for other conditions. */
+    static org.apache.spark.sql.connector.expressions.filter.Predicate ofParsedDate(
+            org.apache.spark.sql.catalyst.expressions.Expression condition) {
+        String policy = org.apache.spark.sql.internal.SQLConf.get()
+            .getConfString("spark.sql.legacy.timeParserPolicy", "CORRECTED");
+        boolean isCompared = condition instanceof org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+        if (!isCompared || policy.equalsIgnoreCase("LEGACY")) {
+            return null;
+        }
+        Object time = condition.children().apply(0), value = condition.children().apply(1);
+        String symbol = ((org.apache.spark.sql.catalyst.expressions.BinaryComparison) condition).symbol();
+        if (!(value instanceof org.apache.spark.sql.catalyst.expressions.Literal)
+                || ((org.apache.spark.sql.catalyst.expressions.Literal) value).value() == null) {
+            return null;
+        }
+        if (time instanceof org.apache.spark.sql.catalyst.expressions.GetTimestamp) {
+            return ofTime(parsed(time), symbol, (org.apache.spark.sql.catalyst.expressions.Literal) value);
+        }
+        boolean isCast = time instanceof org.apache.spark.sql.catalyst.expressions.Cast;
+        boolean isDate = isCast && ((org.apache.spark.sql.catalyst.expressions.Cast) time).dataType()
+            == org.apache.spark.sql.types.DateType$.MODULE$;
+        Object child = isDate ? ((org.apache.spark.sql.catalyst.expressions.Cast) time).child() : null;
+        return compared(parsed(child), symbol, literalOf(value));
+    }
+
+    /** Compares days instead of times, with the day of a time in the session's time zone. */
+    static org.apache.spark.sql.connector.expressions.filter.Predicate ofTime(
+            org.apache.spark.sql.connector.expressions.Expression day, String symbol,
+            org.apache.spark.sql.catalyst.expressions.Literal time) {
+        if (time.dataType() != org.apache.spark.sql.types.TimestampType$.MODULE$) {
+            return null;
+        }
+        long micros = ((Long) time.value()).longValue();
+        java.time.Instant instant = java.time.Instant.ofEpochSecond(
+            Math.floorDiv(micros, 1000000L), Math.floorMod(micros, 1000000L) * 1000L);
+        java.time.ZoneId zone = org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId(
+            org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone());
+        java.time.LocalDate date = instant.atZone(zone).toLocalDate();
+        boolean isFirst = date.atStartOfDay(zone).toInstant().equals(instant);
+        String ofDays = symbol.equals(">") ? ">=" : symbol.equals("<") && !isFirst ? "<=" : symbol;
+        return compared(day, ofDays, new org.apache.spark.sql.connector.expressions.LiteralValue(
+            new Integer((int) date.toEpochDay()), (org.apache.spark.sql.types.DataType)
+            org.apache.spark.sql.types.DateType$.MODULE$));
+    }
+
+    static org.apache.spark.sql.connector.expressions.filter.Predicate compared(
+            org.apache.spark.sql.connector.expressions.Expression day, String symbol,
+            org.apache.spark.sql.connector.expressions.Expression value) {
+        return day == null ? null : new org.apache.spark.sql.connector.expressions.filter.Predicate(symbol,
+            new org.apache.spark.sql.connector.expressions.Expression[] {day, value});
+    }
+
+    /** Returns the function for a text that is parsed by a pattern; null for other expressions. */
+    static org.apache.spark.sql.connector.expressions.Expression parsed(Object time) {
+        if (!(time instanceof org.apache.spark.sql.catalyst.expressions.GetTimestamp)) {
+            return null;
+        }
+        Object column = ((org.apache.spark.sql.catalyst.expressions.GetTimestamp) time).left();
+        Object pattern = ((org.apache.spark.sql.catalyst.expressions.GetTimestamp) time).right();
+        if (!(column instanceof org.apache.spark.sql.catalyst.expressions.AttributeReference)
+                || !(pattern instanceof org.apache.spark.sql.catalyst.expressions.Literal)) {
+            return null;
+        }
+        java.util.ArrayList name = new java.util.ArrayList();
+        name.add(((org.apache.spark.sql.catalyst.expressions.AttributeReference) column).name());
+        return new org.apache.spark.sql.connector.expressions.GeneralScalarExpression("TO_DATE",
+            new org.apache.spark.sql.connector.expressions.Expression[] {
+                new org.apache.spark.sql.connector.expressions.FieldReference(
+                    org.apache.spark.api.python.PythonUtils.toSeq(name)),
+                literalOf(pattern)
+            });
+    }
+
+    static org.apache.spark.sql.connector.expressions.Expression literalOf(Object value) {
+        org.apache.spark.sql.catalyst.expressions.Literal literal =
+            (org.apache.spark.sql.catalyst.expressions.Literal) value;
+        return new org.apache.spark.sql.connector.expressions.LiteralValue(
+            literal.value(), literal.dataType());
+    }
+"""

@@ -1,1 +1,0 @@
-"""Bootstrap: a table from a folder of Parquet files."""

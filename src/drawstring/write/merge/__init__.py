@@ -1,1 +1,0 @@
-"""Writes that read the table: merge, update and delete by condition, partial updates."""

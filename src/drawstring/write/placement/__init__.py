@@ -1,1 +1,0 @@
-"""Placement of records: file sizing, file groups and files."""
