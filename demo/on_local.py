@@ -57,7 +57,7 @@ class LocalBackend:
         return groups.num_rows
 
     def compact(self, spec: TableSpec) -> None:
-        self._open(spec).compact()
+        self._open(spec).services.compact()
 
     def read(self, spec: TableSpec, as_of: str | None = None) -> pa.Table:
         return self._open(spec).scan(columns=spec.schema.names, as_of=as_of).to_arrow()

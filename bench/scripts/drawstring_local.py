@@ -63,7 +63,7 @@ class Peer:
         shutil.copytree(self._work.table, kept, copy_function=os.link)
 
     def _compact(self) -> None:
-        self._open().compact()
+        self._open().services.compact()
 
     def _open(self) -> drawstring.Table:
         return drawstring.open(self._work.table)

@@ -55,7 +55,7 @@ class Peer(Reads):
         return reader.option(BEGIN, completion_of_first(self.work.table)).load(self.work.table).count()
 
     def _compact(self) -> None:
-        drawstring.open(self.work.table, engine=drawstring.spark.SparkEngine(self.spark)).compact()
+        drawstring.open(self.work.table, engine=drawstring.spark.SparkEngine(self.spark)).services.compact()
 
     def _write(self, file: str, operation: str, mode: str) -> None:
         writer = self.landed(file).write.format("hudi").options(**self._options)

@@ -82,7 +82,7 @@ def part(what: str, path: str, layout: str) -> None:
         read = sum(batch.num_rows for batch in drawstring.open(path).scan().to_batches())
         assert read == ROWS, f"{read:,} instead of {ROWS:,} rows"
     else:
-        done = drawstring.open(path).compact(options=UNTENDED)
+        done = drawstring.open(path).services.compact(options=UNTENDED)
         assert done
         assert done.records_written == ROWS, f"{done} instead of {ROWS:,} rows"
 

@@ -81,10 +81,10 @@ class Peer:
         return [rows.num_rows, *(round(pc.sum(column).as_py(), 2) for column in rows.columns)]
 
     def log_compact(self) -> None:
-        assert self.table.log_compact(min_blocks=2, options=UNTENDED)
+        assert self.table.services.log_compact(min_blocks=2, options=UNTENDED)
 
     def compact(self) -> None:
-        done = self.table.compact(options=UNTENDED)
+        done = self.table.services.compact(options=UNTENDED)
         assert done.records_written == self.wide.rows, done
 
     def sizes(self) -> dict[str, int]:
@@ -112,7 +112,7 @@ class Peer:
             sizes = self.sizes()
             written += sum(size for name, size in sizes.items() if name not in seen)
             seen |= sizes.keys()
-            (file_slice,) = self.table.file_slices()
+            (file_slice,) = self.table.inspect.files()
             found["log_files"].append(len(file_slice.logs))
             found["written_mb"].append(written / 1e6)
             found["space_mb"].append(sum(sizes.values()) / 1e6)

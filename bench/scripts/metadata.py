@@ -170,7 +170,7 @@ class Rides:
         table = self._new("simple", indexes=("column_stats",))
         bulk_insert(table, self._base)
         again("narrow_unsorted", self._skipped)
-        table.cluster(options=CLUSTERED)
+        table.services.cluster(options=CLUSTERED)
         again("narrow_clustered", self._skipped)
 
     def calls(self) -> None:
@@ -214,7 +214,7 @@ class Rides:
         create_rides(self._path, self._base.schema, KINDS[kind], properties)
         table = self._open(is_plain)
         for name in indexes:
-            table.create_index(name)
+            table.indexes.create(name)
         return table
 
     def _open(self, is_plain: bool) -> drawstring.Table:

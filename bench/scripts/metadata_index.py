@@ -56,7 +56,7 @@ def main(data: str, path: str) -> None:
         table.bulk_insert(pa.RecordBatchReader.from_batches(SCHEMA, batches(count)))
 
     def build() -> dict[str, float]:
-        table.create_index("record_index")
+        table.indexes.create("record_index")
         return {"keys": count, "bytes_a_key": round(size_of(path) / count, 1)}
 
     def look_up() -> int:

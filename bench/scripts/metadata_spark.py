@@ -66,7 +66,7 @@ class Drawstring(Hudi):
         by_driver = {"hoodie.clustering.plan.strategy.sort.columns": "driver_id"}
         sizes = {"hoodie.clustering.plan.strategy.target.file.max.bytes": str(1 << 20)}
         engine = drawstring.spark.SparkEngine(self.spark)
-        drawstring.open(self.work.table, engine=engine).cluster(options=by_driver | sizes)
+        drawstring.open(self.work.table, engine=engine).services.cluster(options=by_driver | sizes)
 
 
 class WithLog:
@@ -120,7 +120,7 @@ def run(table: Any, work: Workload, variants: Mapping[str, dict[str, str]], ways
         for _ in range(REPEATS):
             step(f"narrow_{when}", _count, table, INDEXED, narrow)
         if when == "unsorted":
-            table.cluster()
+            table.services.cluster()
 
 
 def _count(table: Any, options: Mapping[str, str], condition: Any) -> int:

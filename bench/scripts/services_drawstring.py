@@ -16,7 +16,7 @@ class Flat(drawstring_spark.Peer):
 
     def cluster(self) -> None:
         engine = drawstring.spark.SparkEngine(self.spark)
-        drawstring.open(self.work.table, engine=engine).cluster(options=SORTED)
+        drawstring.open(self.work.table, engine=engine).services.cluster(options=SORTED)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ class Peer:
 
     def compact(self) -> int:
         table = drawstring.open(self._path)
-        table.compact_base_files(options={"hoodie.parquet.max.file.size": str(TARGET_BYTES)})
-        return len(table.file_slices())
+        table.services.compact_base_files(options={"hoodie.parquet.max.file.size": str(TARGET_BYTES)})
+        return len(table.inspect.files())
 
     def rows(self) -> int:
         return drawstring.open(self._path).scan(columns=["id"]).to_arrow().num_rows

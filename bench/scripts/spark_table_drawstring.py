@@ -44,7 +44,7 @@ class Drawstring(Table):
         return self.spark.read.format("hudi").load(self.path)
 
     def _compact(self) -> None:
-        drawstring.open(self.path, engine=drawstring.spark.SparkEngine(self.spark)).compact()
+        drawstring.open(self.path, engine=drawstring.spark.SparkEngine(self.spark)).services.compact()
 
     def _write(self, file: str, operation: str, mode: str, more: Mapping[str, str] = NOTHING) -> None:
         writer = self.landed(file).write.format("hudi").options(**self._options, **more)

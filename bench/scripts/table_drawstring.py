@@ -52,7 +52,7 @@ class Table:
         return self._open().to_arrow_dataset()
 
     def _compact(self) -> None:
-        self._open().compact()
+        self._open().services.compact()
 
     def _open(self) -> drawstring.Table:
         return drawstring.open(self._path)

@@ -74,7 +74,7 @@ class LongTimeline:
 
     def archive(self) -> int:
         """Move all that may go, and let writes archive from now on."""
-        done = self.table().archive()
+        done = self.table().services.archive()
         self._options = {}
         return done.instants if done else 0
 
@@ -84,8 +84,8 @@ class LongTimeline:
             "plan": lambda: len(self.table().scan().tasks()),
             "recent": self._recent,
             "upsert": lambda: self.upsert(**UNCOMPACTED),
-            "plan_clean": lambda: self.table().plan_clean() and None,
-            "schedule": lambda: self.table().schedule_compaction(),
+            "plan_clean": lambda: self.table().services.plan_clean() and None,
+            "schedule": lambda: self.table().services.schedule_compaction(),
         }
 
     def _recent(self) -> int:

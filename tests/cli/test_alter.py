@@ -41,7 +41,7 @@ def test_columns_are_changed(text: Any, table: drawstring.Table) -> None:
     assert table.scan(columns=["id", "tip", "price"]).to_arrow().to_pylist() == [
         {"id": 1, "tip": None, "price": 1.5}
     ]
-    assert table.comments == {}
+    assert table.columns.comments == {}
 
 
 @pytest.mark.parametrize(

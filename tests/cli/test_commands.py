@@ -58,7 +58,7 @@ def test_show_for_people_names_keys_and_columns(text: Any, rides: History) -> No
 
 def test_show_names_what_is_pending(text: Any, rides: History, tmp_path: Path) -> None:
     path = str(shutil.copytree(rides.path, tmp_path / "rides"))
-    instant = open_table(path, ()).schedule_compaction()
+    instant = open_table(path, ()).services.schedule_compaction()
     (pending,) = json.loads(text("show", path, "--json"))["pending"]
     assert (pending["requested"], pending["action"], pending["state"]) == (instant, "compaction", "REQUESTED")
     assert f"compaction {instant} (requested" in " ".join(text("show", path).split())
@@ -221,7 +221,7 @@ def test_half_written_properties(complaint: Any, tmp_path: Path) -> None:
 
 def test_a_damaged_base_file(complaint: Any, tmp_path: Path) -> None:
     history = write(str(tmp_path / "rides"), Case(9, "COPY_ON_WRITE"))
-    base = next(part.base for part in history.table.file_slices() if part.base)
+    base = next(part.base for part in history.table.inspect.files() if part.base)
     Path(history.path, base.status.path).write_bytes(b"PAR1 not really")
     assert base.status.name in complaint("head", history.path, "-n", "100")
 
@@ -242,7 +242,7 @@ def test_a_partition_that_is_not_there_is_told_with_the_table(complaint: Any, ri
 
 def test_a_missing_base_file(complaint: Any, tmp_path: Path) -> None:
     history = write(str(tmp_path / "rides"), MOR)
-    base = next(part.base for part in history.table.file_slices() if part.base)
+    base = next(part.base for part in history.table.inspect.files() if part.base)
     Path(history.path, base.status.path).unlink()
     assert "file" in complaint("head", history.path, "-n", "100")
 

@@ -30,7 +30,7 @@ def test_a_conflict_is_told_with_its_table_and_instant(tmp_path: Path, capsys: S
     table = create(path=tmp_path / "rides", table_type=MOR)
     for ts in range(2):
         table.upsert(rides(("a", "rome", ts, 1.0)))
-    plan = table.schedule_compaction() or ""
+    plan = table.services.schedule_compaction() or ""
     context = table._context
     with service_lease(context.storage, context.clock, context.ids, plan):
         error = failed(capsys, "compact", table.uri, "--instant", plan)

@@ -1,4 +1,4 @@
-"""`table.locks()` and `drawstring locks`: who holds the table or waits for it, and who works on what."""
+"""`table.inspect.locks()` and `drawstring locks`: holders, waiters, and pending instants with workers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def table(is_local: bool, tmp_path: Path) -> Table:
     return made
 
 
-def seen_during(table: Table, act: Any, look: Any = lambda other: other.locks()) -> Any:
+def seen_during(table: Table, act: Any, look: Any = lambda other: other.inspect.locks()) -> Any:
     """Return what somebody else sees while a file in Rome is written."""
     seen: list[Any] = []
     act(on(Interrupted(table, lambda other: seen.append(look(other)))))
@@ -56,9 +56,9 @@ def only(found: TableLocks) -> PendingWork:
 
 @places
 def test_a_table_that_nobody_works_on_is_free(table: Table, is_local: bool, text: Any) -> None:
-    (lock,) = table.locks().locks
+    (lock,) = table.inspect.locks().locks
     assert (lock.provider, lock.holder) == ("own", "")
-    assert table.locks().pending == ()
+    assert table.inspect.locks().pending == ()
     if is_local:
         assert text("locks", table.uri) == "lock (own): free\nnothing is pending\n"
 
@@ -80,7 +80,7 @@ def test_the_holder_of_the_lock_has_the_name_that_others_are_told(table: Table) 
     def look(other: Table) -> tuple[str, str]:
         with pytest.raises(ConflictError, match="holds the table") as caught:
             other.upsert(rides(ROW), options={**OPTIMISTIC, WAIT: "0"})
-        return other.locks().locks[0].holder, str(caught.value)
+        return other.inspect.locks().locks[0].holder, str(caught.value)
 
     holder, told = seen_during(table, upserting(ROW, options=ALONE), look)
     assert re.search(SELF, holder)
@@ -92,7 +92,7 @@ def test_those_that_wait_for_the_lock_are_shown(table: Table) -> None:
     storage, clock, seen = table._context.storage, table._context.clock, []
 
     def look() -> None:
-        seen.append(table.locks().locks[0].waiters)
+        seen.append(table.inspect.locks().locks[0].waiters)
 
     with (
         table_lock(storage, clock, SystemIds(), 0),
@@ -102,12 +102,12 @@ def test_those_that_wait_for_the_lock_are_shown(table: Table) -> None:
         pass
     ((waiter,),) = seen
     assert re.fullmatch(SELF, waiter)
-    assert table.locks().locks[0].waiters == ()
+    assert table.inspect.locks().locks[0].waiters == ()
 
 
 @pytest.mark.parametrize("is_local", [False])
 def test_nobody_knows_who_waits_for_a_lease(table: Table) -> None:
-    assert table.locks().locks[0].waiters is None
+    assert table.inspect.locks().locks[0].waiters is None
 
 
 @places
@@ -118,7 +118,7 @@ def test_a_dead_write_is_shown_with_how_to_undo_it(table: Table, is_local: bool,
         os.utime(Path(table.uri, HEARTBEAT_FOLDER, dead.requested), (1, 1))
     else:
         table._context.storage.set_modified(f"{HEARTBEAT_FOLDER}/{dead.requested}", 1000)
-    work = only(table.locks())
+    work = only(table.inspect.locks())
     assert work.is_alive is False
     assert work.process == "process 7 on elsewhere"
     assert work.heartbeat_left_ms is not None and work.heartbeat_left_ms < 0
@@ -129,7 +129,7 @@ def test_a_dead_write_is_shown_with_how_to_undo_it(table: Table, is_local: bool,
         command = re.search(r"drawstring (rollback \S+ \d+)", shown)
         assert command is not None
         assert app.run(command[1].split()) == 0
-        assert table.locks().pending == ()
+        assert table.inspect.locks().pending == ()
 
 
 @pytest.mark.parametrize("is_local", [False])
@@ -142,7 +142,7 @@ def test_a_write_is_alive_while_its_own_process_holds_the_lock(
     storage.set_modified(beat, 1000)
     good_until_ms = table._context.clock.now_ms() + 60_000
     storage.put(LEASE_PATH, Lease(False, good_until_ms, f"an-id, process 7 on {host}").encode())
-    assert only(table.locks()).is_alive is is_alive
+    assert only(table.inspect.locks()).is_alive is is_alive
 
 
 @pytest.mark.parametrize("is_local", [True])
@@ -154,17 +154,17 @@ def test_a_write_that_ends_while_its_heartbeat_is_looked_for_is_not_called_dead(
 
     def ends(*given: Any) -> set[str]:
         alive = look(*given)
-        table.rollback(pending.requested)
+        table.services.rollback(pending.requested)
         return alive
 
     monkeypatch.setattr(locks, "worked_on", ends)
-    assert table.locks().pending == ()
+    assert table.inspect.locks().pending == ()
 
 
 @pytest.mark.parametrize("is_local", [True])
 def test_a_plan_that_nobody_runs_is_shown_with_how_to_run_it(table: Table, text: Any) -> None:
     table.append(rides(("b", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
-    time = table.schedule_clustering()
+    time = table.services.schedule_clustering()
     (work,) = json.loads(text("locks", table.uri, "--json"))["pending"]
     assert (work["requested"], work["action"], work["is_alive"]) == (time, "clustering", False)
     assert len(work["file_groups"]) == 2
@@ -175,21 +175,21 @@ def test_a_plan_that_nobody_runs_is_shown_with_how_to_run_it(table: Table, text:
 @pytest.mark.parametrize("is_local", [True])
 def test_a_clustering_whose_process_died_is_shown_as_one_that_the_next_write_gives_up(table: Table) -> None:
     table.append(rides(("b", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
-    time = table.schedule_clustering() or ""
-    assert f"or give it up: drawstring rollback {table.uri} {time}" in only(table.locks()).advice
+    time = table.services.schedule_clustering() or ""
+    assert f"or give it up: drawstring rollback {table.uri} {time}" in only(table.inspect.locks()).advice
     Path(table.uri, LEASE_FILE.format(time)).touch()
-    advice = only(table.locks()).advice
+    advice = only(table.inspect.locks()).advice
     assert advice.startswith(f"Run it: drawstring cluster {table.uri} --instant {time}")
     assert advice.endswith("or the next write gives it up.")
     table.append(rides(("c", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
-    assert table.locks().pending == ()
+    assert table.inspect.locks().pending == ()
 
 
 @places
 def test_a_running_clustering_is_shown_with_its_process(table: Table) -> None:
     table.append(rides(("b", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
-    time = table.schedule_clustering() or ""
-    work = only(seen_during(table, lambda writer: writer.cluster(instant=time)))
+    time = table.services.schedule_clustering() or ""
+    work = only(seen_during(table, lambda writer: writer.services.cluster(instant=time)))
     assert (work.instant.action, work.is_alive) == (Action.CLUSTERING, True)
     assert re.search(SELF, work.process)
 
@@ -201,8 +201,8 @@ def test_a_write_that_goes_first_is_shown_with_what_it_has_reserved(tmp_path: Pa
     def meanwhile(other: Table) -> None:
         if acts:
             acts.pop()(other)
-        elif other.locks().pending[0].reserved_partitions:
-            seen.append((only(other.locks()), text("locks", other.uri)))
+        elif other.inspect.locks().pending[0].reserved_partitions:
+            seen.append((only(other.inspect.locks()), text("locks", other.uri)))
 
     options = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "1"}
     on(Interrupted(table, meanwhile, times=100)).upsert(rides(ROW), options=options)
@@ -218,7 +218,7 @@ def test_the_lock_of_a_provider_is_shown_besides(table: Table, is_local: bool) -
     lock = {"hoodie.write.lock.provider": "storage"}
 
     def look(other: Table) -> TableLocks:
-        return other.locks(options=lock)
+        return other.inspect.locks(options=lock)
 
     found = seen_during(table, upserting(ROW, options={**ALONE, **lock}), look)
     assert all(re.search(SELF, each.holder) for each in found.locks)
@@ -229,7 +229,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     table = table_at(tmp_path / "rides", "COPY_ON_WRITE")
     dead_write(table)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    table.locks()
+    table.inspect.locks()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
@@ -284,5 +284,5 @@ def test_options_of_another_audit_are_refused(
 def test_leases_are_recorded_or_not(tmp_path: Path, on: Any) -> None:
     table = create(path=tmp_path / "rides")
     with pytest.raises(InvalidError, match="Give True to have the leases recorded, or False"):
-        table.record_leases(on)
-    assert not table.lease_audit().enabled
+        table.services.record_leases(on)
+    assert not table.inspect.lease_audit().enabled

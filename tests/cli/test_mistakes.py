@@ -104,7 +104,7 @@ def test_files_of_a_table_that_lost_its_timeline_are_not_taken_for_leftovers(
     for call in (lambda: table.scan().to_arrow(), lambda: table.upsert(rides(("z", "rome", 1, 1.0)))):
         with pytest.raises(CorruptTableError, match="its timeline was deleted"):
             call()
-    drawstring.open(table.uri).repair(apply=True)
+    drawstring.open(table.uri).services.repair(apply=True)
     assert sorted((tmp_path / "lake/rides/rome").iterdir()) == before
 
 

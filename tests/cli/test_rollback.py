@@ -32,7 +32,7 @@ def test_the_command_shows_and_rolls_back(
         f"rolled back the commit {dead.requested}: 1 file\n"
     )
     table.upsert(rides(("b", "rome", 1, 1.0)), options={"hoodie.parquet.small.file.limit": "0"})
-    plan = table.schedule_clustering() or ""
+    plan = table.services.schedule_clustering() or ""
     assert text("rollback", table.uri, "--dry-run") == (
         f"no write is pending\nalso pending, to be rolled back by name: the clustering {plan}\n"
     )

@@ -144,7 +144,7 @@ def test_small_base_files_are_compacted_at_once_or_as_planned(
         table.append(rides((f"a{number}", "rome", number, 1.0)))
     planned = json.loads(text("compact-base-files", table.uri, "--schedule", "--json"))["instant"]
     assert "compacted 3 rows into 1 base file" in text("compact-base-files", table.uri, "--instant", planned)
-    assert len(table.file_slices()) == 1
+    assert len(table.inspect.files()) == 1
     assert text("compact-base-files", table.uri) == "nothing to compact\n"
     table.append(rides(("b", "rome", 1, 1.0)))
     assert json.loads(text("compact-base-files", table.uri, "--json"))["files"] == 1

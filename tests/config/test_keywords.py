@@ -12,6 +12,10 @@ from drawstring.base.errors import InvalidError
 from drawstring.cli.app import COMMANDS
 from drawstring.config.keywords import KEYWORDS, with_keywords
 from drawstring.config.options.registry import OPTION_OF_KEY
+from drawstring.table_api.inspection import TableInspection
+from drawstring.table_api.savepoints import TableSavepoints
+from drawstring.table_api.services import TableServices
+from drawstring.table_api.versions import TableVersions
 
 PLANNERS = {
     "compact": ("schedule_compaction",),
@@ -38,10 +42,18 @@ def test_every_keyword_stands_for_options_that_exist() -> None:
                 assert OPTION_OF_KEY[key].key == key, "the key itself, not one of its other names"
 
 
+CLASSES = (drawstring.Table, TableServices, TableInspection, TableSavepoints, TableVersions)
+
+
+def method_of(name: str) -> Any:
+    """Return the method of a table, or of one of its groups, that a command runs."""
+    return next((found for each in CLASSES if callable(found := getattr(each, name, None))), None)
+
+
 @pytest.mark.parametrize("verb", [verb for verb in KEYWORDS if verb != "create"])
 def test_methods_have_the_keywords_of_their_verb(verb: str) -> None:
     for name in (verb, *PLANNERS.get(verb, ())):
-        found = parameters(getattr(drawstring.Table, name))
+        found = parameters(method_of(name))
         assert set(KEYWORDS[verb]) <= set(found)
         for keyword in (*KEYWORDS[verb], "options"):
             assert found[keyword].kind is inspect.Parameter.KEYWORD_ONLY
@@ -57,12 +69,10 @@ def test_commands_have_flags_of_the_same_names(verb: str) -> None:
     assert set(KEYWORDS[verb]) <= set(parameters(COMMAND[verb]))
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in COMMAND if callable(getattr(drawstring.Table, name, None))]
-)
+@pytest.mark.parametrize("name", [name for name in COMMAND if method_of(name)])
 def test_the_arguments_of_a_method_are_those_of_its_command(name: str) -> None:
     flags = {*parameters(COMMAND[name]), "options", "progress", "keys", "position", "timeout"}
-    assert set(parameters(getattr(drawstring.Table, name))) - {"self"} <= flags | {"to"}
+    assert set(parameters(method_of(name))) - {"self"} <= flags | {"to"}
 
 
 def test_services_with_keywords_have_a_command() -> None:

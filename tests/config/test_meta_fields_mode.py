@@ -51,9 +51,9 @@ def test_an_upgrade_adds_the_mode_and_a_downgrade_restates_the_flag(
     tmp_path: Path, flag: str, mode: str
 ) -> None:
     table = made(tmp_path / "t", 9, **{FLAG: flag})
-    table.upgrade(10)
+    table.versions.upgrade(10)
     assert stored(table) == (flag, mode)
-    drawstring.open(table.uri).downgrade(9)
+    drawstring.open(table.uri).versions.downgrade(9)
     assert stored(table) == (flag, None)
 
 
@@ -64,7 +64,7 @@ def test_the_mode_counts_before_the_flag(tmp_path: Path) -> None:
     assert not changed.config.populate_meta_fields
     changed.upsert(rides(("a", "rome", 2, 5.0)))
     assert sorted(changed.scan(["id", "fare"]).to_arrow()["fare"].to_pylist()) == [5.0, 7.0]
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 def test_a_table_with_some_meta_columns_is_read_and_not_written(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_table_with_some_meta_columns_is_read_and_not_written(tmp_path: Path) 
     with pytest.raises(UnsupportedError, match=MODE):
         table.upsert(ROWS)
     with pytest.raises(UnsupportedError, match=MODE):
-        table.downgrade(9)
+        table.versions.downgrade(9)
 
 
 @pytest.mark.parametrize(

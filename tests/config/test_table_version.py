@@ -98,5 +98,5 @@ def test_a_version_that_is_added_is_created_written_and_read(
     rows = found.scan(columns=["id", "fare"]).to_arrow().sort_by("id").to_pylist()
     assert [(row["id"], row["fare"]) for row in rows] == [("a", 1.0), ("b", 3.0)]
     if table_type == "MERGE_ON_READ":
-        assert found.compact() is not None
+        assert found.services.compact() is not None
         assert drawstring.open(table.uri).scan().to_arrow().num_rows == 2

@@ -40,14 +40,14 @@ def test_the_version_before_the_delete_does_not_come_back(table_type: str, versi
     assert rows(table) == [("a", 50, 2.0), ("b", 100, 1.0)]
     upsert(table, ("a", "rome", 60, 4.0))
     if table_type == MOR:
-        table.compact(options=WITHOUT_SERVICES)
+        table.services.compact(options=WITHOUT_SERVICES)
     assert rows(table) == [("a", 60, 4.0), ("b", 100, 1.0)]
 
 
 @pytest.mark.parametrize("version", [8, 9, 10])
 def test_a_log_compaction_keeps_that_the_record_came_after_its_delete(version: int) -> None:
     table = deleted_and_written_again(MOR, version)
-    table.log_compact(options=LOG_COMPACTION)
+    table.services.log_compact(options=LOG_COMPACTION)
     assert rows(table) == [("a", 50, 2.0), ("b", 100, 1.0)]
     upsert(table, ("a", "rome", 40, 3.0))
     assert rows(table) == [("a", 50, 2.0), ("b", 100, 1.0)]

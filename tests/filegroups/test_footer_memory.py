@@ -95,7 +95,7 @@ def test_footers_of_tables_in_memory_are_read_again(memory: FooterMemory, scanne
 
 
 def test_more_footers_than_there_is_room_for_are_forgotten(tmp_path: Path, table: Table) -> None:
-    log, storage = table.file_slices()[0].logs[0], table._context.storage
+    log, storage = table.inspect.files()[0].logs[0], table._context.storage
     with storage.open(log.status.path) as file:
         (block,) = log_files.log_blocks(file, log)
     assert isinstance(block, NativeBlock)
@@ -110,7 +110,7 @@ def test_more_footers_than_there_is_room_for_are_forgotten(tmp_path: Path, table
 
 
 def test_a_file_of_another_size_than_listed_is_not_kept(table: Table) -> None:
-    log, storage = table.file_slices()[0].logs[0], table._context.storage
+    log, storage = table.inspect.files()[0].logs[0], table._context.storage
     with storage.open(log.status.path) as file:
         (block,) = log_files.log_blocks(file, log)
     assert isinstance(block, NativeBlock)

@@ -64,10 +64,10 @@ def test_a_slice_is_read_as_if_its_logs_were_held(
 @pytest.mark.usefixtures("streamed")
 def test_a_compaction_writes_what_was_read() -> None:
     table = with_logs({})
-    done = table.compact()
+    done = table.services.compact()
     assert done
     assert done.records_written == len(BY_EVENT_ROWS)
-    assert not any(each.logs for each in table.file_slices())
+    assert not any(each.logs for each in table.inspect.files())
     assert fares(table) == BY_EVENT_ROWS
 
 

@@ -65,8 +65,8 @@ def test_few_of_many_log_files_are_open_at_once(
 
     assert held(drawstring.open(tmp_path / "t")) == expected
     assert table.scan(where="id = '007'").to_arrow().num_rows == 1
-    assert table.log_compact(min_blocks=2)
+    assert table.services.log_compact(min_blocks=2)
     assert held(table) == expected
-    assert table.compact()
+    assert table.services.compact()
     assert held(table) == expected
     assert 3 < files.most <= 3 + 2, "one of which is read, and the base file"

@@ -142,7 +142,7 @@ def test_what_another_query_sees_is_not_taken_for_what_this_one_sees(
         assert read(table, [NOTE]) == [("third",)]
         then = table.scan(columns=[NOTE], as_of=second.instant).to_arrow()
         assert then.to_pylist() == [{NOTE: "second"}]
-    table.compact()
+    table.services.compact()
     assert read(table, [NOTE]) == [("third",)]
 
 

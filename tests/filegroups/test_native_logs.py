@@ -33,12 +33,12 @@ def table_of(path: Path | None = None, version: int = 10, **how: Any) -> Table:
 
 def names(table: Table) -> list[str]:
     """Return what the log files of the newest slice hold, and which of its instant's files each is."""
-    (file_slice,) = table.file_slices()
+    (file_slice,) = table.inspect.files()
     return [log.status.name.partition(f"{log.instant}")[2] for log in file_slice.logs]
 
 
 def log_paths(table: Table, root: Path) -> list[Path]:
-    return [root / log.status.path for each in table.file_slices() for log in each.logs]
+    return [root / log.status.path for each in table.inspect.files() for log in each.logs]
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -55,7 +55,7 @@ def test_a_write_with_records_and_deletes_makes_a_file_of_each(tmp_path: Path) -
     changes = [{**rows[0], "ts": 2}, {**rows[1], "ts": 3, "_hoodie_is_deleted": True}]
     result = table.upsert(pa.Table.from_pylist(changes, schema), options=WITHOUT_SERVICES)
 
-    (file_slice,) = table.file_slices()
+    (file_slice,) = table.inspect.files()
     prefix = f"{file_slice.file_id}_0-0-0_{result.instant}_1"
     data, deletes = f"{prefix}.log.parquet", f"{prefix}.deletes.parquet"
     assert [log.status.name for log in file_slice.logs] == [data, deletes]
@@ -168,7 +168,7 @@ def test_an_upgraded_table_has_log_files_of_both_formats_and_no_file_changes(
     table.delete(rides(("c", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
     before, then = files(tmp_path / "t"), table.timeline.latest_time()
 
-    result = table.upgrade(10)
+    result = table.versions.upgrade(10)
     assert (result.old, result.new, result.compacted) == (9, 10, None)
     assert files(tmp_path / "t") == before
 
@@ -178,13 +178,13 @@ def test_an_upgraded_table_has_log_files_of_both_formats_and_no_file_changes(
     now = [("a", "rome", 3, 30.0), ("b", "rome", 5, 50.0)]
     assert held(table) == now
     assert held(table, as_of=then) == [("a", "rome", 2, 20.0), ("b", "rome", 5, 50.0)]
-    assert table.log_compact(min_blocks=2)
+    assert table.services.log_compact(min_blocks=2)
     written = [name.rpartition("_")[2] for name in names(table)[-2:]]
     assert written == ["1.deletes.parquet", "2.log.parquet"]  # a record may have come after its delete
     assert held(table) == now
-    assert table.compact()
+    assert table.services.compact()
     assert held(table) == now
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 def test_a_downgrade_compacts_native_log_files(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_downgrade_compacts_native_log_files(tmp_path: Path) -> None:
     table.delete(rides(("b", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
     writes = table.timeline.writes()
 
-    result = table.downgrade(9)
+    result = table.versions.downgrade(9)
 
     assert (result.old, result.new, bool(result.compacted)) == (10, 9, True)
     assert held(table) == [("a", "rome", 2, 9.0), BASE[2]]
@@ -209,7 +209,7 @@ def test_a_downgrade_that_would_lose_changes_is_refused(tmp_path: Path) -> None:
     table.insert(rides(*BASE), options=WITHOUT_SERVICES)
     table.upsert(rides(("a", "rome", 2, 9.0)), options=WITHOUT_SERVICES)
     (change_log,) = (tmp_path / "t/rome").glob("*.cdc.parquet")
-    for attempt in (table.downgrade, table.plan_version):
+    for attempt in (table.versions.downgrade, table.versions.plan):
         with pytest.raises(UnsupportedError, match="change logs") as refused:
             attempt(9)
         assert refused.value.path == f"rome/{change_log.name}"
@@ -218,7 +218,7 @@ def test_a_downgrade_that_would_lose_changes_is_refused(tmp_path: Path) -> None:
     table.upsert(rides(("a", "rome", 3, 9.0)), options=WITHOUT_SERVICES)
     for path in (tmp_path / "t/rome").glob("*.cdc.parquet"):
         path.unlink()
-    assert table.downgrade(9).new == 9
+    assert table.versions.downgrade(9).new == 9
 
 
 @pytest.mark.parametrize("mode", ["DATA_BEFORE_AFTER", "DATA_BEFORE", "OP_KEY_ONLY"])
@@ -268,7 +268,7 @@ def test_late_records_and_late_deletes_lose(tmp_path: Path) -> None:
         found = held(table)
         assert found == [("a", "rome", max(ts, found[0][2]), max(fare, found[0][3]))]
     assert found == [("a", "rome", 7, 7.0)]
-    assert table.log_compact(min_blocks=2)
+    assert table.services.log_compact(min_blocks=2)
     assert held(table) == found
 
 
@@ -296,14 +296,14 @@ def test_a_log_file_that_is_gone_is_missed(tmp_path: Path) -> None:
 
     with pytest.raises(MissingFileError, match="missing"):
         drawstring.open(tmp_path / "t").scan().to_arrow()
-    assert [each.check for each in table.validate().findings] == ["missing"]
+    assert [each.check for each in table.services.validate().findings] == ["missing"]
 
 
 def test_a_restore_deletes_the_files_of_later_writes(tmp_path: Path) -> None:
     table = table_of(tmp_path / "t")
-    before, saved = files(tmp_path / "t"), table.savepoint()
+    before, saved = files(tmp_path / "t"), table.savepoints.create()
     table.upsert(rides(("a", "rome", 2, 9.0)), options=WITHOUT_SERVICES)
     table.delete(rides(("b", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
-    table.restore(saved)
+    table.savepoints.restore(saved)
     assert files(tmp_path / "t") == before
     assert held(table) == BASE

@@ -96,7 +96,7 @@ def made(rows: list[Row], **properties: str) -> Table:
 
 def stored(table: Table) -> tuple[str, bytes]:
     """Return path and bytes of the only base file."""
-    (each,) = table.file_slices()
+    (each,) = table.inspect.files()
     assert each.base is not None
     path = each.base.status.path
     return path, table._context.storage.read(path)

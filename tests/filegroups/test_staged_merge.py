@@ -65,7 +65,7 @@ def test_rows_are_those_of_a_dictionary(
         model = Model(made(**properties), by_commit=properties == BY_COMMIT, log_format=log_format)
         table = model.table
         history(model, random.Random(seed))
-        assert any(each.logs for each in table.file_slices())
+        assert any(each.logs for each in table.inspect.files())
         assert read(table) == model.matching()
         assert len(read(table, [KIND])) == len(model.matching())
         for where, is_match in CONDITIONS.items():

@@ -56,7 +56,7 @@ def given(rows: list[Row]) -> list[Row]:
 
 
 def shown(root: Path, partition: str | None = None) -> list[Row]:
-    rows: list[Row] = drawstring.open(root).metadata(partition).to_pylist()
+    rows: list[Row] = drawstring.open(root).inspect.metadata(partition).to_pylist()
     return rows
 
 
@@ -220,7 +220,7 @@ def test_an_unknown_partition_names_those_there_are(table_root: Path) -> None:
     with pytest.raises(InvalidError, match=r"no partition 'file'\. Use one of bloom_filters, column_stats"):
         shown(table_root, "file")
     with pytest.raises(InvalidError, match="Keys are looked up in one partition"):
-        drawstring.open(table_root).metadata(keys="p0")
+        drawstring.open(table_root).inspect.metadata(keys="p0")
 
 
 def test_a_partition_that_is_being_built_is_refused(table_root: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_write_of_drawstring_keeps_what_the_metadata_table_has(table_root: Pat
     table.delete(where="id = 1")
     assert {"bloom_filters", "column_stats", "files"} <= {row["partition"] for row in shown(table_root)}
     with pytest.raises(InvalidError, match="has no partition 'record_index'"):
-        table.metadata("record_index")
+        table.inspect.metadata("record_index")
 
 
 def newest_file(root: Path, pattern: str) -> Path:

@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def shown(root: Path, partition: str, keys: list[str] | None = None) -> list[Row]:
-    rows: list[Row] = drawstring.open(root).metadata(partition, keys=keys).to_pylist()
+    rows: list[Row] = drawstring.open(root).inspect.metadata(partition, keys=keys).to_pylist()
     return rows
 
 

@@ -184,7 +184,7 @@ def test_spark_reads_hand_the_option_on(root: Path) -> None:
 
 
 def metadata_findings(root: Path) -> list[tuple[str, str | None]]:
-    findings = drawstring.open(root).validate(quick=True).findings
+    findings = drawstring.open(root).services.validate(quick=True).findings
     return [(each.what.partition(".")[0], each.path) for each in findings if each.check == "metadata"]
 
 
@@ -201,7 +201,7 @@ def test_validate_finds_files_that_are_missing_or_that_no_commit_names(root: Pat
     assert metadata_findings(root) == [
         ("The metadata table has this file, which does not exist", f"p0/{first.name}")
     ]
-    found = drawstring.open(root).validate(quick=True).findings
+    found = drawstring.open(root).services.validate(quick=True).findings
     assert f"p0/{stray.name}" in {each.path for each in found if each.check == "orphan"}
 
 
@@ -223,7 +223,7 @@ def test_validate_finds_a_file_that_the_metadata_table_lacks(
 def test_validate_finds_other_sizes_and_damage(root: Path) -> None:
     latest = max((root / "p0").glob("*.parquet"))
     latest.write_bytes(latest.read_bytes() + b"more")
-    found = drawstring.open(root).validate(quick=True).findings
+    found = drawstring.open(root).services.validate(quick=True).findings
     assert {(each.check, each.path) for each in found} >= {("size", f"p0/{latest.name}")}
     assert metadata_findings(root) == []
     next(root.glob(".hoodie/metadata/files/*.hfile")).unlink()

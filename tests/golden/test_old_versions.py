@@ -74,12 +74,12 @@ def test_every_query_has_the_rows_of_version_6(name: str, version: int, tmp_path
 CALLS: dict[str, Callable[[Table], object]] = {
     "upsert": lambda table: table.upsert(rides(("a", "rome", 1, 1.0))),
     "delete": lambda table: table.delete(where="true"),
-    "compact": lambda table: table.compact(),
-    "clean": lambda table: table.clean(),
-    "rollback": lambda table: table.rollback("20260101000000000"),
-    "upgrade": lambda table: table.upgrade(),
-    "upgrade to 6": lambda table: table.upgrade(6),
-    "downgrade": lambda table: table.downgrade(6),
+    "compact": lambda table: table.services.compact(),
+    "clean": lambda table: table.services.clean(),
+    "rollback": lambda table: table.services.rollback("20260101000000000"),
+    "upgrade": lambda table: table.versions.upgrade(),
+    "upgrade to 6": lambda table: table.versions.upgrade(6),
+    "downgrade": lambda table: table.versions.downgrade(6),
 }
 
 

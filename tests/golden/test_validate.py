@@ -15,7 +15,7 @@ from tests.support.golden import NAMES, golden_storage, of_each_kind
 @pytest.mark.parametrize("name", others_long(NAMES, of_each_kind(NAMES)))
 def test_a_table_of_real_hudi_is_sound(name: str, tmp_path: Path) -> None:
     storage, _ = golden_storage(name, tmp_path)
-    result = drawstring.open(storage.spec.uri).validate()
+    result = drawstring.open(storage.spec.uri).services.validate()
     assert result.is_sound
     warnings = [each.check for each in result.findings if each.severity is not Severity.NOTE]
     # Three have a write that died in a manner of speaking: its completed file was deleted.

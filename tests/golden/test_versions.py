@@ -48,9 +48,9 @@ def test_golden_tables_read_in_another_version_as_hudi_read_them(
     table = golden_table(name, tmp_path)
     before = {each.requested: time_of(each) for each in table.timeline.writes()}
     if version > table.config.version:
-        table.upgrade(version)
+        table.versions.upgrade(version)
     else:
-        table.downgrade(version)
+        table.versions.downgrade(version)
     after = {each.requested: time_of(each) for each in table.timeline.writes()}
     times = {before[requested]: after[requested] for requested in before}
     facts = load_facts(open_storage(tmp_path / name), SystemClock())

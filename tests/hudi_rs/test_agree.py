@@ -19,7 +19,7 @@ def test_hudi_rs_reads_each_history(tmp_path: Path, case: Case) -> None:
 @pytest.mark.parametrize("case", [case for case in CASES if case.is_mor], ids=str)
 def test_hudi_rs_reads_a_compacted_table(tmp_path: Path, case: Case) -> None:
     history = write(str(tmp_path / "rides"), case)
-    assert history.table.compact()
+    assert history.table.services.compact()
     assert plain(read_with_hudi_rs(history.path)) == history.after[-1]
 
 

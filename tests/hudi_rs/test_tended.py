@@ -20,7 +20,7 @@ def test_a_table_that_was_cleaned_and_archived(tmp_path: Path, case: Case) -> No
     for number in range(1, 13):
         upsert(history, number, **SHORT)
         if case.is_mor and number % 4 == 0:
-            history.table.compact(options=SHORT)
+            history.table.services.compact(options=SHORT)
     assert len(history.table.timeline.writes()) <= 6
     assert plain(read_with_hudi_rs(history.path)) == history.model.sorted()
 
@@ -30,12 +30,12 @@ def test_a_table_that_was_taken_back_to_a_savepoint(tmp_path: Path, case: Case) 
     history = create(str(tmp_path / "rides"), case)
     upsert(history, 1, **WITHOUT_SERVICES)
     upsert(history, 2, **WITHOUT_SERVICES)
-    saved, kept = history.table.savepoint(), dict(history.model.rows)
+    saved, kept = history.table.savepoints.create(), dict(history.model.rows)
     upsert(history, 3, **WITHOUT_SERVICES)
     if case.is_mor:
-        history.table.compact(options=WITHOUT_SERVICES)
+        history.table.services.compact(options=WITHOUT_SERVICES)
     upsert(history, 4, **WITHOUT_SERVICES)
-    assert history.table.restore(saved)
+    assert history.table.savepoints.restore(saved)
     history.model.rows = kept
     assert plain(read_with_hudi_rs(history.path)) == history.model.sorted()
     upsert(history, 5, **WITHOUT_SERVICES)

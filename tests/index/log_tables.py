@@ -96,7 +96,7 @@ class LogTable:
         """Put a compaction on the timeline and leave it there."""
         table = self.open()
         store = TimelineStore(self.storage, table.config, self.clock)
-        plan = plan_compaction(table.file_slices())
+        plan = plan_compaction(table.inspect.files())
         if plan.operations:
             time = store.new_time(store.load())
             store.request(Action.COMPACTION, time, encode_compaction_plan(plan))

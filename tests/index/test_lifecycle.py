@@ -86,7 +86,7 @@ def index_files(table: Table) -> list[str]:
 def check(table: Table, expected: list[Row]) -> None:
     """Every key is read once, and is where the index looks for it, whatever becomes of the timeline."""
     assert content(table) == sorted(expected)
-    assert [each for each in table.validate().findings if each.severity == "error"] == []
+    assert [each for each in table.services.validate().findings if each.severity == "error"] == []
     timeline = table.timeline
     index = declared_index(table.config, table._context.storage, Timeline((), timeline.start))
     found = table.scan(columns=[RECORD_KEY, PARTITION_PATH, FILE_NAME]).to_arrow()
@@ -130,10 +130,10 @@ def failed_overwrites(kind: Kind) -> None:
 def restored_overwrites(kind: Kind) -> None:
     """A restore to the time before an overwrite brings the index of that time back."""
     table = created(kind)
-    table.savepoint()
+    table.savepoints.create()
     before, savepoint = index_files(table), table.timeline.writes()[-1].requested
     table.insert_overwrite(table_of(rows("rome", 2)))
-    table.restore(savepoint)
+    table.savepoints.restore(savepoint)
     assert index_files(table) == before
     table.upsert(table_of(rows("rome", 3)))
     check(table, rows("rome", 3) + LIMANS)
@@ -142,21 +142,21 @@ def restored_overwrites(kind: Kind) -> None:
 def resizings(kind: Kind) -> None:
     """Writes go on while buckets are resized; a resizing that dies and is unscheduled leaves no file."""
     table = created(kind)
-    table.compact()
+    table.services.compact()
     before = index_files(table)
-    resizing = table.schedule_clustering(options=RESIZING)
+    resizing = table.services.schedule_clustering(options=RESIZING)
     assert resizing is not None
     table.upsert(table_of(rows("rome", 2)))
     assert content(table) == sorted(rows("rome", 2) + LIMANS)
     with dying("on the way"):
-        table.cluster(instant=resizing)
+        table.services.cluster(instant=resizing)
     assert len(index_files(table)) > len(before)
-    table.rollback(resizing)
+    table.services.rollback(resizing)
     assert index_files(table) == before
     table.upsert(table_of(rows("lima", 2)))
     check(table, rows("rome", 2) + rows("lima", 2))
-    table.compact()
-    table.cluster(options=RESIZING)
+    table.services.compact()
+    table.services.cluster(options=RESIZING)
     table.upsert(table_of(rows("rome", 3)))
     check(table, rows("rome", 3) + rows("lima", 2))
 

@@ -35,7 +35,7 @@ class Step:
         options = {**(OFF if self.is_old else {}), **(AVRO if self.is_avro else {})}
         match self.verb:
             case "compact":
-                table.open().compact()
+                table.open().services.compact()
             case "schedule":
                 table.schedule()
             case "fail":
@@ -161,7 +161,7 @@ def test_compacted_log_files_drop_out_of_what_is_told(version: int) -> None:
     before = table.indexes()[-1]
     assert before is not None
     assert (len(before.clique), len(before.chain)) == (0, 2)
-    table.open().compact()
+    table.open().services.compact()
     assert [len(each.logs) for each in table.slices()] == [0]
     table.write("upsert", ["b03"], ts=4)
     (after,) = table.indexes()

@@ -179,6 +179,6 @@ def test_random_file_ids_do_not_look_like_those_of_buckets(
     table = create(table_type=table_type)
     table.upsert(rides(("a", "rome", 1, 1.0)))
     table.upsert(rides(("a", "rome", 2, 2.0)))
-    table.cluster()
+    table.services.cluster()
     table.upsert(rides(("a", "rome", 3, 3.0)))
     assert held(table) == [("a", "rome", 3, 3.0)]

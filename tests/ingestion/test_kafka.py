@@ -194,7 +194,7 @@ def test_a_job_that_is_killed_again_and_again(broker: Broker, topic: str, tmp_pa
             process.kill()
     ingest(tmp_path, broker, topic)
     assert ids(tmp_path) == list(range(sent))
-    assert not drawstring.open(tmp_path / "t").validate().findings
+    assert not drawstring.open(tmp_path / "t").services.validate().findings
 
 
 def test_a_range_takes_evenly_and_new_partitions_from_their_beginning() -> None:

@@ -87,7 +87,7 @@ def commits(folder: Path) -> str | None:
 def assert_complete(folder: Path, files: int) -> None:
     table = drawstring.open(folder / "t")
     assert sorted(table.scan(columns=["id"]).to_arrow()["id"].to_pylist()) == list(range(files * ROWS))
-    assert not table.validate().findings
+    assert not table.services.validate().findings
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(KILLS, marks=pytest.mark.long)])

@@ -72,10 +72,10 @@ def options_of(kind: str, version: int, **more: str) -> dict[str, str]:
 
 def alter_by_drawstring(path: str) -> None:
     table = drawstring.open(path)
-    table.rename_column("n", "number")
-    table.drop_column("gone")
-    table.add_column("n", pa.string(), after="name")
-    table.move_column("name", first=True)
+    table.columns.rename("n", "number")
+    table.columns.drop("gone")
+    table.columns.add("n", pa.string(), after="name")
+    table.columns.move("name", first=True)
 
 
 def alter_by_hudi(referee: Referee, path: str, options: dict[str, str]) -> None:
@@ -128,7 +128,7 @@ def go_on(referee: Referee, path: str, expected: dict[str, dict[str, Any]], give
     del expected["r03"]
     assert_read(referee, path, expected)
     if drawstring.open(path).config.is_merge_on_read:
-        drawstring.open(path).compact()
+        drawstring.open(path).services.compact()
         assert_read(referee, path, expected)
     return drawstring.open(path)
 

@@ -107,13 +107,13 @@ def test_hudi_reads_columns_that_drawstring_changed_and_goes_on(
 ) -> None:
     path = str(tmp_path / "t")
     table = begun(path, kind, version)
-    table.rename_column("n", "number")
-    table.change_column_type("number", pa.int64())
-    table.drop_column("name")
-    table.rename_column("at.x", "xx")
-    table.add_column("name", pa.int64(), after="number")
-    table.add_column("n", pa.string(), first=True)
-    table.change_column_type("price", pa.decimal128(12, 2))
+    table.columns.rename("n", "number")
+    table.columns.change_type("number", pa.int64())
+    table.columns.drop("name")
+    table.columns.rename("at.x", "xx")
+    table.columns.add("name", pa.int64(), after="number")
+    table.columns.add("n", pa.string(), first=True)
+    table.columns.change_type("price", pa.decimal128(12, 2))
     expected = [changed(number, 2 if number in (1, 2) else 1) for number in range(6)]
     assert_read(referee, path, expected)
     kinds = table.schema
@@ -127,7 +127,7 @@ def test_hudi_reads_columns_that_drawstring_changed_and_goes_on(
     expected = [*(each for each in expected if each["id"] != 3), *theirs]
     assert_read(referee, path, sorted(expected, key=lambda each: each["id"]))
     if kind == MOR:
-        drawstring.open(path).compact()
+        drawstring.open(path).services.compact()
         assert_read(referee, path, sorted(expected, key=lambda each: each["id"]))
 
 
@@ -152,7 +152,7 @@ def test_drawstring_reads_columns_that_hudi_changed_and_goes_on(
     table = drawstring.open(path)
     ours = [changed(2, 3, number=1 << 40, n="ours", name=7), changed(9, 1, n="new")]
     table.upsert(pa.Table.from_pylist(ours, table.schema))
-    table.rename_column("name", "label")
-    table.rename_column("label", "name")
+    table.columns.rename("name", "label")
+    table.columns.rename("label", "name")
     expected = sorted([*(each for each in expected if each["id"] != 2), *ours], key=lambda each: each["id"])
     assert_read(referee, path, expected)

@@ -125,7 +125,7 @@ class Race:
 
 def cluster(table: Table, options: dict[str, str]) -> None:
     with suppress(ConflictError):  # Hudi was faster
-        table.cluster(options={**options, **SORTED})
+        table.services.cluster(options={**options, **SORTED})
 
 
 def upsert(table: Table, options: dict[str, str]) -> None:

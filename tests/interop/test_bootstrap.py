@@ -83,7 +83,7 @@ def take_turns(referee: Referee, path: str, how: dict[str, str]) -> None:
     del model["r009"], model["r010"]
     settled()
     if drawstring.open(path).config.is_merge_on_read:
-        drawstring.open(path).compact()
+        drawstring.open(path).services.compact()
         settled()
     theirs = rides(1, 2, 12, fare=-4, ts=4)
     referee.write(path, theirs, {**how, "hoodie.datasource.write.operation": "upsert"})

@@ -98,7 +98,7 @@ def test_hudi_goes_on_in_partitions_that_were_rescaled(referee: Referee, tmp_pat
     }
     referee.write(path, rides(range(90), 1), options)
     table = drawstring.open(path)
-    assert table.rescale_buckets(
+    assert table.services.rescale_buckets(
         5,
         [CITIES[0], "2026-*"],
         options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"},
@@ -113,4 +113,4 @@ def test_hudi_goes_on_in_partitions_that_were_rescaled(referee: Referee, tmp_pat
     }
     assert sorted(zip(*found.to_pydict().values(), strict=True)) == sorted(expected.items())
     assert [len(table.scan(where=f"day = '{day}'").tasks()) for day in CITIES] == [5, 2, 2]
-    assert drawstring.open(path).validate().is_sound
+    assert drawstring.open(path).services.validate().is_sound

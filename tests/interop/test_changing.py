@@ -34,7 +34,7 @@ def test_hudi_reads_what_was_changed_and_goes_on(referee: Referee, tmp_path: Pat
     hudi_writes(referee, history, "upsert", [row(number, 700) for number in (0, 2, 70, 5)])
     assert_both_read(referee, history)
     if case.is_mor:
-        table.compact()  # comes to nothing where Hudi's own write has compacted
+        table.services.compact()  # comes to nothing where Hudi's own write has compacted
         assert_both_read(referee, history)
 
 

@@ -51,7 +51,7 @@ def test_hudi_goes_on_with_a_table_that_drawstring_clustered(
     referee: Referee, tmp_path: Path, case: Case
 ) -> None:
     history = many_files(str(tmp_path / "rides"), case)
-    assert history.table.cluster(options=SORTED)
+    assert history.table.services.cluster(options=SORTED)
     assert file_groups(drawstring.open(history.path)) == 3
     assert_both_read(referee, history)
 
@@ -70,7 +70,7 @@ def test_each_runs_the_clusterings_that_the_other_scheduled(
 ) -> None:
     history = many_files(str(tmp_path / "rides"), case)
     asked = {**hudi_options(case), **SORTED}
-    planned = history.table.schedule_clustering(options=SORTED)
+    planned = history.table.services.schedule_clustering(options=SORTED)
     assert planned is not None
     assert referee.service(history.path, "clustering", asked, instant=planned) == planned
     assert_both_read(referee, history)
@@ -80,7 +80,7 @@ def test_each_runs_the_clusterings_that_the_other_scheduled(
     theirs = referee.service(history.path, "clustering", asked, run=False)
     table = drawstring.open(history.path)
     assert [each.requested for each in table.timeline.pending_of(Action.CLUSTERING)] == [theirs]
-    done = table.cluster(instant=theirs)
+    done = table.services.cluster(instant=theirs)
     assert done and done.instant == theirs
     assert_both_read(referee, history)
     assert file_groups(drawstring.open(history.path)) == 3
@@ -98,7 +98,7 @@ def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
     more = [row(number, 300) for number in range(60, 90)]
     hudi_writes(referee, history, "upsert", more, **NEW_FILE_GROUPS)
     history.table = drawstring.open(history.path)
-    assert history.table.compact_base_files()
+    assert history.table.services.compact_base_files()
     assert_both_read(referee, history)
 
     hudi_writes(referee, history, "upsert", [row(number, 600) for number in (3, 44, 61, 170)])
@@ -108,7 +108,7 @@ def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
         referee, history, "upsert", [row(number, 650) for number in (280, 281, 282)], **NEW_FILE_GROUPS
     )
     history.table = drawstring.open(history.path)
-    planned = history.table.schedule_base_file_compaction()
+    planned = history.table.services.schedule_base_file_compaction()
     if planned is not None:
         options = hudi_options(case)
         assert referee.service(history.path, "clustering", options, instant=planned) == planned
@@ -119,7 +119,7 @@ def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
 def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: Path, version: int) -> None:
     case, path = Case(version, "MERGE_ON_READ", "avro"), str(tmp_path / "rides")
     history = consistent_table(path, case)
-    result = history.table.cluster(options=SPLIT)
+    result = history.table.services.cluster(options=SPLIT)
     assert result and result.files == 12
     assert_both_read(referee, history)
 
@@ -129,7 +129,7 @@ def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: 
 
     history.table = drawstring.open(path)
     history.upsert([row(number, 300) for number in range(0, 75, 5)])
-    history.table.compact()
+    history.table.services.compact()
     assert_both_read(referee, history)
 
     options = {
@@ -144,7 +144,7 @@ def test_both_split_buckets_and_go_on_with_the_ring(referee: Referee, tmp_path: 
     )
     assert planned is not None
     history.table = drawstring.open(path)
-    assert history.table.cluster(instant=planned)
+    assert history.table.services.cluster(instant=planned)
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(number, 400) for number in range(0, 80, 7)], **CONSISTENT)
     assert_both_read(referee, history)
@@ -163,7 +163,7 @@ def test_hudi_goes_on_with_the_new_ring_of_a_dropped_partition(referee: Referee,
     assert_both_read(referee, history)
     history.table = drawstring.open(path)
     history.upsert([row(number, 300) for number in range(0, 75, 5)])
-    history.table.compact()
+    history.table.services.compact()
     assert_both_read(referee, history)
 
 
@@ -197,5 +197,5 @@ def test_hudi_goes_on_with_the_new_rings_of_overwritten_partitions(
     hudi_writes(referee, history, "upsert", [row(number, 300) for number in range(0, 75, 5)], **CONSISTENT)
     history.table = drawstring.open(history.path)
     history.upsert([row(number, 400) for number in range(0, 75, 10)])
-    history.table.compact()
+    history.table.services.compact()
     assert_both_read(referee, history)

@@ -26,7 +26,7 @@ def test_plans_change_hands(referee: Referee, tmp_path: Path, version: int) -> N
     history = write(str(tmp_path / "rides"), case)
     options = {**hudi_options(case), **EVERY_LOG, **NO_METADATA_TABLE}
 
-    ours = history.table.schedule_compaction()
+    ours = history.table.services.schedule_compaction()
     assert ours is not None
     history.upsert([row(number, 600) for number in range(20, 40)])
     assert_both_read(referee, history)
@@ -38,12 +38,14 @@ def test_plans_change_hands(referee: Referee, tmp_path: Path, version: int) -> N
     hudi_writes(referee, history, "upsert", [row(number, 700) for number in range(30, 50)])
     history.table = drawstring.open(history.path)
     history.upsert([row(number, 800) for number in range(35, 45)])
-    history.table.compact(progress=lambda done, of: history.upsert([row(1, 900 + done)]), instant=theirs)
+    history.table.services.compact(
+        progress=lambda done, of: history.upsert([row(1, 900 + done)]), instant=theirs
+    )
     assert history.table.timeline.write_at(theirs)
     assert_both_read(referee, history)
 
     hudi_writes(referee, history, "upsert", [row(number, 1000) for number in range(5)])
-    assert history.table.compact()
+    assert history.table.services.compact()
     assert history.table.timeline.pending_of(Action.COMPACTION) == ()
     assert_both_read(referee, history)
 
@@ -55,7 +57,7 @@ def test_hudi_reads_and_goes_on_with_compacted_logs(referee: Referee, tmp_path: 
     history.upsert([row(number, 600) for number in range(20, 40)])
     history.delete([row(number, 650) for number in (3, 21, 39)])
 
-    assert history.table.log_compact(options=FEW_BLOCKS)
+    assert history.table.services.log_compact(options=FEW_BLOCKS)
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(number, 700) for number in (0, 3, 30, 50)])
     history.table = drawstring.open(history.path)
@@ -79,7 +81,7 @@ def test_hudi_runs_a_log_compaction_that_drawstring_planned(
     history.upsert([row(number, 600) for number in range(20, 40)])
     history.delete([row(number, 650) for number in (3, 21, 39)])
 
-    ours = history.table.schedule_log_compaction(options=FEW_BLOCKS)
+    ours = history.table.services.schedule_log_compaction(options=FEW_BLOCKS)
     assert ours is not None
     assert referee.service(history.path, "log_compaction", options, instant=ours) == ours
     assert history.table.timeline.write_at(ours)
@@ -103,7 +105,7 @@ def test_drawstring_runs_a_log_compaction_that_hudi_planned(
     history.table = drawstring.open(history.path)
     history.delete([row(number, 800) for number in (0, 21, 31)])
     assert [each.requested for each in history.table.timeline.pending_of(Action.LOG_COMPACTION)] == [theirs]
-    result = history.table.log_compact(instant=theirs)
+    result = history.table.services.log_compact(instant=theirs)
     assert result and result.instant == theirs and result.files == 3
     assert history.table.timeline.write_at(theirs)
     assert_both_read(referee, history)
@@ -128,16 +130,16 @@ def test_hudi_reads_and_goes_on_with_a_table_after_hybrid_compactions(
     }
 
     history.upsert([row(number, 600) for number in range(20, 40)])
-    result = history.table.compact(options=hybrid)
+    result = history.table.services.compact(options=hybrid)
     assert result
-    assert any(each.logs and each.base for each in history.table.file_slices())
+    assert any(each.logs and each.base for each in history.table.inspect.files())
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(number, 700) for number in (0, 3, 30, 50)])
     history.table = drawstring.open(history.path)
     history.delete([row(number, 800) for number in (0, 21, 31)])
     assert_both_read(referee, history)
 
-    planned = history.table.schedule_compaction(options=hybrid)
+    planned = history.table.services.schedule_compaction(options=hybrid)
     assert planned is not None
     assert referee.service(history.path, "compaction", hudi_options(case), instant=planned) == planned
     assert_both_read(referee, history)
@@ -155,14 +157,14 @@ def test_hudi_reads_and_goes_on_with_a_table_whose_newest_log_files_were_merged(
         "drawstring.compaction.hybrid.space.ratio": "999",
     }
     history.upsert([row(number, 590) for number in range(12_000)])
-    history.table.compact()
+    history.table.services.compact()
     history.upsert([row(number, 600) for number in range(12_000)])
     for ts in (700, 800):
         history.upsert([row(number, ts) for number in range(3000, 3009)])
-    planned = history.table.schedule_compaction(options=tiers)
+    planned = history.table.services.schedule_compaction(options=tiers)
     plan = one_record((tmp_path / f"rides/.hoodie/timeline/{planned}.compaction.requested").read_bytes())
     assert {len(each["deltaFilePaths"]) for each in plan["operations"]} == {2}, "the large one is left alone"
-    history.table.compact(instant=planned)
+    history.table.services.compact(instant=planned)
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(number, 950) for number in range(3000, 3012)])
     history.table = drawstring.open(history.path)

@@ -43,7 +43,7 @@ def test_both_write_twice_while_buckets_are_resized_and_run_the_plan(
     case = Case(version, "MERGE_ON_READ", "avro")
     history = consistent_table(str(tmp_path / "rides"), case)
     before = file_groups(drawstring.open(history.path))
-    planned = history.table.schedule_clustering(options=SPLIT)
+    planned = history.table.services.schedule_clustering(options=SPLIT)
     assert planned is not None
     write_by_both(referee, history, 200)
     assert file_groups(drawstring.open(history.path)) == before
@@ -52,7 +52,7 @@ def test_both_write_twice_while_buckets_are_resized_and_run_the_plan(
     assert_both_read(referee, history)
     history.table = drawstring.open(history.path)
     history.upsert([row(number, 300) for number in range(0, 80, 7)])
-    history.table.compact()
+    history.table.services.compact()
 
     options = {**hudi_options(case), **DUAL, **SPLIT, "hoodie.parquet.max.file.size": "3000"}
     options["hoodie.bucket.index.max.num.buckets"] = "16"
@@ -60,8 +60,8 @@ def test_both_write_twice_while_buckets_are_resized_and_run_the_plan(
     assert planned is not None
     write_by_both(referee, history, 400)
     history.table = drawstring.open(history.path)
-    assert history.table.cluster(instant=planned)
+    assert history.table.services.cluster(instant=planned)
     assert_both_read(referee, history)
     hudi_writes(referee, history, "upsert", [row(number, 500) for number in range(0, 80, 7)], **DUAL)
     assert_both_read(referee, history)
-    assert history.table.validate().findings == ()
+    assert history.table.services.validate().findings == ()

@@ -99,11 +99,11 @@ def test_drawstring_cleans_up_after_a_dead_writer_of_hudi(
     age_heartbeat(history, dead.requested)
     upsert(history, 2)
     if case.is_mor:
-        table.compact(options=LAZY)
+        table.services.compact(options=LAZY)
     assert [each.requested for each in table.timeline.pending_writes()] == [dead.requested]
     assert_both_read(referee, history)
 
-    table.clean(options=LAZY)
+    table.services.clean(options=LAZY)
     assert table.timeline.pending() == ()
     # It has no markers: as far as drawstring can tell it may have been completed.
     assert (Path(history.path) / LOST_FOLDER / dead.requested).is_dir()

@@ -69,7 +69,7 @@ def test_both_keep_and_use_indexes_of_dates_in_texts(referee: Referee, tmp_path:
 
     def checked() -> None:
         table = drawstring.open(path, options=METADATA)
-        for name in {each.name for each in table.indexes()}:
+        for name in {each.name for each in table.indexes.list()}:
             assert without_origin(kept(table, name)) == without_origin(built(table, name)), name
 
     def indexed_by_hudi(name: str, what: str, options: str) -> None:
@@ -80,9 +80,9 @@ def test_both_keep_and_use_indexes_of_dates_in_texts(referee: Referee, tmp_path:
     write(range(10), 5)
     write(range(10, 20), 6)
     table = drawstring.open(path, options=METADATA)
-    table.create_index("by_day", "day", using="column_stats", options={"expr": "to_date"})
+    table.indexes.create("by_day", "day", using="column_stats", options={"expr": "to_date"})
     settings = {"expr": "to_date", "format": "yyyyMMdd", "numentries": "100"}
-    table.create_index("by_packed", "packed", using="bloom_filters", options=settings)
+    table.indexes.create("by_packed", "packed", using="bloom_filters", options=settings)
     indexed_by_hudi("by_written", "column_stats(written)", "expr='to_date', format='d.MM.yyyy'")
     indexed_by_hudi("by_second", "column_stats(at)", "expr='unix_timestamp', format='yyyy-MM-dd HH:mm:ss'")
     checked()
@@ -91,7 +91,7 @@ def test_both_keep_and_use_indexes_of_dates_in_texts(referee: Referee, tmp_path:
     write(range(28, 35), 9)
     names = [f"expr_index_by_{each}" for each in ("day", "packed", "second", "written")]
     table = drawstring.open(path, options=METADATA)
-    assert [each.name for each in table.indexes()] == names
+    assert [each.name for each in table.indexes.list()] == names
     for where, matches in CONDITIONS.items():
         wanted = sorted(each for each, day in days.items() if matches(day))
         scan = table.scan(["id"], where=where)

@@ -21,12 +21,12 @@ def late_commits(path: Path, case: Case, **how: Any) -> tuple[History, list[str]
     """Write a table, twice late records alone, late ones and one that wins; return the commits' times."""
     history = create(str(path), case, **how)
     history.upsert([row(number, 100) for number in NUMBERS])
-    files = history.table.file_slices()
+    files = history.table.inspect.files()
     history.upsert([row(number, 50) for number in NUMBERS])
     history.upsert([row(number, 60) for number in NUMBERS if number % 3 == 0])
-    assert history.table.file_slices() == files
+    assert history.table.inspect.files() == files
     history.upsert([*(row(number, 70) for number in NUMBERS), row(7, 200)])
-    assert len(set(history.table.file_slices()) - set(files)) == 1
+    assert len(set(history.table.inspect.files()) - set(files)) == 1
     return history, [time_of(write) for write in history.table.timeline.writes()]
 
 

@@ -64,7 +64,7 @@ def test_hudi_goes_on_with_each_layout(referee: Referee, tmp_path: Path, layout:
 
     history.table = drawstring.open(history.path)
     history.upsert([row(number, 700) for number in (0, 31, 59, 70)])
-    assert history.table.compact()
+    assert history.table.services.compact()
     assert_both_read(referee, history)
 
 

@@ -31,7 +31,7 @@ def indexed(path: str, case: Case) -> History:
 
 def told(table: drawstring.Table) -> list[bool]:
     """Tell of each log file whether it has an index."""
-    logs = [log for each in table.file_slices() for log in each.logs]
+    logs = [log for each in table.inspect.files() for log in each.logs]
     return [read_log_index(table._context.storage, log.status.path) is not None for log in logs]
 
 
@@ -61,6 +61,6 @@ def test_hudi_goes_on_with_a_table_whose_logs_carry_an_index(
 
     history.table = drawstring.open(history.path)
     history.upsert([row(number, 800) for number in (1, 7, 80, 90)])
-    assert history.table.compact()
+    assert history.table.services.compact()
     hudi_writes(referee, history, "upsert", [row(number, 900) for number in (1, 80, 90, 95)])
     assert_both_read(referee, history)

@@ -88,11 +88,11 @@ def test_both_read_and_write_vectors_and_blobs_of_the_other(
     expected |= by_id(rows(range(4, 9), 6))
     assert_read(referee, path, expected)
     if kind == MOR:
-        table.compact()
+        table.services.compact()
         assert_read(referee, path, expected)
         table.upsert(rows(range(5, 7), 7), options=options)
         expected |= by_id(rows(range(5, 7), 7))
         referee.compact(path)
     else:
-        table.cluster()
+        table.services.cluster()
     assert_read(referee, path, expected)

@@ -111,7 +111,7 @@ def test_both_read_by_the_metadata_table_whatever_happens(
         states = [*reached, *(each for each in states if name == "die" and each not in reached)]
         history.model = reached[0]
         assert_read(referee, history)
-    history.table.clean(options=EAGER)
+    history.table.services.clean(options=EAGER)
     history.table.upsert(table_of([row(1, 99)]), options={**history.case.write_options, **EAGER})
     history.model = next(
         each
@@ -119,7 +119,7 @@ def test_both_read_by_the_metadata_table_whatever_happens(
         if each.sorted() == plain(drawstring.open(history.path, options=WITHOUT).scan().to_arrow())
     )
     assert_read(referee, history)
-    assert [each for each in history.table.validate().findings if each.check == "metadata"] == []
+    assert [each for each in history.table.services.validate().findings if each.check == "metadata"] == []
 
 
 def changed(model: Model, operation: str, rows: list[Row]) -> Model:
@@ -141,9 +141,9 @@ def die(history: History, rows: list[Row], changes: int) -> None:
 def serve(history: History) -> None:
     """Run each table service that there is something to do for."""
     if history.case.is_mor:
-        history.table.compact(options=EAGER)
-    history.table.clean(options={**EAGER, "hoodie.clean.commits.retained": "2"})
-    history.table.cluster(options=EAGER)
+        history.table.services.compact(options=EAGER)
+    history.table.services.clean(options={**EAGER, "hoodie.clean.commits.retained": "2"})
+    history.table.services.cluster(options=EAGER)
 
 
 def begun(path: str, case: Case) -> History:
@@ -156,14 +156,14 @@ def begun(path: str, case: Case) -> History:
 def serviced(history: History) -> None:
     """Run each table service."""
     if history.case.is_mor:
-        assert history.table.compact()
-    assert history.table.cluster()
+        assert history.table.services.compact()
+    assert history.table.services.cluster()
     history.upsert([row(number, 400) for number in range(8, 16)])
-    assert history.table.clean(options={"hoodie.clean.commits.retained": "1"})
+    assert history.table.services.clean(options={"hoodie.clean.commits.retained": "1"})
 
 
 def metadata_partitions(history: History) -> set[str]:
-    return set(drawstring.open(history.path).metadata().column("partition").to_pylist())
+    return set(drawstring.open(history.path).inspect.metadata().column("partition").to_pylist())
 
 
 def assert_listed(referee: Referee, history: History) -> None:
@@ -178,7 +178,7 @@ def assert_listed(referee: Referee, history: History) -> None:
     }
     assert referee.files(history.path) == stored
     assert_read(referee, history)
-    assert not drawstring.open(history.path).validate().findings
+    assert not drawstring.open(history.path).services.validate().findings
 
 
 def assert_read(referee: Referee, history: History) -> None:

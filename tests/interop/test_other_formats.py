@@ -81,9 +81,9 @@ class Form:
         ):
             found = shown(table.scan(where=where).to_arrow(), self.schema)
             assert found == [row for row in expected if fits(row)]
-        names = [each.base.status.name for each in table.file_slices() if each.base]
+        names = [each.base.status.name for each in table.inspect.files() if each.base]
         assert {*map(file_extension, names)} == {self.extension}
-        assert table.validate().is_sound
+        assert table.services.validate().is_sound
 
     def compact(self, path: str) -> None:
         """Compact a table with Hudi, which writes no ORC files in compactions: those are ours."""
@@ -92,7 +92,7 @@ class Form:
         if self.extension == ORC_EXTENSION:
             with pytest.raises(RefereeError, match="Not support write to Orc file"):
                 self.referee.compact(path, every_log)
-            assert drawstring.open(path).compact()
+            assert drawstring.open(path).services.compact()
         else:
             assert self.referee.compact(path, every_log)
 
@@ -150,7 +150,7 @@ def test_both_write_a_table_in_turns(form: Form, tmp_path: Path, table_type: str
     form.hudi_writes(table.uri, form.rides(2, 1, 7), table_type)
     table.upsert(form.rides(3, 2))
     if table_type == MOR:
-        assert table.compact()
+        assert table.services.compact()
     form.hudi_writes(table.uri, form.rides(4, 3, 9), table_type)
     parts = [form.rides(*each) for each in ((1, 0), (2, 1, 7), (3, 2), (4, 3, 9))]
     form.assert_both_read(table.uri, *parts)

@@ -73,7 +73,7 @@ def test_both_keep_and_use_one_secondary_index(referee: Referee, tmp_path: Path,
         assert content(table) == memory.content()
         if not is_indexed:
             return
-        assert [each.name for each in table.indexes()] == ["bloom_filters", "record_index", BY_FARE]
+        assert [each.name for each in table.indexes.list()] == ["bloom_filters", "record_index", BY_FARE]
         assert indexed_places(table) == places(table)
         assert indexed_values(table, BY_FARE) == stored_values(table, "fare")
         assert indexed_filters(table) == stored_filters(table)
@@ -87,15 +87,15 @@ def test_both_keep_and_use_one_secondary_index(referee: Referee, tmp_path: Path,
     ours("upsert", rides(range(30), 100, "rome"))
     ours("upsert", [*rides(range(10), 200, "lima"), *rides(range(5, 8), 210, "oslo")])
     table = drawstring.open(path)
-    table.create_index("by_fare", "fare")
-    table.create_index("bloom_filters")
+    table.indexes.create("by_fare", "fare")
+    table.indexes.create("bloom_filters")
     is_indexed = True
     checked()
     theirs("upsert", [*rides(range(5, 15), 300, "oslo"), *rides(range(20, 24), 310, "oslo")])
     ours("upsert", [*rides(range(3, 20), 500, "rome"), *rides(range(40, 44), 500, "lima")])
     theirs("delete", rides((0, 5, 12, 25), 600, "rome"))
     ours("delete", rides((13, 16, 40), 700, "lima"))
-    assert drawstring.open(path).cluster()
+    assert drawstring.open(path).services.cluster()
     checked()
     theirs("upsert", rides(range(0, 60, 4), 800, "rome"))
     for number in range(3):
@@ -143,7 +143,7 @@ def test_both_keep_and_use_expression_indexes(referee: Referee, tmp_path: Path, 
             drawstring.open(path, options=METADATA).upsert(table_of(rows), options=GROUPS)
         expected.update({row[0]: row for row in rows})
         table = drawstring.open(path, options=METADATA)
-        for name in EXPRESSIONS.keys() & {each.name for each in table.indexes()}:
+        for name in EXPRESSIONS.keys() & {each.name for each in table.indexes.list()}:
             assert without_origin(kept(table, name)) == without_origin(built(table, name))
         assert cities_of(table.scan().to_arrow()) == sorted(expected.values())
 
@@ -155,13 +155,13 @@ def test_both_keep_and_use_expression_indexes(referee: Referee, tmp_path: Path, 
         name: each for name, each in EXPRESSIONS.items() if table_type == COW or each[1] != "bloom_filters"
     }
     for name, (column, using, settings) in indexed.items():
-        build = table.create_index if using == "bloom_filters" else table.schedule_index
+        build = table.indexes.create if using == "bloom_filters" else table.indexes.schedule
         build(name.removeprefix("expr_index_"), column, using=using, options=settings)
-    assert len(table.run_indexing()) == 2
+    assert len(table.indexes.run()) == 2
     write(rides(range(25, 40), 2 * 86_400 + 9, "bern"))
     write(rides(range(35, 45), 2 * 86_400 + 10, "oslo"), by_hudi=True)
     write(rides((0, 41, 50), 9 * 86_400, "lima"))
-    assert indexed.keys() <= {each.name for each in drawstring.open(path).indexes()}
+    assert indexed.keys() <= {each.name for each in drawstring.open(path).indexes.list()}
     for where, matches in CONDITIONS.items():
         rows = sorted(filter(matches, expected.values()))
         found = cities_of(referee.read(path, SKIPPING, where=where))

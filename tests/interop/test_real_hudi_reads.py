@@ -59,7 +59,7 @@ def test_read_optimized(referee: Referee, written: Callable[[Case], History], ca
 @all_cases
 def test_a_partition_folder(referee: Referee, written: Callable[[Case], History], case: Case) -> None:
     history = written(case)
-    for partition in {each.partition for each in history.table.file_slices()}:
+    for partition in {each.partition for each in history.table.inspect.files()}:
         ours = drawstring.open(f"{history.path}/{partition}").scan().to_arrow()
         assert ours.num_rows
         assert plain(referee.read(f"{history.path}/{partition}")) == plain(ours)
@@ -94,7 +94,7 @@ def test_timeline(referee: Referee, written: Callable[[Case], History], case: Ca
 @merge_on_read_cases
 def test_snapshot_after_compaction_by_drawstring(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = write(str(tmp_path / "rides"), case)
-    assert history.table.compact()
+    assert history.table.services.compact()
     assert plain(referee.read(history.path)) == history.after[-1]
     assert plain(referee.read(history.path, {INCREMENTAL: "read_optimized"})) == history.after[-1]
 

@@ -108,7 +108,7 @@ def take_turns(referee: Referee, path: str, kind: Kind, more: dict[str, str]) ->
     ours("upsert", [*rides(range(3, 20), 500, "rome"), *rides(range(40, 44), 500, "lima")])
     theirs("upsert", rides(range(10, 50, 3), 600, "lima"))
     ours("delete", rides((13, 16, 40), 700, "lima"))
-    assert drawstring.open(path).cluster()
+    assert drawstring.open(path).services.cluster()
     checked()
     theirs("upsert", rides(range(0, 60, 4), 800, "rome"))
     for number in range(4):

@@ -78,11 +78,11 @@ def test_real_hudi_merges_by_positions(
     assert all(each.base is not None for each in check_positions(table))
     assert_all_read(referee, path, model)
 
-    planned = table.schedule_compaction()
+    planned = table.services.schedule_compaction()
     table.upsert(rides(late := ("k1", "rome", 9, 11.0)), options=LOGGED | log)
     model["k1"] = late
     assert_all_read(referee, path, model)
-    table.compact(planned)
+    table.services.compact(planned)
     assert_all_read(referee, path, model)  # the last log file has positions of the base file before
 
 
@@ -151,7 +151,7 @@ def test_hudis_positions_lead_to_its_records(
     drawstring.open(path).upsert(rides(ours := ("k0", "rome", 8, 0.5)), options=LOGGED)
     model["k0"] = ours
     assert_all_read(referee, path, model)
-    assert drawstring.open(path).compact()
+    assert drawstring.open(path).services.compact()
     assert_all_read(referee, path, model)
     drawstring.open(path).upsert(rides(ours := ("k7", "rome", 9, 7.5)), options=LOGGED)
     model["k7"] = ours

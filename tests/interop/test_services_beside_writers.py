@@ -107,8 +107,8 @@ def test_drawstring_plans_while_hudi_writes(
         table = drawstring.open(history.path)
         wait_until(lambda: {*table.timeline.pending_writes()} - known or beside.is_over)
         assert {*table.timeline.pending_writes()} - known, "Hudi's write is over"
-        planned = table.schedule_compaction(options=ours)
-        done = planned and table.compact(instant=planned, options=ours)
+        planned = table.services.schedule_compaction(options=ours)
+        done = planned and table.services.compact(instant=planned, options=ours)
         assert done
         completed.append(done.instant)
 

@@ -87,9 +87,9 @@ class Ours:
 
     def _look_after(self, table: drawstring.Table) -> None:
         if self.compacts:
-            table.compact(options=self.options)
-        table.clean(options=self.options)
-        table.archive(options=self.options)
+            table.services.compact(options=self.options)
+        table.services.clean(options=self.options)
+        table.services.archive(options=self.options)
 
 
 CASES = [
@@ -143,5 +143,5 @@ def test_both_write_at_the_same_time(
     assert mode == OPTIMISTIC or not lost
     by_time(history, [*ours.written, *theirs])
     assert_both_read(referee, history)
-    bad = [each for each in history.table.validate().findings if each.severity is Severity.ERROR]
+    bad = [each for each in history.table.services.validate().findings if each.severity is Severity.ERROR]
     assert bad == []

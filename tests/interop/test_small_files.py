@@ -18,7 +18,7 @@ def adds(history: History, verb: str, first: int, count: int, **options: str) ->
 
 
 def file_groups(history: History) -> int:
-    return len(drawstring.open(history.path).file_slices())
+    return len(drawstring.open(history.path).inspect.files())
 
 
 @all_cases_8_long

@@ -164,7 +164,7 @@ def test_hudi_opens_no_file_that_the_statistics_rule_out(referee: Referee, tmp_p
         table.bulk_insert(rows(100 * number, 1, "c0"), options=ENABLED)
     table.bulk_insert(rows(300, 1, "c1"), options=ENABLED)
     (needed,) = table.scan(["_hoodie_file_name"], where="id = 105").to_arrow().column(0).to_pylist()
-    for each in table.file_slices():
+    for each in table.inspect.files():
         assert each.base is not None
         if each.base.status.name != needed:
             (path / each.base.status.path).unlink()
@@ -188,7 +188,7 @@ def test_hudi_loses_no_rows_by_statistics_of_added_columns(
         table.bulk_insert(rows(100 * number, 1, city), options=ENABLED)
     some = rows(105, 2, "c1", 3)
     table.upsert(some.append_column("extra", pa.array([5, None, 11], pa.int64())))
-    assert "extra" in table.metadata("column_stats")["column"].to_pylist()
+    assert "extra" in table.inspect.metadata("column_stats")["column"].to_pylist()
     known = table.config.metadata_partitions
     check_added(referee, path)
 

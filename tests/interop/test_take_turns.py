@@ -34,7 +34,7 @@ def test_hudi_goes_on_with_a_table_of_drawstring(referee: Referee, tmp_path: Pat
     assert_both_read(referee, history)
 
     if case.is_mor:
-        assert history.table.compact()
+        assert history.table.services.compact()
         assert_both_read(referee, history)
 
 
@@ -66,5 +66,5 @@ def test_drawstring_goes_on_with_a_table_of_hudi(
     history.table = drawstring.open(path)
     history.delete([row(number, 400) for number in (0, 18, 27)])
     if case.is_mor:
-        assert history.table.compact()
+        assert history.table.services.compact()
     assert_both_read(referee, history)

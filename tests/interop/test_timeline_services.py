@@ -31,7 +31,7 @@ def test_hudi_goes_on_with_a_table_that_was_cleaned_and_archived(
     for number in range(1, 10):
         upsert(history, number, **SHORT)
         if case.is_mor and number % 3 == 0:
-            history.table.compact(options=SHORT)
+            history.table.services.compact(options=SHORT)
     assert len(history.table.timeline.writes()) < 9
     assert_both_read(referee, history)
     times = [each.requested for each in history.table.timeline.writes()]
@@ -59,7 +59,7 @@ def test_hudi_goes_on_with_a_table_that_was_cleaned_and_archived(
 def test_hudi_passes_over_holds(referee: Referee, tmp_path: Path, case: Case) -> None:
     history = create(str(tmp_path / "rides"), case)
     upsert(history, 1)
-    held = history.table.hold("reader")
+    held = history.table.holds.add("reader")
     tending = {**SHORT, "hoodie.clean.automatic": "true", "hoodie.archive.automatic": "true"}
     for number in range(2, 8):
         hudi_writes(referee, history, "upsert", [row(key, 100 * number) for key in range(5)], **tending)
@@ -67,7 +67,7 @@ def test_hudi_passes_over_holds(referee: Referee, tmp_path: Path, case: Case) ->
     referee.service(history.path, "archive", {**hudi_options(case), **SHORT})
     assert_both_read(referee, history)
     history.table = drawstring.open(history.path)
-    assert history.table.holds() == [held]
+    assert history.table.holds.list() == [held]
     upsert(history, 9, **SHORT)
     assert_both_read(referee, history)
 
@@ -77,16 +77,16 @@ def test_hudi_goes_on_with_a_table_that_was_restored(referee: Referee, tmp_path:
     history = create(str(tmp_path / "rides"), case)
     upsert(history, 1, **WITHOUT_SERVICES)
     upsert(history, 2, **WITHOUT_SERVICES)
-    saved = history.table.savepoint(comments="by drawstring")
+    saved = history.table.savepoints.create(comments="by drawstring")
     then = history.model.sorted()
     kept = {key: dict(value) for key, value in history.model.rows.items()}
     upsert(history, 3, **WITHOUT_SERVICES)
     if case.is_mor:
-        history.table.compact(options=WITHOUT_SERVICES)
+        history.table.services.compact(options=WITHOUT_SERVICES)
     upsert(history, 4, **WITHOUT_SERVICES)
     hudi_writes(referee, history, "upsert", [row(key, 2000) for key in range(7)])
     assert_both_read(referee, history)
-    assert drawstring.open(history.path).restore(saved)
+    assert drawstring.open(history.path).savepoints.restore(saved)
     history.model.rows = kept
     assert history.model.sorted() == then
     assert_both_read(referee, history)
@@ -103,7 +103,7 @@ def test_hudi_restores_a_savepoint_of_drawstring(referee: Referee, tmp_path: Pat
     history = create(str(tmp_path / "rides"), case)
     upsert(history, 1, **WITHOUT_SERVICES)
     upsert(history, 2, **WITHOUT_SERVICES)
-    saved = history.table.savepoint()
+    saved = history.table.savepoints.create()
     kept = {key: dict(value) for key, value in history.model.rows.items()}
     upsert(history, 3, **WITHOUT_SERVICES)
     upsert(history, 4, **WITHOUT_SERVICES)
@@ -128,10 +128,10 @@ def test_drawstring_restores_a_savepoint_of_hudi(referee: Referee, tmp_path: Pat
     hudi_writes(referee, history, "upsert", [row(key, 500) for key in range(2, 8)])
     hudi_writes(referee, history, "delete", [row(1, 600)])
     history.table = drawstring.open(history.path)
-    assert history.table.restore(saved)
+    assert history.table.savepoints.restore(saved)
     history.model.rows = kept
     assert_both_read(referee, history)
-    history.table.delete_savepoint(saved)
+    history.table.savepoints.delete(saved)
     for number in range(6, 12):
         upsert(history, number, **SHORT)
     assert any(each.action is Action.CLEAN for each in history.table.timeline.instants)

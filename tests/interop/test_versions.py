@@ -55,9 +55,9 @@ def lived(path: str, case: Case) -> History:
             table_of([row(key, number) for key in range(12)]), options={**case.write_options, **SHORT}
         )
         if case.is_mor and number % 2:
-            history.table.compact(options=SHORT)
+            history.table.services.compact(options=SHORT)
     history.model.upsert([row(key, 5) for key in range(12)])
-    history.table.savepoint(comments="before")
+    history.table.savepoints.create(comments="before")
     for number in (100, 200):
         rows = [row(key, number) for key in range(number // 100, 16, 3)]
         history.table.upsert(table_of(rows), options={**case.write_options, **WITHOUT_SERVICES})
@@ -96,7 +96,7 @@ def test_hudi_goes_on_with_a_table_whose_version_changed(
     assert history.table.config.version == new
     history.upsert([row(key, 600) for key in range(5)])
     if case.is_mor:
-        history.table.compact()
+        history.table.services.compact()
     assert_both_read(referee, history)
     change_version(history.table, old)
     assert_both_read(referee, history)

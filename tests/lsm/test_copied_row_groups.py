@@ -63,7 +63,7 @@ def change(table: Table, ts: int, keys: list[int], deleted: Sequence[int] = ()) 
 
 
 def base_file(table: Table) -> pq.ParquetFile:
-    (file_slice,) = table.file_slices()
+    (file_slice,) = table.inspect.files()
     assert not file_slice.logs
     return pq.ParquetFile(table._context.storage.open(file_slice.base.status.path))
 
@@ -73,14 +73,14 @@ def test_changes_of_the_newest_keys_leave_the_other_row_groups_as_they_are() -> 
     change(table, 2, [197, 198, 199, 200, 201], deleted=[180])
     before = held(table)
     with copies() as copied:
-        assert table.compact().records_written == len(before)
+        assert table.services.compact().records_written == len(before)
     assert copied == list(range(9))
     assert held(table) == before
     check_sorted(table)
     file = base_file(table)
     names = {row.as_py() for row in file.read(["_hoodie_file_name"]).column(0)}
     assert len(names) == 1
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
     for key in ("000", "198", "201"):
         assert table.scan(where=f"id = '{key}'").to_arrow().num_rows == 1
     assert table.scan(where="id = '180'").to_arrow().num_rows == 0
@@ -91,7 +91,7 @@ def test_changes_of_all_row_groups_are_encoded_as_by_any_compaction() -> None:
     change(table, 2, list(range(0, 200, 10)))
     before = held(table)
     with copies() as copied:
-        assert table.compact()
+        assert table.services.compact()
     assert not copied
     assert held(table) == before
 
@@ -113,7 +113,7 @@ def test_one_log_file_with_keys_of_all_row_groups_is_enough_to_encode_them() -> 
         patch.object(compaction_task, "_groups_of", groups_of),
         patch.object(compaction_task, "patch_source") as taken_apart,
     ):
-        assert table.compact()
+        assert table.services.compact()
     assert len(seen) == 1
     assert not copied
     taken_apart.assert_not_called()
@@ -125,7 +125,7 @@ def test_row_groups_that_get_small_are_merged_with_the_next_ones() -> None:
     for ts in range(2, 8):
         change(table, ts, [ts], deleted=[2 * key + 100 for key in range((ts - 2) * 8, (ts - 1) * 8)])
         with copies():
-            table.compact()
+            table.services.compact()
     metadata = base_file(table).metadata
     sizes = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
     assert sum(sizes) == len(held(table))
@@ -152,9 +152,9 @@ def test_any_changes_give_what_encoding_gives(steps: list[tuple[list[int], list[
         before = held(table)
         if compacts:
             with copies():
-                assert table.compact().records_written == len(before)
+                assert table.services.compact().records_written == len(before)
             assert held(table) == before
             check_sorted(table)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
     lowest = np.min([int(row[0]) for row in held(table)])
     assert table.scan(where=f"id = '{lowest:03}'").to_arrow().num_rows == 1

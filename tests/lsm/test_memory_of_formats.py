@@ -67,7 +67,7 @@ def table_of(ending: str, path: Path) -> Table:
     properties = {**BUCKET, "hoodie.table.base.file.format": ending}
     table = sorted_table(SCHEMA, properties, path=path, partition_by=())
     table.upsert(rows_of(1), options=WITHOUT_SERVICES)
-    table.compact()
+    table.services.compact()
     table.upsert(rows_of(2), options=WITHOUT_SERVICES)
     return table
 
@@ -78,7 +78,7 @@ def test_files_are_merged_window_by_window(ending: str, tmp_path: Path, held: He
     assert set(table.scan(["ts"]).to_arrow().column(0).to_pylist()) == {2}
     assert 0 < held.largest < 8 * WINDOW_BYTES
     held.largest = 0
-    assert table.compact()
+    assert table.services.compact()
     assert 0 < held.largest < 8 * WINDOW_BYTES
     found = table.scan(["id", "ts"]).to_arrow()
     assert found.column("id").to_pylist() == rows_of(2).column("id").to_pylist()

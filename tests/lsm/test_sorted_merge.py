@@ -99,9 +99,9 @@ def take(table: Table, kind: str, name: str, rows: list[dict[str, Any]]) -> None
     elif name == "update":
         table.update("count = 1", {"name": "'set'"}, options=PARTIAL)
     elif name == "compact":
-        table.compact()
+        table.services.compact()
     elif kind in ("event", "commit"):
-        table.log_compact(min_blocks=2)
+        table.services.log_compact(min_blocks=2)
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def test_both_merges_read_the_same(
         with small_windows():
             take(table, kind, name, rows)
             found = [answers(table, **how) for how in QUERIES]
-            assert {each.check for each in table.validate().findings} == set()
+            assert {each.check for each in table.services.validate().findings} == set()
         with patch.object(sorted_merge, "base_rows", few_base_rows):
             logs_at_once = [answers(table, **how) for how in QUERIES]
         with without_sorted_merge():
@@ -149,11 +149,11 @@ def test_a_compaction_and_a_log_compaction_merge_by_windows() -> None:
     table.delete(rides(*((f"{key:03}", "rome", 0, 0.0) for key in range(0, 60, 7))), options=WITHOUT_SERVICES)
     before = held(table)
     with small_windows():
-        assert table.log_compact(min_blocks=2)
+        assert table.services.log_compact(min_blocks=2)
         assert held(table) == before
         check_sorted(table)
-        assert table.compact()
-    (file_slice,) = table.file_slices()
+        assert table.services.compact()
+    (file_slice,) = table.inspect.files()
     assert not file_slice.logs
     check_sorted(table)
     assert held(table) == before
@@ -170,7 +170,7 @@ def test_a_compaction_of_log_files_that_fit_into_memory_sorts_them_once() -> Non
         patch.object(sorted_merge, "base_rows", few_base_rows),
         patch.object(sorted_merge, "merged_records", side_effect=sorted_merge.merged_records) as merges,
     ):
-        assert table.compact()
+        assert table.services.compact()
     assert merges.call_count == 1
     check_sorted(table)
     assert held(table) == before
@@ -181,7 +181,7 @@ def test_a_file_that_is_not_sorted_is_named(tmp_path: Path) -> None:
     with pytest.raises(CorruptTableError, match=r"not sorted by record key.*set-layout") as refused:
         table.scan().to_arrow()
     assert refused.value.path is not None
-    table.set_storage_layout("default")
+    table.versions.set_storage_layout("default")
     assert [row[:3] for row in held(table)] == [("a", "rome", 2), ("b", "rome", 2)]
 
 
@@ -279,7 +279,7 @@ def test_log_files_of_other_keys_are_merged_as_one_run(
     expected = [(key, "rome", 2 if key in "ghabeai" else 1) for key in "abefghi"]
     assert [row[:3] for row in held(table)] == expected
     assert runs == [1 + 2 + 1], "the base file, two runs of records and one of deletes"
-    assert table.compact()
+    assert table.services.compact()
     assert [row[:3] for row in held(table)] == expected
 
 
@@ -302,6 +302,6 @@ def test_the_windows_of_all_log_files_fit_into_the_bytes_for_them(
     monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", bytes_max)
     monkeypatch.setattr(sorted_merge, "windowed", noted)
     assert [row[2] for row in held(table)] == [4] * 3000
-    assert table.log_compact(min_blocks=2)
+    assert table.services.log_compact(min_blocks=2)
     assert len(held_bytes) >= 2
     assert all(bytes_max / 20 < each <= bytes_max for each in held_bytes), held_bytes

@@ -43,17 +43,17 @@ def test_every_operation_writes_sorted_files(index: dict[str, str]) -> None:
         lambda: table.upsert(drawn(4, ts=2), options=WITHOUT_SERVICES),
         lambda: table.delete(drawn(5, 15), options=WITHOUT_SERVICES),
         lambda: table.update("fare > 20", {"fare": "fare + 1"}, options=WITHOUT_SERVICES),
-        lambda: table.log_compact(min_blocks=2),
+        lambda: table.services.log_compact(min_blocks=2),
         lambda: table.upsert(drawn(6, ts=3), options=WITHOUT_SERVICES),
-        table.compact,
+        table.services.compact,
         lambda: table.insert_overwrite(drawn(7), options=WITHOUT_SERVICES),
     ]
     if index is not BUCKET:
-        steps.insert(7, table.cluster)
+        steps.insert(7, table.services.cluster)
     for step in steps:
         assert step() is not None
         assert check_sorted(table)
-    assert {each.severity.name for each in table.validate().findings} <= {"WARNING"}
+    assert {each.severity.name for each in table.services.validate().findings} <= {"WARNING"}
 
 
 @pytest.mark.parametrize("verb", ["insert", "bulk_insert", "insert_overwrite", "upsert"])
@@ -69,7 +69,7 @@ def test_an_insert_that_fills_a_small_file_merges_with_the_records_in_it() -> No
     table.insert(rides(("b", "rome", 1, 1.0), ("d", "rome", 5, 5.0)), options=WITHOUT_SERVICES)
     new = rides(("c", "rome", 1, 1.0), ("b", "rome", 2, 2.0), ("d", "rome", 4, 4.0), ("a", "rome", 1, 1.0))
     table.insert(new, options=WITHOUT_SERVICES)
-    assert len(table.file_slices()) == 1
+    assert len(table.inspect.files()) == 1
     assert check_sorted(table) == 2
     assert held(table) == [
         ("a", "rome", 1, 1.0), ("b", "rome", 2, 2.0), ("c", "rome", 1, 1.0), ("d", "rome", 5, 5.0),
@@ -109,11 +109,11 @@ def test_a_write_that_does_not_fit_into_memory_becomes_one_sorted_log_file(
     table.upsert(pa.Table.from_pylist([*changed, *stale], schema), options=WITHOUT_SERVICES)
     assert len(pieces) > 4
     assert sum(pieces) == len(changed) + len(stale)
-    (file_slice,) = table.file_slices()
+    (file_slice,) = table.inspect.files()
     assert [log.status.name.split(".")[1] for log in file_slice.logs] == ["log", "deletes"]
     assert check_sorted(table) == 3
     assert [row[0] for row in held(table)] == [f"{n:02}" for n in range(97) if n % 3]
-    assert table.compact()
+    assert table.services.compact()
     assert check_sorted(table) == 4
 
 
@@ -129,7 +129,7 @@ def test_runs_that_do_not_follow_each_other_go_to_files_of_further_versions(
 
     monkeypatch.setattr(placement, "in_pieces", backwards)
     table.upsert(rides(*((key, "rome", 2, 2.0) for key in keys)), options=WITHOUT_SERVICES)
-    (file_slice,) = table.file_slices()
+    (file_slice,) = table.inspect.files()
     versions = [int(log.status.name.split(".")[0].rpartition("_")[2]) for log in file_slice.logs]
     assert versions == [*range(1, len(versions) + 1)]
     assert len(versions) > 2
@@ -144,7 +144,7 @@ def test_a_clustering_keeps_records_that_two_file_groups_have() -> None:
         table.insert(rides(("a", "rome", 1, fare), ("b", "rome", 1, fare)), options=no_small_files)
     before = held(table)
     assert len(before) == 6
-    assert table.cluster()
+    assert table.services.cluster()
     assert held(table) == before
     check_sorted(table)
 
@@ -155,7 +155,7 @@ def test_clustering_and_bulk_insert_sort_by_record_key_alone(columns: list[str])
     table.insert(drawn(1), options=WITHOUT_SERVICES)
     refusal = f"sorted by record key.* sort(ed)? by {', '.join(columns)}[.]"
     with pytest.raises(InvalidError, match=refusal):
-        table.cluster(sort_by=columns)
+        table.services.cluster(sort_by=columns)
     with pytest.raises(InvalidError, match=refusal):
         table.bulk_insert(drawn(2), sort_by=columns)
 
@@ -164,7 +164,7 @@ def test_clustering_and_bulk_insert_sort_by_record_key_alone(columns: list[str])
 def test_clustering_and_bulk_insert_may_be_asked_to_sort_by_record_key(column: str) -> None:
     table = sorted_table()
     table.bulk_insert(drawn(1), sort_by=[column], options=WITHOUT_SERVICES)
-    assert table.cluster(sort_by=[column])
+    assert table.services.cluster(sort_by=[column])
     assert check_sorted(table)
 
 
@@ -172,8 +172,8 @@ def test_clustering_does_not_go_along_a_curve_through_several_key_columns() -> N
     table = sorted_table(record_key=("city", "id"), partition_by=())
     table.insert(drawn(1), options=WITHOUT_SERVICES)
     with pytest.raises(InvalidError, match=r"sorted by city, id along a curve \(ZORDER\)"):
-        table.cluster(sort_by=["city", "id"], layout="ZORDER")
-    assert table.cluster(sort_by=["city", "id"])
+        table.services.cluster(sort_by=["city", "id"], layout="ZORDER")
+    assert table.services.cluster(sort_by=["city", "id"])
     assert check_sorted(table)
 
 
@@ -191,18 +191,18 @@ def test_the_layout_is_chosen_at_creation_and_left_for_good(tmp_path: Path) -> N
     table = sorted_table(path=tmp_path / "t")
     assert (table.config.storage_layout, table.config.properties[LAYOUT]) == ("lsm_tree", "lsm_tree")
     table.insert(rides(("a", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
-    assert table.set_storage_layout("lsm_tree") is False
-    assert table.set_storage_layout("default") is True
-    assert table.set_storage_layout("DEFAULT") is False
+    assert table.versions.set_storage_layout("lsm_tree") is False
+    assert table.versions.set_storage_layout("default") is True
+    assert table.versions.set_storage_layout("DEFAULT") is False
     table = drawstring.open(tmp_path / "t")
     table.upsert(rides(("b", "rome", 1, 1.0), ("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
     assert held(table) == [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]
     with pytest.raises(InvalidError, match="not sorted"):
-        table.set_storage_layout("lsm_tree")
+        table.versions.set_storage_layout("lsm_tree")
     with pytest.raises(InvalidError, match="storage layout lsm_tree but the table has default"):
         table.upsert(rides(("a", "rome", 3, 3.0)), options=LSM)
     with pytest.raises(InvalidError, match="no storage layout 'heap'"):
-        table.set_storage_layout("heap")
+        table.versions.set_storage_layout("heap")
 
 
 def test_a_table_and_the_command_line_tell_the_layout(tmp_path: Path, capsys: Any) -> None:
@@ -238,7 +238,7 @@ def test_a_downgrade_forgets_the_layout() -> None:
     table = sorted_table()
     table.upsert(drawn(1), options=WITHOUT_SERVICES)
     before = held(table)
-    table.downgrade(9)
+    table.versions.downgrade(9)
     assert LAYOUT not in table.config.properties
     assert held(table) == before
 
@@ -267,9 +267,9 @@ def test_a_bootstrap_that_copies_the_rows_sorts_them(tmp_path: Path, source: Pat
     rows = {row["id"]: row["ts"] for row in table.scan(["id", "ts"]).to_arrow().to_pylist()}
     assert rows == {"a": 2, "b": 1, "c": 2, "\uffff": 2, "\U00010437": 1}
     table.upsert(pa.table({"id": ["c", "a"], "ts": [3, 3]}), options=WITHOUT_SERVICES)
-    assert table.compact()
+    assert table.services.compact()
     assert check_sorted(table)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 def test_a_bootstrap_that_leaves_the_rows_where_they_are_cannot_sort_them(
@@ -284,12 +284,12 @@ def test_a_bootstrap_that_leaves_the_rows_where_they_are_cannot_sort_them(
 
 def test_validate_finds_files_that_are_not_sorted(tmp_path: Path) -> None:
     table = unsorted_table(tmp_path / "t")
-    findings = table.validate().findings
+    findings = table.services.validate().findings
     assert {each.check for each in findings} == {"order"}
     assert logs(table) == 1
     assert len(findings) == 2
-    table.set_storage_layout("default")
-    assert table.validate().findings == ()
+    table.versions.set_storage_layout("default")
+    assert table.services.validate().findings == ()
 
 
 def test_row_groups_of_wide_log_files_are_small_and_those_of_base_files_are_looked_up_fast(

@@ -79,7 +79,7 @@ def test_of_keys_that_come_again_the_newest_file_is_enough(tmp_path: Path) -> No
     table = table_of([(KEYS[:20], ts, False) for ts in range(2, 14)], path=tmp_path / "t")
     with survivors() as seen:
         found = everything(table)
-        assert table.compact().records_written == len(KEYS)
+        assert table.services.compact().records_written == len(KEYS)
     assert seen == [(12, 1), (12, 1)]
     for each in (found, everything(table)):
         assert [row["v3"] for row in each] == [12] * 20 + [0] * 20

@@ -51,7 +51,7 @@ def test_a_copy_on_write_table_stays_sorted(index: dict[str, str], cdc: bool) ->
         assert held(table) == held(twin)
         check_sorted(table)
     assert table.config.has_sorted_files
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @pytest.mark.parametrize("verb", ["insert", "bulk_insert", "insert_overwrite"])
@@ -62,13 +62,13 @@ def test_inserts_into_a_copy_on_write_table_are_sorted(verb: str) -> None:
         assert check_sorted(table)
     if verb != "insert_overwrite":
         table.insert(drawn(3), options=WITHOUT_SERVICES)
-        assert table.cluster()
+        assert table.services.cluster()
         check_sorted(table)
 
 
 def test_a_copy_on_write_table_leaves_the_layout() -> None:
     table = stored_with_the_layout(create(table_type=COW, version=10))
-    assert table.set_storage_layout("default") is True
+    assert table.versions.set_storage_layout("default") is True
     assert not table.config.has_sorted_files
 
 
@@ -102,13 +102,13 @@ def test_rows_of_one_key_in_a_base_file_are_read_as_in_any_layout(windows: str) 
     ]  # fmt: skip
     if windows == "whole":
         assert held(table) == expected
-        assert table.compact()
+        assert table.services.compact()
     else:
         with small_windows():
             assert held(table) == expected
-            assert table.compact()
+            assert table.services.compact()
     assert held(table) == expected
-    (file_slice,) = table.file_slices()
+    (file_slice,) = table.inspect.files()
     assert file_slice.base is not None
     assert keys_of_files(table)[file_slice.base.status.path] == ["a", "b", "bb", "c", "e", "e"]
 
@@ -120,15 +120,15 @@ def test_a_copy_on_write_file_with_several_rows_of_a_key_is_rewritten() -> None:
     assert held(table) == held(twin)
     newest = max(keys_of_files(table))
     assert keys_of_files(table)[newest] == sorted(keys_of_files(table)[newest])
-    assert {each.check for each in table.validate().findings} == {"key"}
+    assert {each.check for each in table.services.validate().findings} == {"key"}
 
 
 def test_a_clustering_gives_further_rows_of_a_key_a_file_of_their_own() -> None:
     table = stored_with_the_layout(with_repeated_keys(COW))
     before = held(table)
-    assert table.cluster()
+    assert table.services.cluster()
     assert held(table) == before
-    for file_slice in table.file_slices():
+    for file_slice in table.inspect.files():
         assert file_slice.base is not None
         with table._context.storage.open(file_slice.base.status.path) as file:
             keys = pq.read_table(file, columns=["_hoodie_record_key"]).column(0).to_pylist()
@@ -177,7 +177,7 @@ def test_log_files_with_several_records_of_a_key_are_merged(tmp_path: Path) -> N
     table = listing(create(path=tmp_path / "t", table_type=MOR, version=10, properties=BUCKET))
     table.bulk_insert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
     table.upsert(rides(("b", "rome", 3, 3.0), ("c", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
-    ((log,),) = (each.logs for each in table.file_slices())
+    ((log,),) = (each.logs for each in table.inspect.files())
     path = tmp_path / "t" / log.status.path
     stored, entries = pq.read_table(path), pq.read_metadata(path).metadata
     late = stored.slice(0, 1).set_column(stored.schema.get_field_index("ts"), "ts", pa.array([2]))
@@ -190,5 +190,5 @@ def test_log_files_with_several_records_of_a_key_are_merged(tmp_path: Path) -> N
     assert held(table) == expected
     with small_windows():
         assert held(table) == expected
-        assert table.compact()
+        assert table.services.compact()
     assert held(table) == expected

@@ -22,7 +22,7 @@ def widened(table: Table, keys: list[int], extra: list[int | None]) -> pa.Table:
 
 
 def of_column(table: Table, column: str, partition: str = "column_stats") -> pa.Table:
-    shown = table.metadata(partition)
+    shown = table.inspect.metadata(partition)
     return shown.filter(pc.equal(shown["column"], column))
 
 
@@ -50,10 +50,10 @@ def test_a_column_that_a_write_adds_has_statistics_in_all_files(table_type: str,
     table.upsert(widened(table, [3, 4, 70], [6, 10, 5]), options=QUIET)
     check(table)
     assert_found(table)
-    table.cluster()
+    table.services.cluster()
     check(table)
     table.upsert(widened(table, [1], [7]), options=QUIET)
-    assert table.clean(options={"hoodie.clean.commits.retained": "1"})
+    assert table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     check(table)
     assert_found(table)
 
@@ -106,6 +106,6 @@ def test_an_index_of_chosen_columns_keeps_to_these() -> None:
     table.upsert(History(table, "SIMPLE", 1).rows([1, 2], True), options=QUIET | ENABLED | chosen)
     table.upsert(widened(table, [3], [5]), options=QUIET)
     assert "extra" in table.schema.names
-    shown = {*table.metadata("column_stats")["column"].to_pylist()}
+    shown = {*table.inspect.metadata("column_stats")["column"].to_pylist()}
     assert shown - {*META_COLUMNS} == {"id", "price"}
     assert_found(table)

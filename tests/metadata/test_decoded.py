@@ -65,7 +65,7 @@ def test_each_file_of_the_list_is_decoded_once(decoded: list[int]) -> None:
 def test_what_was_written_is_remembered_as_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     table = made()
     table.delete_partition("rome")
-    table.clean(options={"hoodie.clean.commits.retained": "1"})
+    table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     context = table._context
     metadata = open_metadata_table(context.storage, table.config, table.timeline, context.clock)
     (files,) = metadata.slices(FILES)

@@ -40,8 +40,8 @@ def test_the_definitions_of_real_hudi_are_written_as_it_does(name: str, tmp_path
     table = drawstring.open(path)
     for index, using in (("idx_cs", "column_stats"), ("idx_bl", "bloom_filters")):
         known = defined[f"expr_index_{index}"]
-        table.drop_index(index)
-        table.create_index(index, known["sourceFields"][0], using=using, options=known["indexOptions"])
+        table.indexes.drop(index)
+        table.indexes.create(index, known["sourceFields"][0], using=using, options=known["indexOptions"])
         text = (path / ".hoodie/.index_defs/index.json").read_text()
         again = json.loads(text)["indexDefinitions"][f"expr_index_{index}"]
         assert {**known, "version": again.get("version")} == {"version": None, **again}
@@ -59,11 +59,11 @@ def test_indexes_of_real_hudi_are_kept_over_a_life(name: str, tmp_path: Path) ->
 
     table.upsert(later.slice(0, 3), options=QUIET)
     check()
-    table.cluster()
+    table.services.cluster()
     check()
     table.insert_overwrite(later.slice(1, 1), options=QUIET)
     check()
-    table.clean(options={"hoodie.clean.commits.retained": "1"})
+    table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     check()
 
 
@@ -75,10 +75,10 @@ def with_indexes(table_type: str, version: int = 9) -> Table:
     table.upsert(history.rows(list(range(20)), True), options=QUIET)
     table.upsert(history.rows([1, 2, 30], True), options=QUIET)
     filters = {"numentries": "20", "fpp": "0.01"}
-    table.create_index("by_name", "name", using="bloom_filters", options={"expr": "upper", **filters})
-    table.create_index("by_second", "ts", using="column_stats", options={"expr": "from_unixtime"})
+    table.indexes.create("by_name", "name", using="bloom_filters", options={"expr": "upper", **filters})
+    table.indexes.create("by_second", "ts", using="column_stats", options={"expr": "from_unixtime"})
     days = {"expr": "substring", "pos": "2", "len": "3"}
-    table.create_index("by_day", "name", using="column_stats", options=days)
+    table.indexes.create("by_day", "name", using="column_stats", options=days)
     return table
 
 
@@ -104,10 +104,10 @@ def test_nulls_and_columns_that_come_later_are_in_the_index() -> None:
     nulls = pa.array([None, "x", None], pa.string())
     table.upsert(rows.set_column(1, "name", nulls), options=QUIET)
     table.upsert(history.rows([90], True).append_column("extra", [["y"]]), options=QUIET)
-    table.create_index("by_extra", "extra", using="column_stats", options={"expr": "lower"})
+    table.indexes.create("by_extra", "extra", using="column_stats", options={"expr": "lower"})
     for partition in (BY_DAY, BY_NAME, "expr_index_by_extra"):
         assert kept(table, partition) == built(table, partition)
-    shown = table.metadata("expr_index_by_extra").to_pylist()
+    shown = table.inspect.metadata("expr_index_by_extra").to_pylist()
     assert {row["min"] for row in shown} == {None, "y"}
     assert table.scan(where="upper(name) = 'X'").to_arrow().num_rows == 1
 
@@ -116,9 +116,9 @@ def test_times_that_texts_cannot_have_leave_a_file_out_of_the_index() -> None:
     table = with_indexes(COW)
     rows = History(table, "SIMPLE", 6).rows([1, 46], True)
     table.upsert(rows.set_column(4, "ts", pa.array([10**15, 10**18])), options=QUIET)
-    shown = table.metadata(BY_SECOND).to_pylist()
+    shown = table.inspect.metadata(BY_SECOND).to_pylist()
     files = {row["file"] for row in shown}
-    by_name = {row["file"] for row in table.metadata(BY_NAME).to_pylist()}
+    by_name = {row["file"] for row in table.inspect.metadata(BY_NAME).to_pylist()}
     assert by_name > files - {None}
     assert any(row["max"] == "\U0010ffff" for row in shown if row["file"] is None)
 
@@ -128,7 +128,7 @@ def test_a_restore_builds_the_indexes_again() -> None:
     history = History(table, "SIMPLE", 2)
     then = table.upsert(history.rows([1, 2, 70], True), options=QUIET).instant
     table.upsert(history.rows([3, 4, 71], True), options=QUIET)
-    table.restore(then)
+    table.savepoints.restore(then)
     assert {BY_DAY, BY_NAME, BY_SECOND} <= {*table.config.metadata_partitions}
     for partition in (BY_DAY, BY_NAME, BY_SECOND):
         assert kept(table, partition) == built(table, partition)
@@ -178,7 +178,11 @@ def test_an_index_of_another_function_is_dropped_with_a_warning(
     table = drawstring.open(path)
     table.delete(where="id = 1")
     assert "Dropped expr_index_idx_cs from the metadata table" in caplog.text
-    assert [each.name for each in table.indexes()] == ["column_stats", "expr_index_idx_bl", "partition_stats"]
+    assert [each.name for each in table.indexes.list()] == [
+        "column_stats",
+        "expr_index_idx_bl",
+        "partition_stats",
+    ]
 
 
 def test_settings_of_expression_indexes_are_no_options_of_writes() -> None:

@@ -35,10 +35,10 @@ OPERATIONS: dict[str, Callable[[Table], Any]] = {
     "upsert": lambda table: table.upsert(MOVING, options=INDEX),
     "delete": lambda table: table.delete(rides(("a", "rome", 9, 9.0), ("f", "oslo", 9, 9.0)), options=INDEX),
     "insert_overwrite": lambda table: table.insert_overwrite(NEWER, options=QUIET),
-    "cluster": lambda table: table.cluster(),
-    "clean": lambda table: table.clean(options={"hoodie.clean.commits.retained": "1"}),
+    "cluster": lambda table: table.services.cluster(),
+    "clean": lambda table: table.services.clean(options={"hoodie.clean.commits.retained": "1"}),
     "create_index": lambda table: indexed(table),
-    "drop_index": lambda table: table.drop_index("by_fare"),
+    "drop_index": lambda table: table.indexes.drop("by_fare"),
 }
 BY_FARE = "secondary_index_by_fare"
 BY_CITY, OF_CITY = "expr_index_by_city", "expr_index_of_city"
@@ -46,14 +46,14 @@ BY_CITY, OF_CITY = "expr_index_by_city", "expr_index_of_city"
 
 def indexed(table: Table) -> None:
     """Create the indexes that a table lacks."""
-    known = {each.name for each in table.indexes() if each.is_complete}
+    known = {each.name for each in table.indexes.list() if each.is_complete}
     for name, column in (("record_index", None), ("bloom_filters", None), (BY_FARE, "fare")):
         if name not in known:
-            table.create_index(name, column)
+            table.indexes.create(name, column)
     if BY_CITY not in known:
         settings = {"expr": "upper", "numentries": "50", "fpp": "0.01"}
-        table.create_index("by_city", "city", using="column_stats", options={"expr": "upper"})
-        table.create_index("of_city", "city", using="bloom_filters", options=settings)
+        table.indexes.create("by_city", "city", using="column_stats", options={"expr": "upper"})
+        table.indexes.create("of_city", "city", using="bloom_filters", options=settings)
 
 
 def opened(storage: Storage, start_ms: int = START_MS) -> Table:
@@ -125,11 +125,11 @@ def check_survivors(storage: Storage, before: list[Any], after: list[Any], step:
     assert held(table) in (before, after), step
     table.upsert(rides(("next", "rome", 99, 9.0), ("a", "rome", 99, 9.0)), options=INDEX)
     assert indexed_places(table) == places(table), step
-    known = {each.name for each in table.indexes() if each.is_complete}
+    known = {each.name for each in table.indexes.list() if each.is_complete}
     if BY_FARE in known:
         assert indexed_values(table, BY_FARE) == stored_values(table, "fare"), step
     if "bloom_filters" in known:
-        table.clean(options={"hoodie.clean.commits.retained": "50"})  # finishes one that died
+        table.services.clean(options={"hoodie.clean.commits.retained": "50"})  # finishes one that died
         assert indexed_filters(table) == stored_filters(table), step
     for expression in {BY_CITY, OF_CITY} & known:
         assert kept(table, expression) == built(table, expression), step

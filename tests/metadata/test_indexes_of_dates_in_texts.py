@@ -47,7 +47,7 @@ def with_indexes(table_type: str) -> Table:
     table = Table(TableContext(made._context.storage, clock=SteppingClock(), uses_metadata=True))
     table.upsert(rows([0], 1), options=GROUPS)
     for name, (using, options) in INDEXES.items():
-        table.create_index(name, "day", using=using, options=options)
+        table.indexes.create(name, "day", using=using, options=options)
     return table
 
 
@@ -86,7 +86,9 @@ def test_texts_that_only_spark_knows_leave_a_file_out_of_the_index() -> None:
     table = with_indexes(COW)
     table.upsert(rows([1, 2], 2, "10000-01-01"), options=GROUPS)
     table.upsert(rows([3, 4], 3, "12:30"), options=GROUPS)
-    files = {name: table.metadata(f"expr_index_{name}").column("file").to_pylist() for name in INDEXES}
+    files = {
+        name: table.inspect.metadata(f"expr_index_{name}").column("file").to_pylist() for name in INDEXES
+    }
     counts = {name: len({*found} - {None}) for name, found in files.items()}
     assert counts == {
         "by_date": 2, "by_pattern": 3, "by_month": 2, "by_next": 2, "by_time": 1, "by_second": 3,
@@ -102,7 +104,7 @@ def test_indexes_whose_values_depend_on_the_time_zone_skip_nothing() -> None:
     table = with_indexes(COW)
     table.upsert(rows([1, 2], 2), options=GROUPS)
     for name in ("by_date", "by_pattern", "by_month", "by_next", "filter"):
-        table.drop_index(name)
+        table.indexes.drop(name)
     scan = table.scan(where="to_date(day) = '2024-02-05' and month(day) = 2")
     assert ids(scan) == [1]
     assert not any(step.skipped for step in scan.explain().steps)
@@ -111,7 +113,7 @@ def test_indexes_whose_values_depend_on_the_time_zone_skip_nothing() -> None:
 def test_filters_of_dates_are_asked_for_single_days() -> None:
     table = with_indexes(COW)
     for name in INDEXES.keys() - {"filter"}:
-        table.drop_index(name)
+        table.indexes.drop(name)
     for month in (2, 3):
         table.upsert(rows([month, 10 + month], month), options=GROUPS)
     for where, found, count in [
@@ -138,7 +140,7 @@ def test_files_without_a_date_are_skipped() -> None:
 
 
 def test_indexes_are_shown_with_their_expression_and_why_they_are_not_used() -> None:
-    shown = {each.name.removeprefix("expr_index_"): each for each in with_indexes(COW).indexes()}
+    shown = {each.name.removeprefix("expr_index_"): each for each in with_indexes(COW).indexes.list()}
     assert {name: (each.using, dict(each.options)) for name, each in shown.items()} == INDEXES
     unused = {name: each.unused for name, each in shown.items() if each.unused}
     assert unused.keys() == {"by_time", "by_second", "by_text"}
@@ -148,7 +150,7 @@ def test_indexes_are_shown_with_their_expression_and_why_they_are_not_used() -> 
 def test_an_index_of_a_partition_column_is_shown_as_not_used() -> None:
     table = create(SCHEMA, partition_by="day", ordering="ts")
     table.upsert(rows([1], 1))
-    index = table.create_index("by_date", "day", using="column_stats", options={"expr": "to_date"})
+    index = table.indexes.create("by_date", "day", using="column_stats", options={"expr": "to_date"})
     assert index.unused is not None
     assert "values of partition columns from the paths" in index.unused
     steps = table.scan(where="to_date(day) = '2030-01-01'").explain().steps
@@ -159,7 +161,7 @@ def test_an_index_of_a_partition_column_is_shown_as_not_used() -> None:
 def test_an_index_of_lists_is_refused(using: str) -> None:
     table = create(SCHEMA, partition_by=None, ordering="ts")
     table.upsert(rows([1], 1))
-    before = table.indexes()
+    before = table.indexes.list()
     with pytest.raises(UnsupportedError, match="its values are lists, which have no bounds"):
-        table.create_index("parts", "day", using=using, options={"expr": "split", "pattern": "-"})
-    assert table.indexes() == before
+        table.indexes.create("parts", "day", using=using, options={"expr": "split", "pattern": "-"})
+    assert table.indexes.list() == before

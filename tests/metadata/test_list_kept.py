@@ -43,14 +43,14 @@ def test_files_in_the_new_buckets_of_a_resizing_that_was_given_up_are_forgotten(
     table = kept(resizable_table(version))
     table.upsert(rides(row(1, 400)))
     assert table.config.metadata_partitions == ("files",)
-    assert table.schedule_clustering(options=MORE) is not None
+    assert table.services.schedule_clustering(options=MORE) is not None
     table.upsert(rides(row(3, 500), row(90, 500)))
     table.delete(rides(row(5, 500)))
     table.upsert(rides(row(4, 600)), options=ALLOW)
     rows = rows_of(table)
     assert table.config.metadata_partitions == ("files",)
     assert (problems(table), table.timeline.pending()) == ([], ())
-    table.cluster(options=MORE)
+    table.services.cluster(options=MORE)
     assert (rows_of(table), problems(table)) == (rows, [])
 
 
@@ -94,7 +94,7 @@ def test_lost_files_are_no_fault_of_the_metadata_table() -> None:
     base = next(found for each in storage.list_files("rome") if (found := BaseFile.parse(each)))
     storage.delete([base.status.path])
     assert {each.check for each in problems(table) if each.path == base.status.path} == {"missing"}
-    assert table.repair() == ()
+    assert table.services.repair() == ()
 
 
 def test_files_of_a_wrong_size_and_of_no_commit_are_no_fault_of_the_metadata_table() -> None:
@@ -104,9 +104,9 @@ def test_files_of_a_wrong_size_and_of_no_commit_are_no_fault_of_the_metadata_tab
     orphan = f"rome/{base.file_id}_7-7-7_{base.instant}.parquet"
     storage.put(orphan, storage.read(base.status.path))
     storage.put(base.status.path, storage.read(base.status.path)[:-9])
-    found = {(each.check, each.path) for each in table.validate(quick=True).findings}
+    found = {(each.check, each.path) for each in table.services.validate(quick=True).findings}
     assert found == {("size", base.status.path), ("orphan", orphan)}
-    assert [each.path for each in table.repair()] == [orphan]
+    assert [each.path for each in table.services.repair()] == [orphan]
 
 
 def test_the_list_is_not_built_while_a_file_is_missing(caplog: pytest.LogCaptureFixture) -> None:
@@ -123,11 +123,14 @@ def test_what_archiving_would_move_is_what_it_moves() -> None:
     table = written(7)
     short = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4", **WITHOUT_SERVICES}
     short["hoodie.clean.commits.retained"] = "1"
-    assert (table.plan_archive(options=short), bool(table.archive(options=short))) == ([], False)
+    assert (table.services.plan_archive(options=short), bool(table.services.archive(options=short))) == (
+        [],
+        False,
+    )
     for ts in range(7, 14):
         table.upsert(rides(("a", "rome", ts, 1.0)), options=WITHOUT_SERVICES)
-    planned = table.plan_archive(options=short)
-    assert table.archive(options=short).instants == len(planned) > 0
+    planned = table.services.plan_archive(options=short)
+    assert table.services.archive(options=short).instants == len(planned) > 0
 
 
 def test_a_delta_commit_that_lost_its_log_file_in_a_power_cut_is_made_again() -> None:
@@ -172,7 +175,7 @@ def test_a_savepoint_whose_process_died_keeps_no_list_from_being_made(version: i
 def test_an_index_whose_build_died_twice_keeps_no_list_from_being_made_again() -> None:
     table = written(2)
     storage = table._context.storage
-    requested = table.schedule_index("column_stats")
+    requested = table.indexes.schedule("column_stats")
     store = TimelineStore(storage, table.config, table._context.clock)
     inflight = store.start(Instant(requested, Action.INDEXING, State.REQUESTED))
     store.fence(inflight)  # the second process
@@ -180,7 +183,7 @@ def test_an_index_whose_build_died_twice_keeps_no_list_from_being_made_again() -
     for _ in range(2):  # the first write switches it off
         table.upsert(rides(*ROWS), options=WITHOUT_SERVICES)
     assert table.config.metadata_partitions == ("files",)
-    assert {each.name for each in table.run_indexing()} == {"column_stats", "partition_stats"}
+    assert {each.name for each in table.indexes.run()} == {"column_stats", "partition_stats"}
     assert problems(table) == []
 
 

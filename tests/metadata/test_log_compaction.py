@@ -53,10 +53,10 @@ def indexed(table_type: str, version: int) -> Table:
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0), ("c", "bern", 1, 1.0)), options=INDEXED)
     for name in ("bloom_filters", "column_stats"):
         if name not in table.config.metadata_partitions:
-            table.create_index(name)
+            table.indexes.create(name)
     if version > 6:
-        table.create_index("by_fare", "fare")
-        table.create_index("by_city", "city", using="column_stats", options={"expr": "upper"})
+        table.indexes.create("by_fare", "fare")
+        table.indexes.create("by_city", "city", using="column_stats", options={"expr": "upper"})
     return table
 
 
@@ -64,9 +64,9 @@ def change(table: Table, ts: int) -> None:
     """Change all kinds of things, so that records are added, changed, removed, and come again."""
     table.upsert(rides(("a", "rome", ts, 1.0 + ts), (f"new{ts}", "oslo", ts, 2.0)), options=SELDOM)
     table.delete(rides(("b", "oslo", ts, 0.0)), options=SELDOM)
-    table.clean(options=EVERY_CLEAN)
+    table.services.clean(options=EVERY_CLEAN)
     table.upsert(rides(("b", "oslo", ts + 1, 3.0 + ts), ("d", "rome", ts, 1.0)), options=SELDOM)
-    table.clean(options=EVERY_CLEAN)
+    table.services.clean(options=EVERY_CLEAN)
 
 
 def metadata_of(table: Table) -> MetadataTable:
@@ -86,8 +86,8 @@ def compact_logs_now(table: Table, blocks: int = 2) -> str | None:
 
 
 def contents(table: Table) -> dict[str, list[dict[str, Any]]]:
-    partitions = table.metadata().column("partition").to_pylist()
-    return {each: table.metadata(each).to_pylist() for each in partitions}
+    partitions = table.inspect.metadata().column("partition").to_pylist()
+    return {each: table.inspect.metadata(each).to_pylist() for each in partitions}
 
 
 def runs(table: Table) -> dict[str, int]:
@@ -112,7 +112,7 @@ def test_records_are_the_same_before_and_after_and_in_the_base_files_of_a_compac
     table.delete_partition("bern", options=SELDOM)
     assert compact_now(table)
     change(table, 20)
-    table.clean(options=EVERY_CLEAN)  # the partition bern is gone
+    table.services.clean(options=EVERY_CLEAN)  # the partition bern is gone
     table.upsert(rides(("c", "bern", 30, 1.0)), options=SELDOM)
     before = contents(table)
     assert len(before) >= (7 if version > 6 else 4)
@@ -177,7 +177,7 @@ def test_a_compaction_of_version_6_that_waits_for_long_is_told_once(caplog: pyte
     waiting = {**often, "hoodie.metadata.max.deltacommits.when_pending": "6"}
     for ts in range(2):
         table.upsert(rides(("a", "rome", ts, 1.0)), options=SELDOM)
-    planned = table.schedule_compaction()
+    planned = table.services.schedule_compaction()
     assert planned is not None
     for ts in range(2, 8):
         table.upsert(rides(("a", "rome", ts, 1.0)), options=waiting)
@@ -185,7 +185,7 @@ def test_a_compaction_of_version_6_that_waits_for_long_is_told_once(caplog: pyte
     assert len([each for each in caplog.records if each.levelname == "WARNING"]) == len(told) == 1
     assert f"waits for the compaction {planned}" in told[0]
     assert not metadata_of(table).own_timeline.completed_of(Action.COMMIT)
-    table.compact(instant=planned, options=often)
+    table.services.compact(instant=planned, options=often)
     table.upsert(rides(("a", "rome", 9, 1.0)), options=often)
     assert metadata_of(table).own_timeline.completed_of(Action.COMMIT)
 
@@ -232,7 +232,9 @@ def test_whatever_step_a_writer_dies_at_no_record_is_lost(version: int) -> None:
         assert held(survivor) in (before, after), steps
         survivor.upsert(rides(("next", "rome", 99, 9.0), ("a", "rome", 99, 9.0)), options=options)
         assert indexed_places(survivor) == places(survivor), steps
-        assert [each for each in survivor.validate().findings if each.check == "metadata"] == [], steps
+        assert [each for each in survivor.services.validate().findings if each.check == "metadata"] == [], (
+            steps
+        )
         if faulty.changes < steps:
             assert steps > 3
             return

@@ -28,10 +28,10 @@ def test_long_values_are_written_and_found_beside_a_secondary_index() -> None:
     table = create(SCHEMA, record_key="id", partition_by=None, ordering=None)
     upsert(table, "a", "x", **RECORD_INDEX)
     upsert(table, "b", LONG)
-    table.create_index("i", "name", using="secondary_index")
+    table.indexes.create("i", "name", using="secondary_index")
     upsert(table, "c", LONG)
     upsert(table, "d", "z")
-    assert {row["value"] for row in table.metadata("secondary_index_i").to_pylist()} == {"x", "z"}
+    assert {row["value"] for row in table.inspect.metadata("secondary_index_i").to_pylist()} == {"x", "z"}
     assert found(table, f"name = '{LONG}'") == ["b", "c"]
     assert found(table, f"name in ('z', '{LONG}')") == ["b", "c", "d"]
     assert found(table, "name = 'z'") == ["d"]
@@ -51,10 +51,10 @@ def test_a_key_that_the_record_index_cannot_hold_is_refused_before_anything_is_w
         upsert(table, LONG, "x")
     assert table.timeline.latest_time() == written
     upsert(table, "b", "x")
-    table.drop_index("record_index")
+    table.indexes.drop("record_index")
     upsert(table, LONG, "x")
     with pytest.raises(UnsupportedError, match="too long for an index"):
-        table.create_index("record_index")
+        table.indexes.create("record_index")
     upsert(table, "c", "x")
     assert found(table, "name = 'x'") == ["a", "b", "c", LONG]
 

@@ -57,7 +57,7 @@ def made(version: int = 10, **properties: str) -> Table:
     table = create(table_type=MOR, version=version, properties=properties)
     table = Table(replace(table._context, uses_metadata=True))
     table.upsert(rides(("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)), options=SELDOM)
-    table.create_index("record_index")
+    table.indexes.create("record_index")
     table.upsert(rides(*((key, "rome", 2, 2.0) for key in KEYS)), options=INDEXED)
     table.delete(rides(("b", "rome", 3, 0.0), ("a", "rome", 3, 0.0)), options=INDEXED)
     return table
@@ -148,7 +148,7 @@ def test_records_and_removals_of_a_commit_are_two_files_with_a_statistic_each() 
     table = made()
     table.delete_partition("oslo", options=SELDOM)
     table.upsert(rides(("d", "rome", 4, 4.0)), options=INDEXED)
-    assert table.clean(options={**SELDOM, "hoodie.clean.commits.retained": "1"})
+    assert table.services.clean(options={**SELDOM, "hoodie.clean.commits.retained": "1"})
     metadata = metadata_of(table)
     last = metadata.own_timeline.writes()[-1]
     paths = [each.path for each in metadata.store.commit_metadata(last).stats]
@@ -254,12 +254,12 @@ def test_the_metadata_table_has_the_storage_layout_of_the_table(layout: str | No
 def test_a_change_of_the_version_leaves_no_native_file_to_older_readers() -> None:
     table = made()
     rows = held(table)
-    assert table.downgrade(9)
+    assert table.versions.downgrade(9)
     table.upsert(rides(("ä", "rome", 9, 9.0)), options=SELDOM)
     names = [each.name for each in table._context.storage.list_tree(METADATA)]
     assert not [each for each in names if each.endswith((".log.hfile", ".deletes.hfile"))]
     assert any(".log.1_" in each for each in names)
-    assert table.upgrade(10)
+    assert table.versions.upgrade(10)
     table.upsert(rides(("ä", "rome", 10, 9.0)), options=SELDOM)
     assert {each.native for each in logs_in(table, "files")} == {NativeLog.DATA}
     assert len(held(table)) == len(rows)

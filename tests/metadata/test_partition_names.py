@@ -33,7 +33,7 @@ def test_keys_are_found_in_log_files_of_the_index(name: str, is_hive: bool) -> N
     table = made(is_hive)
     table.upsert(rides(*((key, name, 1, 1.0) for key in "abc")))
     assert is_right(table, name)
-    assert not table.validate().findings
+    assert not table.services.validate().findings
 
 
 @names
@@ -41,10 +41,10 @@ def test_keys_are_found_in_log_files_of_the_index(name: str, is_hive: bool) -> N
 def test_keys_are_found_in_base_files_of_the_index(name: str, is_hive: bool) -> None:
     table = made(is_hive)
     table.upsert(rides(*((key, name, 1, 1.0) for key in "abc")))
-    table.drop_index("record_index")
-    table.create_index("record_index", partitioned=True)
+    table.indexes.drop("record_index")
+    table.indexes.create("record_index", partitioned=True)
     assert is_right(table, name)
-    assert not table.validate().findings
+    assert not table.services.validate().findings
 
 
 def test_keys_are_found_after_compactions_of_the_index() -> None:

@@ -86,7 +86,7 @@ def test_an_option_builds_the_index_whatever_index_writes_look_keys_up_in(
     lookup = "SIMPLE" if is_partitioned else "GLOBAL_SIMPLE"
     history = History(table, lookup, 1)
     table.upsert(history.rows(list(range(20)), True), options=QUIET | {key: "true"})
-    assert [(each.name, each.is_partitioned) for each in table.indexes()] == [
+    assert [(each.name, each.is_partitioned) for each in table.indexes.list()] == [
         ("record_index", is_partitioned)
     ]
     play(table, lookup, 1, 6)
@@ -97,7 +97,7 @@ def test_a_restore_builds_the_index_again(tmp_path: Path) -> None:
     history = History(table, "RECORD_LEVEL_INDEX", 1)
     then = table.upsert(history.rows([1, 2, 70], True), options=QUIET).instant
     table.upsert(history.rows([3, 4, 71], True), options=QUIET)
-    table.restore(then)
+    table.savepoints.restore(then)
     assert indexed_places(table) == places(table)
     keys = {key for key, _, _ in indexed_places(table)}
     assert "70" in keys

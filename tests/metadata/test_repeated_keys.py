@@ -104,13 +104,13 @@ def test_validation_finds_the_keys_that_another_engine_did_not_note() -> None:
     defined = definitions(storage)["record_index"]
     define(storage, {**defined, "indexOptions": {"isPartitioned": "false"}})
     assert cities(table) == ["oslo"]
-    errors = [each.what for each in table.validate().findings if each.severity is Severity.ERROR]
+    errors = [each.what for each in table.services.validate().findings if each.severity is Severity.ERROR]
     assert len(errors) == 1
     assert "queries by key miss rows" in errors[0]
-    table.drop_index("record_index")
-    table.create_index("record_index")
+    table.indexes.drop("record_index")
+    table.indexes.create("record_index")
     assert cities(table) == ["oslo", "rome"]
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 @pytest.mark.parametrize("options", [GLOBAL, OF_PARTITIONS])
@@ -129,7 +129,7 @@ def test_an_index_that_has_all_places_stays_in_use(index: dict[str, str], option
     table.upsert(rides(ROME, ("a", "pisa", 1, 1.0)), options=options)
     table.upsert(rides(("k", "rome", 2, 3.0), ("b", "rome", 1, 1.0)))
     table.insert(rides(("c", "rome", 1, 1.0)), options=NEW_FILE_GROUPS)
-    table.cluster()
+    table.services.cluster()
     table.insert_overwrite(rides(("k", "rome", 3, 4.0)))
     assert is_looked_up(table)
     assert cities(table) == ["rome"]
@@ -146,15 +146,15 @@ def test_a_record_that_moves_is_in_one_place() -> None:
 def test_an_index_that_is_built_of_keys_in_two_partitions_is_not_used() -> None:
     table = create()
     table.upsert(rides(ROME, OSLO, ("a", "rome", 1, 1.0)))
-    table.create_index("record_index")
+    table.indexes.create("record_index")
     assert (cities(table), is_looked_up(table)) == (["oslo", "rome"], False)
 
 
 def test_an_index_that_is_built_beside_writers_is_not_used() -> None:
     table = create()
     table.upsert(rides(ROME, OSLO))
-    table.schedule_index("record_index")
-    table.run_indexing()
+    table.indexes.schedule("record_index")
+    table.indexes.run()
     assert (cities(table), is_looked_up(table)) == (["oslo", "rome"], False)
 
 
@@ -168,12 +168,12 @@ def test_what_is_written_while_an_index_is_built_decides_whether_it_is_used(
 
     def fill_after_a_write(*arguments: Any) -> list[str]:
         table.upsert(rides(*rows))
-        table.cluster()
+        table.services.cluster()
         return fill(*arguments)
 
     monkeypatch.setattr(indexing, "fill_partition", fill_after_a_write)
-    table.schedule_index("record_index")
-    table.run_indexing()
+    table.indexes.schedule("record_index")
+    table.indexes.run()
     key = f"id = '{rows[0][0]}'"
     assert is_looked_up(table, key) is is_used
     assert cities(table, key) == (["oslo"] if is_used else ["oslo", "rome"])
@@ -184,9 +184,9 @@ def test_damaged_definitions_are_done_without_reported_and_repaired() -> None:
     table.upsert(rides(ROME, ("a", "pisa", 1, 1.0)), options=GLOBAL)
     table._context.storage.put(".hoodie/.index_defs/index.json", b"{")
     assert (cities(table), is_looked_up(table)) == (["rome"], False)
-    assert [each.remedy for each in table.validate().findings] == [Remedy.METADATA]
-    table.repair(apply=True)
-    assert not table.validate().findings
+    assert [each.remedy for each in table.services.validate().findings] == [Remedy.METADATA]
+    table.services.repair(apply=True)
+    assert not table.services.validate().findings
     assert (cities(table), is_looked_up(table)) == (["rome"], True)
 
 
@@ -195,15 +195,15 @@ def test_an_index_is_used_again_once_it_was_built_without_the_surplus_record() -
     table.upsert(rides(ROME), options=GLOBAL)
     table.upsert(rides(OSLO))
     table.delete(where="city = 'oslo'")
-    table.drop_index("record_index")
-    table.create_index("record_index")
+    table.indexes.drop("record_index")
+    table.indexes.create("record_index")
     assert (cities(table), is_looked_up(table)) == (["rome"], True)
 
 
 def test_rows_with_a_value_are_found_in_both_partitions_by_a_secondary_index() -> None:
     table = create()
     table.upsert(rides(ROME, ("a", "pisa", 1, 7.0)), options=GLOBAL)
-    table.create_index("by_ts", "ts")
+    table.indexes.create("by_ts", "ts")
     table.upsert(rides(OSLO))
     assert cities(table, "ts = 1 and id = 'k'") == ["oslo", "rome"]
 
@@ -218,7 +218,7 @@ def test_the_writer_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def not_used(table: Table) -> list[str]:
-    return [each.name for each in table.indexes() if each.unused]
+    return [each.name for each in table.indexes.list() if each.unused]
 
 
 def test_an_index_that_is_not_used_says_why_and_what_to_do_wherever_it_is_shown(
@@ -226,14 +226,14 @@ def test_an_index_that_is_not_used_says_why_and_what_to_do_wherever_it_is_shown(
 ) -> None:
     table = create(path=tmp_path / "t")
     table.upsert(rides(ROME), options=GLOBAL)
-    table.create_index("by_ts", "ts")
-    table.create_index("bloom_filters")
+    table.indexes.create("by_ts", "ts")
+    table.indexes.create("bloom_filters")
     assert not_used(table) == []
     table.upsert(rides(OSLO))
     assert not_used(table) == ["record_index", "secondary_index_by_ts"]
     explained = str(table.scan(where="id = 'k'").explain())
-    (found,) = table.validate().findings
-    (brief,) = table.validate(quick=True).findings
+    (found,) = table.services.validate().findings
+    (brief,) = table.services.validate(quick=True).findings
     path = str(tmp_path / "t")
     shown = []
     for call in (
@@ -256,15 +256,15 @@ def test_an_index_that_is_not_used_says_why_and_what_to_do_wherever_it_is_shown(
 def test_a_repair_has_an_index_used_again_once_no_key_is_repeated(options: dict[str, str]) -> None:
     table = create()
     table.insert(rides(ROME, ("a", "rome", 1, 1.0)), options=options)
-    table.create_index("by_ts", "ts")
+    table.indexes.create("by_ts", "ts")
     table.insert(rides(("k", "rome", 2, 5.0)), options=NEW_FILE_GROUPS)
-    assert not table.repair(apply=True)
+    assert not table.services.repair(apply=True)
     assert not_used(table) == ["record_index", "secondary_index_by_ts"]
     table.delete(where="id = 'k' and fare = 5.0")
-    assert [each.remedy for each in table.validate().findings] == [Remedy.METADATA]
+    assert [each.remedy for each in table.services.validate().findings] == [Remedy.METADATA]
     assert not_used(table)
-    assert [each.remedy for each in table.repair(apply=True)] == [Remedy.METADATA]
-    assert not table.validate().findings
+    assert [each.remedy for each in table.services.repair(apply=True)] == [Remedy.METADATA]
+    assert not table.services.validate().findings
     assert not_used(table) == []
     assert is_looked_up(table)
     assert "secondary_index_by_ts" in str(table.scan(where="ts = 7").explain())
@@ -290,13 +290,13 @@ def test_a_repair_reads_indexes_and_keys_while_others_write(
 
     for module, name in ((repair, "read_indexes"), (validation, "check_contents")):
         monkeypatch.setattr(module, name, write_while(getattr(module, name), name))
-    found = table.repair(apply=apply)
+    found = table.services.repair(apply=apply)
     assert [each.remedy for each in found] == [Remedy.METADATA]
     assert bool(not_used(table)) is not apply
     monkeypatch.undo()
     keys = table.scan(["id"]).to_arrow().column("id").to_pylist()
     assert sorted(keys) == ["a", "check_contents", "k", "read_indexes"]
-    assert bool(table.validate().findings) is not apply
+    assert bool(table.services.validate().findings) is not apply
 
 
 def test_a_key_that_is_repeated_during_a_repair_keeps_the_index_out_of_use(
@@ -311,7 +311,7 @@ def test_a_key_that_is_repeated_during_a_repair_keeps_the_index_out_of_use(
         return found
 
     monkeypatch.setattr(validation, "check_contents", repeated_since)
-    assert table.repair(apply=True)
+    assert table.services.repair(apply=True)
     monkeypatch.undo()
     assert not_used(table) == ["record_index"]
     assert cities(table) == ["rome", "rome"]
@@ -356,4 +356,4 @@ def test_a_write_by_a_record_index_with_damaged_definitions_reads_the_files(
     table.upsert(rides(("k", "rome", 3, 3.0)))
     assert sorted(table.scan(["id"]).to_arrow().column("id").to_pylist()) == ["a", "b", "c", "d", "k"]
     assert is_looked_up(table)
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound

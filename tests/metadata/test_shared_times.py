@@ -35,7 +35,7 @@ def test_a_clean_at_the_time_of_a_commit_takes_nothing_of_it_out_of_the_metadata
     table.upsert(rides(("d", "rome", 1, 1.0)))
     assert [row[0] for row in held(table)] == ["a", "b", "c", "d"]
     assert table.timeline.pending() == ()
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 def test_a_write_at_the_time_of_a_compaction_of_the_metadata_table_takes_back_none_of_its_files() -> None:
@@ -48,5 +48,5 @@ def test_a_write_at_the_time_of_a_compaction_of_the_metadata_table_takes_back_no
         writer = MetadataWriter.of(table._context.storage, table._context.clock, table._context.ids)
     writer.begin(Action.DELTA_COMMIT, compacted[-1].requested)
     writer.roll_back(compacted[-1].requested)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
     assert [row[0] for row in held(table)] == ["a", "b"]

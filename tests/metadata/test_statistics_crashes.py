@@ -27,7 +27,7 @@ ROWS = rides(*((key, "rome", 1, 1.0) for key in "abcd"), *((key, "oslo", 1, 1.0)
 CHANGES = rides(("a", "rome", 2, 7.5), ("f", "oslo", 2, 3.0), ("new", "bern", 2, float("nan")))
 OPERATIONS: dict[str, Callable[[Table], Any]] = {
     "upsert": lambda table: table.upsert(CHANGES, options=STATISTICS),
-    "cluster": lambda table: table.cluster(),
+    "cluster": lambda table: table.services.cluster(),
     "delete_partition": lambda table: table.delete_partition("rome", options=QUIET),
 }
 

@@ -57,7 +57,9 @@ def test_a_file_of_deletes_has_statistics_without_values() -> None:
     rows = History(table, "SIMPLE", 1).rows([1, 2, 3], True)
     table.upsert(rows, options=QUIET | ENABLED)
     deleted = table.delete(rows, options=QUIET | ENABLED)
-    kept_of = [each for each in table.metadata("column_stats").to_pylist() if deleted.instant in each["file"]]
+    kept_of = [
+        each for each in table.inspect.metadata("column_stats").to_pylist() if deleted.instant in each["file"]
+    ]
     assert {each["column"] for each in kept_of} == {*SCHEMA.names, *INDEXED_META}
     assert all(each["file"].endswith(".deletes.parquet") for each in kept_of)
     assert {(each["type"], each["min"], each["max"], each["values"]) for each in kept_of} == {
@@ -76,11 +78,13 @@ def test_a_write_adds_the_statistics_that_it_asks_for() -> None:
     }
     table.upsert(rows, options=QUIET | ENABLED | some)
     assert {*table.config.metadata_partitions} == {"column_stats", "files"}
-    shown = table.metadata("column_stats").column("column").unique().to_pylist()
+    shown = table.inspect.metadata("column_stats").column("column").unique().to_pylist()
     assert sorted(shown) == sorted([*INDEXED_META, "name", "price"])
     table.upsert(rows, options=QUIET | ENABLED)
     assert {*table.config.metadata_partitions} == {"column_stats", "files", "partition_stats"}
-    assert sorted(table.metadata("partition_stats").column("column").unique().to_pylist()) == sorted(shown)
+    assert sorted(table.inspect.metadata("partition_stats").column("column").unique().to_pylist()) == sorted(
+        shown
+    )
 
 
 @pytest.mark.parametrize("log_format", ["parquet", "avro"])
@@ -120,7 +124,9 @@ def test_the_first_columns_get_statistics() -> None:
     few = {"hoodie.metadata.index.column.stats.max.columns.to.index": "2"}
     table.upsert(History(table, "SIMPLE", 1).rows([1, 2], True), options=QUIET | ENABLED | few)
     assert {*table.config.metadata_partitions} == {"column_stats", "files"}  # it has no partitions
-    assert {"id", "name", *INDEXED_META} == {*table.metadata("column_stats").column("column").to_pylist()}
+    assert {"id", "name", *INDEXED_META} == {
+        *table.inspect.metadata("column_stats").column("column").to_pylist()
+    }
 
 
 def test_a_restore_builds_the_statistics_of_the_same_columns_again() -> None:
@@ -128,9 +134,9 @@ def test_a_restore_builds_the_statistics_of_the_same_columns_again() -> None:
     history = History(table, "SIMPLE", 2)
     then = table.upsert(history.rows([1, 2, 70], True), options=QUIET).instant
     table.upsert(history.rows([3, 4, 71], True), options=QUIET)
-    columns = {*table.metadata("column_stats").column("column").to_pylist()}
-    table.restore(then)
-    assert {*table.metadata("column_stats").column("column").to_pylist()} == columns
+    columns = {*table.inspect.metadata("column_stats").column("column").to_pylist()}
+    table.savepoints.restore(then)
+    assert {*table.inspect.metadata("column_stats").column("column").to_pylist()} == columns
     check(table)
 
 
@@ -158,6 +164,6 @@ def test_the_writers_of_base_files_describe_them(table_type: str, monkeypatch: p
         table.bulk_insert(history.rows([101, 102], True), options=QUIET)
         table.upsert(history.rows([1, 2, 3, 103], True), options=QUIET)
         if table_type == MOR:
-            table.compact()
-        table.cluster()
+            table.services.compact()
+        table.services.cluster()
     check(table)

@@ -172,7 +172,7 @@ def test_partitions_have_the_buckets_that_their_rules_say(tmp_path: Path) -> Non
         assert sorted(scan.to_arrow()["n"].to_pylist()) == [key, 1_000 + key, 2_000 + key]
         assert len(scan.tasks()) == 3
     again = drawstring.open(tmp_path / "t")
-    assert not again.validate().findings
+    assert not again.services.validate().findings
     again.upsert(rides(100, pa.string()), options={RULES: r"^b\d,2; c ,3"})
     assert again.scan().to_arrow().num_rows == 300
     with pytest.raises(InvalidError, match="the table has"):
@@ -308,7 +308,7 @@ def test_a_rule_that_backtracks_for_ever_is_answered(tmp_path: Path) -> None:
     hostile_rules(tmp_path, expressions="(aa+)+$,7;a,4")
     made = drawstring.open(tmp_path / "t")
     assert made.scan(where="id = '7'").to_arrow().num_rows == 2
-    assert made.validate().is_sound
+    assert made.services.validate().is_sound
 
 
 @pytest.mark.parametrize(

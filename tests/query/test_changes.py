@@ -76,7 +76,7 @@ def test_a_compaction_between_changes_is_none_itself(version: int, tmp_path: Pat
     start = write(table, (1, 1, "a"), (2, 1, "b"))
     write(table, (1, 2, "a2"))
     write(table, (1, 3, "a3"), (2, 3, "b3"))
-    table.compact()
+    table.services.compact()
     write(table, (2, 4, "b4"))
     write(table, (1, 4, "x"), verb="delete")
     assert told(table, start) == sorted(

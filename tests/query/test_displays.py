@@ -119,14 +119,14 @@ def test_values_are_shown_as_text() -> None:
 def test_what_a_platform_engineer_asks_for_is_shown_as_a_table(tmp_path: Path) -> None:
     table = create(path=tmp_path / "t")
     table.upsert(rides(A))
-    assert str(table.validate()).splitlines()[0] == "The table is sound"
-    assert str(table.locks()).splitlines()[-1].strip() == "Nothing is pending."
-    assert "Leases are not recorded; 0 on record" in table.lease_audit()._repr_html_()
+    assert str(table.services.validate()).splitlines()[0] == "The table is sound"
+    assert str(table.inspect.locks()).splitlines()[-1].strip() == "Nothing is pending."
+    assert "Leases are not recorded; 0 on record" in table.inspect.lease_audit()._repr_html_()
     (file,) = (tmp_path / "t" / A[1]).glob("*.parquet")
     file.unlink()
     dead = dead_write(table)
-    found = Cells(drawstring.open(table.uri).validate()._repr_html_()).rows
+    found = Cells(drawstring.open(table.uri).services.validate()._repr_html_()).rows
     assert found[0] == ["severity", "check", "where", "instant", "what"]
     assert f"{A[1]}/{file.name}" in [row[2] for row in found]
-    work = Cells(table.locks()._repr_html_()).rows[-1]
-    assert dead.requested in work[0] and "Nothing is pending." not in table.locks()._repr_html_()
+    work = Cells(table.inspect.locks()._repr_html_()).rows[-1]
+    assert dead.requested in work[0] and "Nothing is pending." not in table.inspect.locks()._repr_html_()

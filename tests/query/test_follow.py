@@ -59,7 +59,7 @@ def take_step(history: History, chance: random.Random, ts: int) -> None:
     verb = chance.choice(VERBS)
     if verb == "compact":
         if history.case.is_mor:
-            history.table.compact()
+            history.table.services.compact()
         return
     getattr(history.table, verb)(table_of(rows), options=history.case.write_options)
 
@@ -102,7 +102,7 @@ def test_rows_upserted_batch_by_batch_make_the_table(case: Case, tmp_path: Path)
         rows = [row(number, 100 * step) for number in chance.sample(range(KEYS), 5)]
         history.upsert(rows)
         if step == 3 and case.is_mor:
-            history.table.compact()
+            history.table.services.compact()
         if step % 2:
             for batch in history.table.follow(position, poll_seconds=None, max_commits=1):
                 copy |= {each["id"]: each for each in plain(batch.rows.to_arrow())}

@@ -90,7 +90,7 @@ def test_each_commit_is_handed_out_once_whatever_the_clock_of_the_storage_says(
     after_all = f".hoodie/{writes[-1].requested}.{writes[-1].action}"
     table._context.storage.set_modified(after_all, last_ms + 10)  # fast machines complete it within 5 ms
     positions = [followed(table, None, seen)[1] for seen in (1, 2, 3, 4)]
-    table.upgrade(9)
+    table.versions.upgrade(9)
     upgraded = table.timeline.writes()[:4]
     assert [each.requested for each in upgraded] == [each.requested for each in writes]
     assert all(this.completed != other.requested for this, other in permutations(upgraded, 2))
@@ -106,7 +106,7 @@ def test_a_position_whose_commit_was_archived_since_is_known_too(*, is_old: bool
     _, position = followed(table, None)
     for number in range(2, 8):
         table.upsert(rides((f"k{number}", "oslo", number, 1.0)), options=SHORT)
-    table.upgrade(9)
+    table.versions.upgrade(9)
     last = json.loads(position or "")["time"]
     assert table.timeline.start is not None and last < table.timeline.start
     stored = as_stored_before(position) if is_old else position
@@ -127,7 +127,7 @@ def test_a_commit_that_completed_before_an_earlier_one_is_not_lost_by_the_upgrad
     storage.set_modified(f".hoodie/{second.requested}.commit", late_ms + 1_000)
     keys, position = followed(table, None, 2)
     assert keys == ["k0", "k1"]
-    table.upgrade(9)
+    table.versions.upgrade(9)
     assert [each.completed for each in table.timeline.writes()[1:]] == [
         instant_time(late_ms + 5_000, zone),
         instant_time(late_ms + 1_000, zone),
@@ -145,7 +145,7 @@ def test_after_the_first_batch_of_the_new_version_a_position_is_as_any_other() -
     table = create(version=6)
     write(table, 0, 1)
     _, before = followed(table, None)
-    table.upgrade(9)
+    table.versions.upgrade(9)
     write(table, 2, 3)
     keys, position = followed(table, before, 1)
     last = table.timeline.writes()[-2].completed
@@ -164,7 +164,7 @@ def test_a_batch_that_is_planned_again_after_the_upgrade_has_the_same_rows(*, is
     write(table, 0, 1, 2, 3)
     _, start = followed(table, None, 1)
     _, end = followed(table, None, 3)
-    table.upgrade(9)
+    table.versions.upgrade(9)
     facts = load_facts(table._context.storage, table._context.clock)
     ends = [position_from(facts, as_stored_before(each) if is_old else each) for each in (start, end)]
     rows = batch_scan(facts, ends[0], ends[1], FollowSpec()).to_arrow()

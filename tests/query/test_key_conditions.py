@@ -45,7 +45,7 @@ def table(path: Path, key: pa.DataType = TEXT, **how: Any) -> Table:
 
 def spoil_rows(made: Table, besides: str) -> None:
     """Damage the rows of all files but those of a partition, and leave the footers as they are."""
-    for piece in made.file_slices():
+    for piece in made.inspect.files():
         if piece.partition != besides and piece.base:
             path = Path(made.uri) / piece.base.status.path
             data = bytearray(path.read_bytes())
@@ -154,7 +154,7 @@ def test_keys_that_another_generator_made_are_found(tmp_path: Path) -> None:
 
 def test_files_without_a_filter_are_read(tmp_path: Path) -> None:
     made = table(tmp_path / "t")
-    for piece in made.file_slices():
+    for piece in made.inspect.files():
         assert piece.base
         path = tmp_path / "t" / piece.base.status.path
         rows = pq.ParquetFile(path).read()

@@ -88,19 +88,19 @@ def test_conditions_and_increments_are_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [PAYMENTS, FEATURES, TRIPS])
 def test_such_a_table_is_sound_and_written_to(name: str, tmp_path: Path) -> None:
     table = opened(name, tmp_path)
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
     before = table.scan().to_arrow()
     own = [column for column in before.column_names if not column.startswith("_hoodie")]
     (key,) = table.config.record_key_fields
     table.upsert(before.select(own).slice(0, 2))
     table.delete(before.select(own).slice(2, 1))
     if table.config.is_merge_on_read:
-        assert table.compact()
+        assert table.services.compact()
     after = table.scan(own).to_arrow().sort_by(key)
     gone = before[key][2].as_py()
     assert after.equals(before.select(own).filter(pc.field(key) != gone).sort_by(key))
-    assert table.validate().is_sound
-    (file_slice, *_) = table.file_slices()
+    assert table.services.validate().is_sound
+    (file_slice, *_) = table.inspect.files()
     assert file_slice.base is not None
     assert file_slice.base.status.name.endswith(".lance")
 

@@ -107,7 +107,7 @@ def test_a_compaction_compares_keys(tmp_path: Path) -> None:
     table = logged(tmp_path, ("c", "rome", 6, 9.0))
     relabel(tmp_path / "rome", positions(0))
     before = held(by(tmp_path, position=False))
-    assert table.compact()
+    assert table.services.compact()
     assert held(by(tmp_path, position=True)) == before
 
 
@@ -136,9 +136,9 @@ def _change(table: Table, dice: random.Random, model: dict[str, tuple[Any, ...]]
         table.upsert(arrow_rows(WIDE, *rows), options=LOGGED)
         model |= {row[0]: row for row in rows}
     elif kind == "compact":
-        table.compact()
+        table.services.compact()
     elif kind == "plan":
-        table.schedule_compaction()
+        table.services.schedule_compaction()
 
 
 @pytest.mark.scaled

@@ -92,11 +92,11 @@ def test_files_of_all_kinds_are_read_and_rewritten_as_milliseconds(
     expected |= {"a": row("a", 30), "d": row("d", 4)}
     assert shown(table) == expected
     if table_type == MOR:
-        table.compact(options={**WITHOUT_SERVICES, "hoodie.compact.inline.max.delta.commits": "1"})
+        table.services.compact(options={**WITHOUT_SERVICES, "hoodie.compact.inline.max.delta.commits": "1"})
         assert shown(table) == expected
-    table.cluster(options=WITHOUT_SERVICES)
+    table.services.cluster(options=WITHOUT_SERVICES)
     assert shown(table) == expected
-    for each in table.file_slices():
+    for each in table.inspect.files():
         assert each.base is not None
         stored = pq.read_schema(tmp_path / "t" / each.base.status.path)
         assert stored.field("ts").type == MOMENT
@@ -119,7 +119,7 @@ def test_rows_in_microseconds_do_not_widen_columns_of_such_files(
     if table_type == MOR:
         with pytest.raises(InvalidError, match=r"Column 'ts' does not fit its type timestamp\[ms, tz=UTC\]"):
             table.upsert(rows, options={**WITHOUT_SERVICES, **options})
-        table.compact(options=WITHOUT_SERVICES)
+        table.services.compact(options=WITHOUT_SERVICES)
     table.upsert(rows, options={**WITHOUT_SERVICES, **options})
     assert shown(table) == {"a": fine, "b": row("b", 2)}
 
@@ -185,9 +185,9 @@ def test_random_histories_and_conditions_find_the_rows_of_a_model(
                 mislabel(tmp_path / "t")
                 table = drawstring.open(tmp_path / "t")
             case "cluster":
-                table.cluster(options={**WITHOUT_SERVICES, **STATISTICS})
+                table.services.cluster(options={**WITHOUT_SERVICES, **STATISTICS})
             case "compact" if table_type == MOR:
-                table.compact(options=WITHOUT_SERVICES)
+                table.services.compact(options=WITHOUT_SERVICES)
             case "delete":
                 sql, says = random_condition(chance)
                 table.delete(where=sql, options={**WITHOUT_SERVICES, **options})

@@ -116,7 +116,7 @@ def test_the_newest_file_slices_are_those_of_some_time(table_type: str, version:
     changed = changed_table(table_type, version)
 
     def read(table: Table) -> list[Any]:
-        return table.file_slices()
+        return table.inspect.files()
 
     groups = len(read(table_on(stored(changed.files))))
     seen = run(changed, "file slices", read, lambda found: len(found) >= groups - 1)
@@ -129,7 +129,7 @@ def test_a_hold_is_placed_where_all_is_there_or_refused(table_type: str, version
     position = time_of(changed.writes[0])
 
     def read(table: Table) -> bool:
-        return table.hold("reader", position).position == position
+        return table.holds.add("reader", position).position == position
 
     seen = run(changed, "hold", read, lambda found: found)
     assert seen["refused"] > 0 < seen["read"]
@@ -280,7 +280,7 @@ def test_a_scan_that_handed_rows_out_says_that_it_was_outrun() -> None:
     assert isinstance(next(batches), pa.RecordBatch)
     for number in (2, 3):
         table.upsert(rides(("a", "rome", number, 0.0), ("b", "oslo", number, 0.0)), options=ONLY_THE_WRITE)
-    table.clean(options=KEEP_1)
+    table.services.clean(options=KEEP_1)
     with pytest.raises(UnavailableError, match="deleted after the query was planned"):
         list(batches)
     assert len(rows_of(table.scan(SCHEMA.names))) == 2

@@ -90,9 +90,9 @@ def test_ranges_before_on_and_after_a_compaction() -> None:
     table = filled(MOR)
     start = newest(table)
     first = patch(table, "id city ts fare", ("a", "rome", 6, 10.0))
-    table.compact()
+    table.services.compact()
     second = patch(table, "id city ts note", ("a", "rome", 7, "m1"))
-    table.compact()
+    table.services.compact()
     third = patch(table, "id city ts fare", ("a", "rome", 8, 30.0))
     assert increment(table, start, first) == [("a", "rome", 6, 10.0, "n1", ["x"])]
     assert increment(table, start, second) == [("a", "rome", 7, 10.0, "m1", ["x"])]
@@ -124,7 +124,7 @@ def test_every_range_of_a_random_history_has_its_rows(seed: int) -> None:
         row["city"] = "pisa" if row["id"] == "c" else "rome"
         verb = chance.choice(("patch", "patch", "patch", "upsert", "delete", "compact"))
         if verb == "compact":
-            table.compact()
+            table.services.compact()
             continue
         if verb == "delete" and row["id"] in held:
             del held[row["id"]]

@@ -100,7 +100,7 @@ def test_all_kinds_of_queries_keep_to_the_partitions(tmp_path: Path) -> None:
     assert sorted(changed) == ["i", "i", "u"]
     followed = [batch.rows.to_arrow().num_rows for batch in part.follow("earliest", poll_seconds=None)]
     assert sum(followed) == 2
-    assert {each.partition for each in part.file_slices()} == {"2024/oslo", "2024/lima"}
+    assert {each.partition for each in part.inspect.files()} == {"2024/oslo", "2024/lima"}
 
 
 def test_overwritten_partitions_keep_to_the_address(tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_a_table_that_was_opened_by_a_partition_cannot_be_changed(tmp_path: Path
         lambda: part.upsert(rows_of((9, "2024", "oslo"))),
         lambda: part.delete(where="id = 1"),
         lambda: part.delete_partition("2023/oslo"),
-        part.clean,
-        part.cluster,
-        part.savepoint,
+        part.services.clean,
+        part.services.cluster,
+        part.savepoints.create,
     ):
         with pytest.raises(InvalidError, match="can only be read"):
             change()

@@ -31,7 +31,7 @@ def swapped(path: Path, table_type: str, version: int) -> tuple[Table, str]:
     table = drawstring.create(path, SCHEMA, record_key="id", table_type=table_type, version=version)
     write(table, 1, v="v1", w="w1")
     for name, new in (("v", "x"), ("w", "v"), ("x", "w")):
-        table.rename_column(name, new, options=WITHOUT_SERVICES)
+        table.columns.rename(name, new, options=WITHOUT_SERVICES)
     return table, write(table, 2, v="v2", w="w2")
 
 
@@ -45,7 +45,7 @@ def write(table: Table, key: int, **values: str) -> str:
 def archive(table: Table) -> None:
     for number in range(3, 9):
         write(table, number)
-    table.archive(options=ARCHIVES)
+    table.services.archive(options=ARCHIVES)
 
 
 def as_of(path: Path, instant: str) -> list[tuple[object, ...]]:
@@ -68,7 +68,7 @@ def test_columns_keep_their_names_of_a_time_whose_commits_are_archived(
 @KINDS
 def test_a_savepoint_is_read_by_a_history_of_later(tmp_path: Path, table_type: str, version: int) -> None:
     table, instant = swapped(tmp_path, table_type, version)
-    table.savepoint(options=WITHOUT_SERVICES)
+    table.savepoints.create(options=WITHOUT_SERVICES)
     archive(table)
     assert as_of(tmp_path, instant) == SWAPPED
 
@@ -78,7 +78,7 @@ def test_an_added_column_stays_in_a_time_whose_commits_are_archived(tmp_path: Pa
     instant = write_wide(table)
     for number in range(3, 9):
         write(table, number)
-    table.archive(options=ARCHIVES)
+    table.services.archive(options=ARCHIVES)
     assert as_of(tmp_path, instant) == [(1, "v1", "w1")]
 
 
@@ -107,9 +107,11 @@ def test_a_history_that_cannot_be_read_now_is_not_called_damaged(
 
 def test_a_history_that_is_lost_is_found(tmp_path: Path) -> None:
     table, _ = swapped(tmp_path, "MERGE_ON_READ", 9)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
     for file in (tmp_path / ".hoodie/.schema").iterdir():
         file.unlink()
-    found = [each for each in drawstring.open(tmp_path).validate().findings if each.check == "schema"]
+    found = [
+        each for each in drawstring.open(tmp_path).services.validate().findings if each.check == "schema"
+    ]
     assert ["schema history begins after" in each.what for each in found] == [True]
-    assert not drawstring.open(tmp_path).validate().is_sound
+    assert not drawstring.open(tmp_path).services.validate().is_sound

@@ -87,9 +87,9 @@ def test_a_start_that_is_no_time_is_refused(version: int, tmp_path: Path) -> Non
 
 
 def test_compaction_and_clustering_are_no_newest_commit(table: drawstring.Table) -> None:
-    table.compact()
+    table.services.compact()
     assert ids(table.incremental()) == names(4, 5)
-    table.cluster()
+    table.services.cluster()
     assert ids(table.incremental()) == names(4, 5)
 
 

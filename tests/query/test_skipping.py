@@ -83,9 +83,9 @@ def random_table(chance: random.Random, table_type: str, version: int, **how: An
             case "insert":
                 table.insert(random_rows(chance, 90 * number, 8, number), options=options)
             case "compact" if table_type == MOR:
-                table.compact(options=options)
+                table.services.compact(options=options)
             case "cluster":
-                table.cluster(options=options)
+                table.services.cluster(options=options)
             case _:
                 table.upsert(rows, options=options)
     table.upsert(random_rows(chance, chance.randrange(90), 5, 9), options=options)
@@ -193,9 +193,11 @@ def test_a_slice_is_read_if_its_files_match_only_together_and_versions_are_combi
 
 def test_slices_with_log_files_are_read_if_a_merger_of_the_user_decides(tmp_path: Path) -> None:
     table = random_table(random.Random(1), MOR, 9)
-    skipping = query_of(table._facts(), None, "riders > 10000", InstantRange.of(table.timeline)).skipping()
+    skipping = query_of(
+        table._calls.facts(), None, "riders > 10000", InstantRange.of(table.timeline)
+    ).skipping()
     assert skipping is not None
-    slices = [Candidate(Partition(each.partition), each) for each in table.file_slices()]
+    slices = [Candidate(Partition(each.partition), each) for each in table.inspect.files()]
     assert not skipping.slices(slices).any()
     custom = replace(skipping, config=replace(skipping.config, merge_mode=MergeMode.CUSTOM))
     assert custom.slices(slices).tolist() == [bool(each.logs) for each in slices]
@@ -210,10 +212,10 @@ def test_versions_that_win_as_a_whole_are_ruled_out_file_by_file() -> None:
     where = "low < 10 AND high > 90"
     assert len(table.scan(where=where).tasks()) == 1  # a log block may have a part of the columns
     assert len(table.scan(where="low IS NULL").tasks()) == 1  # which leaves the others null
-    skipping = query_of(table._facts(), None, where, InstantRange.of(table.timeline)).skipping()
+    skipping = query_of(table._calls.facts(), None, where, InstantRange.of(table.timeline)).skipping()
     assert skipping is not None
     whole = replace(skipping, config=replace(skipping.config, version=6))
-    slices = [Candidate(Partition(""), each) for each in table.file_slices()]
+    slices = [Candidate(Partition(""), each) for each in table.inspect.files()]
     assert whole.slices(slices).tolist() == [False]
 
 

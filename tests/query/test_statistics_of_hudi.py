@@ -18,7 +18,7 @@ def test_rows_with_long_texts_are_found_though_hudi_counts_them_as_null(tmp_path
     with zipfile.ZipFile(DATA / "v9_long_texts.zip") as file:
         file.extractall(tmp_path)
     table = drawstring.open(tmp_path / "v9_long_texts")
-    told = {row["column"]: row for row in table.metadata("column_stats").to_pylist()}
+    told = {row["column"]: row for row in table.inspect.metadata("column_stats").to_pylist()}
     assert (told["l"]["values"], told["l"]["nulls"], told["l"]["min"]) == (2, 2, None)
 
     def ids(where: str) -> list[int]:

@@ -72,10 +72,10 @@ def test_values_are_those_of_the_texts_also_after_services(tmp_path: Path, kind:
 
     assert held() == expected
     if kind == "MERGE_ON_READ":
-        assert table.compact()
+        assert table.services.compact()
         assert held() == expected
     table.upsert(rows(pa.float64(), (1, 7.7, 9)), options=WITHOUT_SERVICES)
     expected[0] = (1, 7.7)
     assert held() == expected
-    assert table.cluster()
+    assert table.services.cluster()
     assert held() == expected

@@ -57,13 +57,13 @@ WRONG: dict[str, Use] = {
     "no table type": lambda t: drawstring.create("memory://x", t.schema, table_type=None),
     "a number as name": lambda t: drawstring.create("memory://x", t.schema, name=5),
     "a number as key of an option": lambda t: t.upsert(t.scan().to_arrow(), options={1: 2}),
-    "a number as name of a hold": lambda t: t.hold(5),
-    "a number as name of an index": lambda t: t.create_index(5),
+    "a number as name of a hold": lambda t: t.holds.add(5),
+    "a number as name of an index": lambda t: t.indexes.create(5),
     "a number as name of a stream": lambda t: t.stream(5),
     "an empty name of a stream": lambda t: t.stream(" "),
-    "the last x instants": lambda t: t.instants("x"),
-    "the last -1 instants": lambda t: t.instants(-1),
-    "a restore to no instant": lambda t: t.restore(None),
+    "the last x instants": lambda t: t.inspect.instants("x"),
+    "the last -1 instants": lambda t: t.inspect.instants(-1),
+    "a restore to no instant": lambda t: t.savepoints.restore(None),
     "no address of a catalog": lambda t: drawstring.catalog(None),  # type: ignore[arg-type]
     "a number as listener": lambda t: drawstring.add_listener(5),  # type: ignore[arg-type]
     "a number as source": lambda t: drawstring.ingest("/none", 5),  # type: ignore[arg-type]

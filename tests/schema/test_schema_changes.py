@@ -56,7 +56,7 @@ def ids(fields: list[dict[str, Any]]) -> dict[str, int]:
 def test_the_first_version_is_what_hudi_makes_of_the_same_columns(tmp_path: Any) -> None:
     table = golden_table("v9_evo_on_read_mor", tmp_path)
     first = table.timeline.writes()[0]
-    facts = table._facts().as_of(first.requested)
+    facts = table._calls.facts().as_of(first.requested)
     (path,) = list((tmp_path / "v9_evo_on_read_mor/.hoodie/.schema").glob("20261121092901919_*"))
     theirs = json.loads(path.read_text())["schemas"][-1]
     assert json.loads(first_history(facts.full_schema).text) == theirs

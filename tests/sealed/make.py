@@ -56,12 +56,12 @@ def mor_with_logs_of_both_formats(path: Path) -> Table:
     table.insert(rows(*((key, "rome", 1, 1.0, "first") for key in "abcdef")), options=WITHOUT_SERVICES)
     avro = {**WITHOUT_SERVICES, **AVRO_LOGS}
     table.upsert(rows(("a", "rome", 5, 5.0, "inline"), ("b", "rome", 2, 2.0, "inline")), options=avro)
-    table.upgrade(10)
+    table.versions.upgrade(10)
     table.upsert(
         rows(("a", "rome", 4, 4.0, "late"), ("b", "rome", 3, 3.0, "native")), options=WITHOUT_SERVICES
     )
     table.delete(rides(("c", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
-    table.log_compact(min_blocks=2)
+    table.services.log_compact(min_blocks=2)
     source = rides(("d", "rome", 7, 70.0), ("n", "rome", 7, 70.0))
     merge = table.merge(source, on=["id", "city"], options=PARTIAL)
     merge = merge.when_matched_update({"fare": "source.fare", "ts": "source.ts"})
@@ -93,7 +93,7 @@ def with_runs(path: Path, **how: Any) -> Table:
     )
     table.upsert(rows(("a", "rome", 2, 2.0, "late"), ("Ä", "rome", 2, 2.0, None)), options=WITHOUT_SERVICES)
     if PAYLOAD not in how:  # log records that merge alone
-        table.log_compact(min_blocks=2)
+        table.services.log_compact(min_blocks=2)
     table.delete(rides(("b", "rome", 9, 0.0), ("c", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
     table.upsert(
         rows(("n", "oslo", 7, 7.0, "new"), ("e", "rome", 6, 6.0, "e6"), ("b", "rome", 8, 8.0, "again")),
@@ -105,7 +105,7 @@ def with_runs(path: Path, **how: Any) -> Table:
 def lsm_with_partial_updates(path: Path, **how: Any) -> Table:
     """Sorted files of partial updates between two compactions."""
     table = with_runs(path, **how)
-    table.compact()
+    table.services.compact()
     source = rides(("d", "rome", 7, 70.0), ("a", "rome", 1, 10.0), ("m", "rome", 7, 70.0))
     merge = table.merge(source, on=["id", "city"], options=PARTIAL)
     merge = merge.when_matched_update({"fare": "source.fare", "ts": "source.ts"})
@@ -136,8 +136,8 @@ def with_native_metadata_logs(path: Path, index: tuple[str, ...], **how: str) ->
         *((key, city, 1, 1.0, "first") for key, city in (("a", "rome"), ("c", "rome"), ("Ä", "oslo")))
     )
     table.insert(first, options=seldom)
-    table.create_index("record_index")
-    table.create_index(*index)
+    table.indexes.create("record_index")
+    table.indexes.create(*index)
     for ts in range(2, 6):
         changed = rows(("a", "rome", ts, 1.0, f"a{ts}"), (f"n{ts}", "rome", ts, 1.0, None))
         table.upsert(changed, options=indexed)
@@ -183,8 +183,8 @@ def answers(table: Table) -> dict[str, Any]:
 
 def metadata(table: Table) -> dict[str, list[list[Any]]]:
     """Return what the metadata table of a table holds, by partition."""
-    partitions = table.metadata().column("partition").to_pylist()
-    return {each: listed(table.metadata(each)) for each in partitions}
+    partitions = table.inspect.metadata().column("partition").to_pylist()
+    return {each: listed(table.inspect.metadata(each)) for each in partitions}
 
 
 def listed(found: pa.Table) -> list[list[Any]]:

@@ -29,7 +29,7 @@ def test_every_query_reads_what_the_writer_read(name: str, tmp_path: Path) -> No
     if "metadata" in expected:
         assert json.loads(json.dumps(metadata(table), default=str)) == expected.pop("metadata")
     assert answers(table) == expected
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -38,12 +38,12 @@ def test_writing_goes_on(name: str, tmp_path: Path) -> None:
     before = {row["id"]: row for row in table.scan().to_arrow().to_pylist()}
     table.upsert(rows(("a", "rome", 90, 90.0, "later")), options=WITHOUT_SERVICES)
     if table.config.is_merge_on_read:
-        assert table.compact()
+        assert table.services.compact()
     after = {row["id"]: row for row in table.scan().to_arrow().to_pylist()}
     assert after.pop("a")["note"] == "later"
     before.pop("a")
     own = ("id", "ts", "fare", "note")
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
     assert [[row[name] for name in own] for row in after.values()] == [
         [row[name] for name in own]
         for row in sorted(before.values(), key=lambda row: list(after).index(row["id"]))

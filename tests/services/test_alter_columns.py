@@ -72,12 +72,12 @@ def begun(path: Path, kind: str = "mor", **more: Any) -> Table:
 
 
 def alter(table: Table) -> None:
-    table.rename_column("n", "number", options=WITHOUT_SERVICES)
-    table.change_column_type("number", pa.int64(), options=WITHOUT_SERVICES)
-    table.drop_column("name", options=WITHOUT_SERVICES)
-    table.rename_column("at.x", "xx", options=WITHOUT_SERVICES)
-    table.add_column("name", pa.int64(), after="id", options=WITHOUT_SERVICES)
-    table.add_column("n", pa.string(), first=True, options=WITHOUT_SERVICES)
+    table.columns.rename("n", "number", options=WITHOUT_SERVICES)
+    table.columns.change_type("number", pa.int64(), options=WITHOUT_SERVICES)
+    table.columns.drop("name", options=WITHOUT_SERVICES)
+    table.columns.rename("at.x", "xx", options=WITHOUT_SERVICES)
+    table.columns.add("name", pa.int64(), after="id", options=WITHOUT_SERVICES)
+    table.columns.add("n", pa.string(), first=True, options=WITHOUT_SERVICES)
 
 
 def rows(table: Table, where: str | None = None, **more: Any) -> list[dict[str, Any]]:
@@ -100,12 +100,12 @@ def test_old_files_are_read_by_the_ids_of_columns_and_written_on(tmp_path: Path,
     expected = [new(1), new(2, 2), *ours]
     assert rows(table) == expected
     if table.config.is_merge_on_read:
-        assert table.compact()
+        assert table.services.compact()
         assert rows(table) == expected
     if kind != "mor-buckets-8":
-        assert table.cluster()
+        assert table.services.cluster()
         assert rows(table) == expected
-    assert not table.validate().findings
+    assert not table.services.validate().findings
     then = table.scan(columns=SCHEMA.names, as_of=before).to_arrow().to_pylist()
     assert sorted(then, key=lambda each: each["id"]) == [old(1), old(2, 2), old(3), old(4)]
 
@@ -118,14 +118,14 @@ def test_a_large_file_is_rewritten_by_ids_although_its_columns_seem_the_same(
     table = drawstring.create(tmp_path / "t", schema, record_key="id", table_type=KINDS[kind][0])
     count = 10_000
     table.insert(pa.table([list(range(count)), ["a"] * count, ["b"] * count], schema=schema))
-    table.rename_column("a", "c")
-    table.rename_column("b", "a")
-    table.rename_column("c", "b")  # the names of before, each for the other column
+    table.columns.rename("a", "c")
+    table.columns.rename("b", "a")
+    table.columns.rename("c", "b")  # the names of before, each for the other column
     assert table.schema.names == ["id", "b", "a"]
     table.upsert(pa.table([[7], ["new b"], ["new a"]], schema=table.schema))
     if kind == "mor":
-        table.compact()
-    table.cluster()
+        table.services.compact()
+    table.services.cluster()
     found = table.scan(columns=["id", "a", "b"], where="id in (7, 8)").to_arrow().sort_by("id").to_pylist()
     assert found == [{"id": 7, "a": "new a", "b": "new b"}, {"id": 8, "a": "b", "b": "a"}]
 
@@ -136,11 +136,11 @@ def test_files_that_seem_alike_are_not_stitched_together(tmp_path: Path) -> None
     one_file = {"hoodie.parquet.small.file.limit": "0"}
     count = 50_000
     table.insert(pa.table([list(range(count)), [f"old {n}" for n in range(count)]], schema=schema))
-    table.drop_column("a")
-    table.add_column("a", pa.string())
+    table.columns.drop("a")
+    table.columns.add("a", pa.string())
     later = range(count, 2 * count)
     table.insert(pa.table([list(later), [f"new {n}" for n in later]], schema=schema), options=one_file)
-    assert table.cluster()
+    assert table.services.cluster()
     values = table.scan(columns=["id", "a"]).to_arrow().sort_by("id").column("a")
     assert values[:count].null_count == count
     assert values[count:].to_pylist() == [f"new {n}" for n in later]
@@ -148,9 +148,9 @@ def test_files_that_seem_alike_are_not_stitched_together(tmp_path: Path) -> None
 
 def test_a_compaction_planned_before_a_change_has_the_columns_of_its_time(tmp_path: Path) -> None:
     table = begun(tmp_path / "t")
-    planned = table.schedule_compaction()
+    planned = table.services.schedule_compaction()
     alter(table)
-    table.compact(planned)
+    table.services.compact(planned)
     assert rows(table) == [new(1), new(2, 2), new(3), new(4)]
     table.upsert(pa.Table.from_pylist([new(2, 3, n="x")], table.schema))
     assert rows(table) == [new(1), new(2, 3, n="x"), new(3), new(4)]
@@ -158,7 +158,7 @@ def test_a_compaction_planned_before_a_change_has_the_columns_of_its_time(tmp_pa
 
 def test_a_write_that_adds_a_column_of_a_dropped_name_does_not_revive_its_values(tmp_path: Path) -> None:
     table = begun(tmp_path / "t", "cow")
-    table.drop_column("name")
+    table.columns.drop("name")
     row = {"id": 1, "city": "c1", "n": 1, "at": None, "ts": 9, "name": "again"}
     kinds = pa.schema([*table.schema, ("name", pa.string())])
     table.upsert(pa.Table.from_pylist([row], kinds))
@@ -167,7 +167,7 @@ def test_a_write_that_adds_a_column_of_a_dropped_name_does_not_revive_its_values
 
 def test_rows_with_the_old_name_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     table = begun(tmp_path / "t")
-    table.rename_column("n", "number")
+    table.columns.rename("n", "number")
     writes = len(table.timeline.writes())
     with pytest.raises(InvalidError, match="The rows lack columns of the table: number"):
         table.upsert(pa.Table.from_pylist([old(1, 9)], SCHEMA))
@@ -176,14 +176,14 @@ def test_rows_with_the_old_name_are_refused_before_anything_is_written(tmp_path:
 
 def test_every_commit_has_the_versions_so_that_they_outlive_archiving(tmp_path: Path) -> None:
     table = begun(tmp_path / "t", "cow")
-    table.rename_column("n", "number")
+    table.columns.rename("n", "number")
     for ts in range(10, 18):
         table.upsert(pa.Table.from_pylist([{**old(1, ts), "number": ts}], table.schema), options=SHORT)
     names = sorted(path.name for path in (tmp_path / "t/.hoodie/.schema").glob("*.schemacommit"))
     kept = [each.requested for each in table.timeline.writes()]
     having = [name.partition("_")[0] for name in names]
     assert having[-len(kept) :] == kept and len(having) < 9
-    newest = table._facts().store.commit_metadata(table.timeline.writes()[-1]).extra
+    newest = table._calls.facts().store.commit_metadata(table.timeline.writes()[-1]).extra
     assert [field["name"] for field in json.loads(newest["latest_schema"])["fields"][5:8]] == [
         "id",
         "city",
@@ -195,17 +195,17 @@ def test_every_commit_has_the_versions_so_that_they_outlive_archiving(tmp_path: 
 @pytest.mark.parametrize("kind", ["mor", "mor-6", "cow"])
 def test_a_savepoint_has_the_versions_when_archiving_has_passed_it(tmp_path: Path, kind: str) -> None:
     table = begun(tmp_path / "t", kind)
-    table.rename_column("n", "number")
+    table.columns.rename("n", "number")
 
     def write(ts: int) -> str:
         row = {**old(1, ts), "number": ts}
         return table.upsert(pa.Table.from_pylist([row], table.schema), options=SHORT).instant
 
-    saved = table.savepoint(write(10))
+    saved = table.savepoints.create(write(10))
     for ts in range(11, 18):
         write(ts)
     assert (table.timeline.start or "") > saved
-    table.restore(saved)
+    table.savepoints.restore(saved)
     assert [each["number"] for each in rows(drawstring.open(tmp_path / "t"))] == [10, 2, 3, 4]
     write(20)
     assert [each["number"] for each in rows(table)] == [20, 2, 3, 4]
@@ -213,13 +213,17 @@ def test_a_savepoint_has_the_versions_when_archiving_has_passed_it(tmp_path: Pat
 
 def test_statistics_are_those_of_the_columns_that_have_the_names_now(tmp_path: Path) -> None:
     table = begun(tmp_path / "t", "cow")
-    table.create_index("column_stats")
-    table.rename_column("n", "number")
-    table.add_column("n", pa.int64())
+    table.indexes.create("column_stats")
+    table.columns.rename("n", "number")
+    table.columns.add("n", pa.int64())
     assert "column_stats" not in table.config.metadata_partitions
     row = pa.Table.from_pylist([{**old(4, 2), "number": 4, "n": None}], table.schema)
     table.upsert(row, options={"hoodie.metadata.index.column.stats.enable": "true"})
-    shown = [each for each in table.metadata("column_stats").to_pylist() if each["column"] in ("number", "n")]
+    shown = [
+        each
+        for each in table.inspect.metadata("column_stats").to_pylist()
+        if each["column"] in ("number", "n")
+    ]
     assert {(each["column"], each["min"], each["nulls"]) for each in shown} == {
         ("n", None, 2),
         ("number", "1", 0),
@@ -233,23 +237,29 @@ def test_statistics_are_those_of_the_columns_that_have_the_names_now(tmp_path: P
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda table: table.drop_column("id"), "id is a column of the record key"),
-        (lambda table: table.rename_column("city", "town"), "city is a column of the partition path"),
-        (lambda table: table.change_column_type("ts", pa.string()), "ts is a column of the ordering"),
-        (lambda table: table.rename_column("_hoodie_record_key", "key"), "is a column of the table format"),
-        (lambda table: table.rename_column("n", "_hoodie_record_key"), "is a name of the table format"),
-        (lambda table: table.rename_column("n", "_HOODIE_operation"), "is a name of the table format"),
-        (lambda table: table.add_column("_hoodie_file_name", pa.string()), "is a column of the table format"),
-        (lambda table: table.rename_column("n", "_hoodie_is_deleted"), "marks the rows to delete"),
-        (lambda table: table.add_column("_hoodie_is_deleted", pa.bool_()), "marks the rows to delete"),
-        (lambda table: table.add_column("z", pa.null()), "Column z cannot be null"),
-        (lambda table: table.add_column("z", "int"), "'int' is not a type of pyarrow"),
-        (lambda table: table.drop_column(None), "The name of a column is a text"),
-        (lambda table: table.add_column("z", pa.int32(), first=True, after="n"), "Both first=True and after"),
-        (lambda table: table.move_column("n", first=True, after="id"), "Both first=True and after"),
-        (lambda table: table.rename_column("at.zz", "z"), "There is no field zz in at. There are x, y"),
-        (lambda table: table.rename_column("n", "n"), "table has these columns already"),
-        (lambda table: table.drop_column("gone"), "There is no column gone"),
+        (lambda table: table.columns.drop("id"), "id is a column of the record key"),
+        (lambda table: table.columns.rename("city", "town"), "city is a column of the partition path"),
+        (lambda table: table.columns.change_type("ts", pa.string()), "ts is a column of the ordering"),
+        (lambda table: table.columns.rename("_hoodie_record_key", "key"), "is a column of the table format"),
+        (lambda table: table.columns.rename("n", "_hoodie_record_key"), "is a name of the table format"),
+        (lambda table: table.columns.rename("n", "_HOODIE_operation"), "is a name of the table format"),
+        (
+            lambda table: table.columns.add("_hoodie_file_name", pa.string()),
+            "is a column of the table format",
+        ),
+        (lambda table: table.columns.rename("n", "_hoodie_is_deleted"), "marks the rows to delete"),
+        (lambda table: table.columns.add("_hoodie_is_deleted", pa.bool_()), "marks the rows to delete"),
+        (lambda table: table.columns.add("z", pa.null()), "Column z cannot be null"),
+        (lambda table: table.columns.add("z", "int"), "'int' is not a type of pyarrow"),
+        (lambda table: table.columns.drop(None), "The name of a column is a text"),
+        (
+            lambda table: table.columns.add("z", pa.int32(), first=True, after="n"),
+            "Both first=True and after",
+        ),
+        (lambda table: table.columns.move("n", first=True, after="id"), "Both first=True and after"),
+        (lambda table: table.columns.rename("at.zz", "z"), "There is no field zz in at. There are x, y"),
+        (lambda table: table.columns.rename("n", "n"), "table has these columns already"),
+        (lambda table: table.columns.drop("gone"), "There is no column gone"),
     ],
 )
 def test_a_change_that_is_refused_leaves_no_trace(tmp_path: Path, change: Any, why: str) -> None:
@@ -262,17 +272,17 @@ def test_a_change_that_is_refused_leaves_no_trace(tmp_path: Path, change: Any, w
 
 def test_a_field_of_a_struct_may_have_any_name(tmp_path: Path) -> None:
     table = begun(tmp_path / "t")
-    table.rename_column("at.x", "_hoodie_record_key")
+    table.columns.rename("at.x", "_hoodie_record_key")
     assert [each["at"]["_hoodie_record_key"] for each in rows(table)] == [1, 2, 3, 4]
 
 
 def test_a_column_of_an_index_stays(tmp_path: Path) -> None:
     table = begun(tmp_path / "t")
-    table.create_index("record_index")
-    table.create_index("by_name", "name")
+    table.indexes.create("record_index")
+    table.indexes.create("by_name", "name")
     with pytest.raises(InvalidError, match="secondary_index_by_name is of column name"):
-        table.drop_column("name")
-    table.rename_column("n", "number")
+        table.columns.drop("name")
+    table.columns.rename("n", "number")
     table.upsert(pa.Table.from_pylist([{**old(3, 9), "number": 9, "name": "found"}], table.schema))
     assert [each["number"] for each in rows(table, "name = 'found'")] == [9]
 
@@ -332,10 +342,10 @@ def test_columns_of_source_files_of_a_bootstrap_change_by_ids(tmp_path: Path, ki
     ]
     assert [each["id"] for each in rows(table, "number >= 3 and name is null")] == [3, 4]
     if kind == "MERGE_ON_READ":
-        assert table.compact()
-    assert table.cluster()
+        assert table.services.compact()
+    assert table.services.cluster()
     assert [each["number"] for each in rows(table)] == [1, 2, 3, 4]
-    assert not table.validate().findings
+    assert not table.services.validate().findings
 
 
 def flattened(row: dict[str, Any]) -> dict[str, Any]:
@@ -350,17 +360,17 @@ def test_the_mark_of_deletions_is_dropped_when_no_log_needs_it(tmp_path: Path, k
     table.upsert(pa.Table.from_pylist(gone, marked), options=WITHOUT_SERVICES)
     if kind == "mor":
         with pytest.raises(InvalidError, match="Compact the table first"):
-            table.drop_column("_hoodie_is_deleted")
+            table.columns.drop("_hoodie_is_deleted")
         with pytest.raises(InvalidError, match="Compact the table first"):
-            table.rename_column("_hoodie_is_deleted", "was_deleted")
-        table.compact()
-    table.drop_column("_hoodie_is_deleted")
+            table.columns.rename("_hoodie_is_deleted", "was_deleted")
+        table.services.compact()
+    table.columns.drop("_hoodie_is_deleted")
     assert [each["id"] for each in rows(table)] == [2, 3, 4]
 
 
 def test_changes_and_increments_show_the_columns_of_now(tmp_path: Path) -> None:
     table = begun(tmp_path / "t", "cow")
-    table.rename_column("n", "number")
+    table.columns.rename("n", "number")
     found = table.incremental("earliest", columns=["id", "number"]).to_arrow().sort_by("id").to_pylist()
     assert found == [{"id": number, "number": number} for number in range(1, 5)]
     row = pa.Table.from_pylist([{**old(4, 9), "number": 44}], table.schema)
@@ -379,7 +389,7 @@ def test_rows_that_are_read_while_another_writer_renames_their_column_are_refuse
 
     def rows_and_a_rename() -> Any:
         yield pa.RecordBatch.from_pylist([old(1, 9)], SCHEMA)
-        other.rename_column("n", "number", options=WITHOUT_SERVICES)
+        other.columns.rename("n", "number", options=WITHOUT_SERVICES)
         yield pa.RecordBatch.from_pylist([{**old(7, 9), "n": 70}], SCHEMA)
 
     with pytest.raises(InvalidError, match="lack columns of the table: number"):

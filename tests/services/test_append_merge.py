@@ -59,7 +59,7 @@ def test_small_files_are_merged_once_enough_came_together(table_type: str, versi
     assert (file_groups(table), merges(table)) == (1, 1)
     assert held(table) == sorted((f"oslo{number}", "oslo", number, 1.0) for number in range(4))
     assert (orphans(table), leftovers(table), table.timeline.pending()) == ([], [], ())
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 def test_by_default_that_is_ten_files_or_a_few_more() -> None:
@@ -174,7 +174,7 @@ def test_a_file_larger_than_all_others_waits_for_them() -> None:
         rides(*((f"a{number}", "oslo", number, 1.0) for number in range(20_000))), options=WITHOUT_SERVICES
     )
     append(table, range(3), **{FILES: 3})
-    sizes = sorted(each.size_bytes for each in table.file_slices())
+    sizes = sorted(each.size_bytes for each in table.inspect.files())
     assert (len(sizes), merges(table)) == (2, 1)
     assert sizes[1] > 5 * sizes[0]
 
@@ -219,7 +219,7 @@ def test_a_merge_that_a_dead_process_left_makes_way(
             "delete_partition": [],
         }[verb]
     )
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 @kinds
@@ -245,7 +245,7 @@ def test_an_update_beside_a_running_merge_goes_through_and_the_merge_makes_way(
 def test_a_merge_that_somebody_planned_by_hand_is_theirs() -> None:
     table = create()
     append(table, range(3), **OFF)
-    planned = table.schedule_base_file_compaction()
+    planned = table.services.schedule_base_file_compaction()
     append(table, range(3, 4))
     with pytest.raises(ConflictError, match="pending clustering"):
         in_no_time(table).upsert(rides(("oslo1", "oslo", 9, 9.0)), options=WITHOUT_SERVICES)
@@ -266,11 +266,11 @@ def test_a_merge_of_a_damaged_file_is_unscheduled(caplog: pytest.LogCaptureFixtu
 def test_sorted_files_are_not_merged_with_unsorted_ones() -> None:
     table = create()
     append(table, range(3), **OFF)
-    table.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "ts"})
-    (in_order,) = (each.file_id for each in table.file_slices())
+    table.services.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "ts"})
+    (in_order,) = (each.file_id for each in table.inspect.files())
     append(table, range(3, 6), **{FILES: 3})
     assert (file_groups(table), merges(table)) == (2, 2)
-    assert in_order in {each.file_id for each in table.file_slices()}
+    assert in_order in {each.file_id for each in table.inspect.files()}
 
 
 @pytest.mark.parametrize("error", [ConflictError("somebody else was there"), ValueError("unknown")])
@@ -293,7 +293,7 @@ def test_an_append_stands_when_merging_fails(
 def test_a_plan_that_names_other_files_than_its_record_is_not_run() -> None:
     table = create()
     append(table, range(3))
-    requested = table.schedule_base_file_compaction()
+    requested = table.services.schedule_base_file_compaction()
     assert requested is not None
     store = store_of(table, SystemClock())
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
@@ -307,5 +307,5 @@ def test_a_plan_that_names_other_files_than_its_record_is_not_run() -> None:
     )
     table._context.storage.put(path, encode_clustering_plan(fewer, table._context.storage.full_uri("")))
     with pytest.raises(CorruptTableError, match="lists other files"):
-        table.cluster(instant=requested)
+        table.services.cluster(instant=requested)
     assert file_groups(table) == 3

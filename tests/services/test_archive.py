@@ -86,12 +86,12 @@ def test_the_active_timeline_stays_short_and_no_commit_is_lost(
 def test_archiving_is_asked_for_and_shown_before(table_type: str, version: int) -> None:
     table = listing(create(table_type=table_type, version=version))
     times = upserted(table, range(7), **NEVER)
-    assert [each.requested for each in table.plan_archive(options=SHORT)] == times[:4]
-    result = table.archive(options=SHORT)
+    assert [each.requested for each in table.services.plan_archive(options=SHORT)] == times[:4]
+    result = table.services.archive(options=SHORT)
     assert result and (result.instants, result.first, result.last) == (4, times[0], times[3])
     assert [each.requested for each in table.timeline.writes()] == times[4:]
-    assert not table.archive(options=SHORT)
-    assert table.plan_archive(options=SHORT) == []
+    assert not table.services.archive(options=SHORT)
+    assert table.services.plan_archive(options=SHORT) == []
 
 
 @pytest.mark.parametrize("version", [8, 9])
@@ -118,12 +118,12 @@ def test_services_are_archived_with_their_plans(version: int) -> None:
     table = create(table_type=MOR, version=version)
     for number in range(8):
         upserted(table, [number], **NEVER)
-        table.compact()
+        table.services.compact()
         table.insert_overwrite(rides(("b", "oslo", number, 1.0)), options=NEVER)
-        table.clean(options=SHORT)
+        table.services.clean(options=SHORT)
     expected = held(table)
     before = {each.requested: each for each in table.timeline.instants}
-    result = table.archive(options=SHORT)
+    result = table.services.archive(options=SHORT)
     assert result and result.instants > 12
     assert {each.requested for each in archived(table)} <= before.keys()
     assert {str(each.action) for each in archived(table)} >= {
@@ -167,9 +167,9 @@ def test_instants_of_real_hudi_are_archived_as_they_were(name: str, tmp_path: Pa
 def prepared(table_type: str, version: int) -> Prepared:
     table = listing(create(table_type=table_type, version=version))
     upserted(table, range(5), **NEVER)
-    table.archive(options=SHORT)
+    table.services.archive(options=SHORT)
     upserted(table, range(5, 8), **NEVER)
-    table.clean(options=SHORT)
+    table.services.clean(options=SHORT)
     return Prepared.of(table)
 
 
@@ -178,7 +178,7 @@ def prepared(table_type: str, version: int) -> Prepared:
 def test_archiving_that_dies_at_any_step_is_done_by_the_next(table_type: str, version: int) -> None:
     start = prepared(table_type, version)
     times = everything(opened(start.copy(), START_MS))
-    for storage, step in start.deaths(lambda table: table.archive(options=SHORT)):
+    for storage, step in start.deaths(lambda table: table.services.archive(options=SHORT)):
         table = listing(opened(storage, START_MS + HOUR_MS))
         assert held(table) == start.after, step
         assert sorted(set(everything(table))) == times, step
@@ -233,7 +233,7 @@ def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
 def test_more_must_stay_than_when_archiving_begins() -> None:
     table = create()
     with pytest.raises(InvalidError, match=r"keep\.max\.commits"):
-        table.archive(options={"hoodie.keep.min.commits": "5", "hoodie.keep.max.commits": "5"})
+        table.services.archive(options={"hoodie.keep.min.commits": "5", "hoodie.keep.max.commits": "5"})
 
 
 def writes(count: int, *others: Instant, action: Action = Action.COMMIT) -> Timeline:
@@ -325,7 +325,7 @@ def test_a_late_delta_commit_is_archived_once_its_log_files_are_gone(monkeypatch
     def compacted_meanwhile() -> Iterator[pa.RecordBatch]:
         with monkeypatch.context() as patched:
             patched.setattr("drawstring.txn.transaction.table_lock", unlocked)
-            assert table.compact(options=beside)
+            assert table.services.compact(options=beside)
         (own,) = table.timeline.pending_writes()
         table._context.storage.delete([f".hoodie/.locks/{own.requested}.claim"])
         yield from rides(("a", "rome", 2, 2.0)).to_batches()
@@ -335,16 +335,16 @@ def test_a_late_delta_commit_is_archived_once_its_log_files_are_gone(monkeypatch
     late = table.upsert(reader, options=alone).instant
     assert [each.requested for each in overlapping(table.timeline)] == [late]
     upserted(table, range(3, 8), **NEVER)
-    assert table.archive(options=SHORT)
+    assert table.services.archive(options=SHORT)
     assert table.timeline.writes()[0].requested == late
-    assert not table.archive(options=SHORT)
+    assert not table.services.archive(options=SHORT)
     assert held(table) == [("a", "rome", 7, 7.0)]
 
     for number in range(8, 11):
         upserted(table, [number], **NEVER)
-        table.compact(options=NEVER)
-    table.clean(options=SHORT)
-    assert table.archive(options=SHORT)
+        table.services.compact(options=NEVER)
+    table.services.clean(options=SHORT)
+    assert table.services.archive(options=SHORT)
     assert table.timeline.write_at(late) is None
     assert len(table.timeline.writes()) <= 4
     assert held(table) == [("a", "rome", 10, 10.0)]
@@ -380,11 +380,11 @@ def test_no_instant_stays_that_is_older_than_an_archived_write(table_type: str, 
     table = create(table_type=table_type, version=version)
     first, *_ = upserted(table, range(3), **NEVER)
     if table_type == MOR:
-        table.compact(options=NEVER)
+        table.services.compact(options=NEVER)
     upserted(table, [3], **NEVER)
-    assert table.clean(options=SHORT)
+    assert table.services.clean(options=SHORT)
     upserted(table, range(4, 12), **NEVER)
-    table.archive(options=SHORT | {"hoodie.clean.automatic": "false"})
+    table.services.archive(options=SHORT | {"hoodie.clean.automatic": "false"})
     newest = max(each.requested for each in archived(table) if each.is_write)
     assert min(each.requested for each in table.timeline.instants) > newest
     with pytest.raises(InvalidError, match="may have been cleaned away"):
@@ -404,9 +404,13 @@ def test_a_default_table_of_real_files_is_archived(tmp_path: Path) -> None:
 def test_writes_that_the_last_clean_retained_stay_if_they_are_asked_to(version: int) -> None:
     table = create(version=version)
     times = upserted(table, range(12), **NEVER)
-    assert table.clean(options={"hoodie.clean.commits.retained": "6"}).earliest_retained == times[6]
+    assert table.services.clean(options={"hoodie.clean.commits.retained": "6"}).earliest_retained == times[6]
     blocked = SHORT | {"hoodie.archive.block.on.latest.clean.ectr": "true"}
-    assert [each.requested for each in table.plan_archive(options=SHORT) if each.is_write] == times[:9]
-    assert [each.requested for each in table.plan_archive(options=blocked) if each.is_write] == times[:6]
-    assert table.archive(options=blocked)
+    assert [each.requested for each in table.services.plan_archive(options=SHORT) if each.is_write] == times[
+        :9
+    ]
+    assert [
+        each.requested for each in table.services.plan_archive(options=blocked) if each.is_write
+    ] == times[:6]
+    assert table.services.archive(options=blocked)
     assert [each.requested for each in table.timeline.writes()] == times[6:]

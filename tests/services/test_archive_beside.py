@@ -79,7 +79,7 @@ def test_only_the_publication_of_the_archive_needs_the_table_lock(tmp_path: Path
     storage = LocalStorage(address, files=files)
     table = Table(TableContext(storage))
     files.lock = FileLock(f"{address}/{FILE_LOCK_PATH}")
-    result = table.archive(options=SHORT)
+    result = table.services.archive(options=SHORT)
     assert result and result.instants >= 6
     assert archived(storage, table) == times[: -len(table.timeline.writes())]
     folders = [each for each in files.flushed if each.endswith("history")]
@@ -113,8 +113,8 @@ def test_a_savepoint_that_others_make_meanwhile_is_kept(version: int) -> None:
     table = listing(create(version=version))
     times = upserted(table, 8)
     storage = table._context.storage
-    beside = listing(Table(TableContext(Beside(storage, lambda: table.savepoint(times[2])))))
-    result = beside.archive(options=SHORT)
+    beside = listing(Table(TableContext(Beside(storage, lambda: table.savepoints.create(times[2])))))
+    result = beside.services.archive(options=SHORT)
     assert result and result.last == times[1]
     assert [each.requested for each in table.timeline.writes()] == times[2:]
 
@@ -126,10 +126,10 @@ def test_two_that_archive_at_the_same_time_archive_each_instant_once(version: in
     storage = table._context.storage
 
     def others() -> None:
-        table.archive(options=SHORT)
+        table.services.archive(options=SHORT)
         upserted(table, 3)
 
-    listing(Table(TableContext(Beside(storage, others)))).archive(options=SHORT)
+    listing(Table(TableContext(Beside(storage, others)))).services.archive(options=SHORT)
     there = [each.requested for each in table.timeline.writes()]
     assert len(there) == 3
     assert archived(storage, table) + there == [*times, *there]
@@ -161,12 +161,12 @@ def test_a_write_in_the_archive_that_is_still_on_the_timeline_gets_no_savepoint(
     table = listing(create(version=version))
     times = upserted(table, 8)
     with pytest.raises(InjectedFault):
-        listing(Table(TableContext(Dying(table._context.storage, times[2])))).archive(options=SHORT)
+        listing(Table(TableContext(Dying(table._context.storage, times[2])))).services.archive(options=SHORT)
     assert [each.requested for each in table.timeline.writes()] == times[2:]
     with pytest.raises(InvalidError, match=times[6]):
-        table.savepoint(times[3])
-    table.savepoint(times[6])
-    table.archive(options=SHORT)
+        table.savepoints.create(times[3])
+    table.savepoints.create(times[6])
+    table.services.archive(options=SHORT)
     assert archived(table._context.storage, table) == times[:5]
     assert [each.requested for each in table.timeline.writes()] == times[5:]
 
@@ -178,7 +178,7 @@ def test_a_write_that_was_archived_since_the_timeline_was_read_can_still_be_read
     store = store_of(table)
     first = store.load().writes()[0]
     expected = store_of(table).commit_metadata(first)
-    assert table.archive(options=SHORT)
+    assert table.services.archive(options=SHORT)
     assert store.commit_metadata(first) == expected
 
 
@@ -193,7 +193,7 @@ def published(monkeypatch: pytest.MonkeyPatch) -> Callable[[Table], Shorten]:
         waiting: list[Prepared] = []
         with monkeypatch.context() as patched:
             patched.setattr(archive, "shorten", lambda *prepared: waiting.extend(prepared))
-            assert table.archive(options=SHORT)
+            assert table.services.archive(options=SHORT)
         return lambda: shorten(*waiting)
 
     return publish
@@ -230,14 +230,14 @@ def test_instants_that_others_take_away_while_it_is_planned_do_no_harm(
 ) -> None:
     table = listing(create(version=version))
     first = upserted(table, 4)
-    table.clean(options=SHORT)
+    table.services.clean(options=SHORT)
     (clean,) = [each for each in table.timeline.instants if each.action is Action.CLEAN]
     more = upserted(table, 8)
     act = published(table)
     latest = [table.upsert(rides(("a", "rome", 50 + n, 1.0)), options=WITHOUT_SERVICES) for n in range(2)]
     storage = table._context.storage
     beside = BeforeReading(storage, f"{clean.requested}", times, act)
-    listing(Table(TableContext(beside))).archive(options=SHORT)
+    listing(Table(TableContext(beside))).services.archive(options=SHORT)
     there = [each.requested for each in table.timeline.writes()]
     assert archived(storage, table) + there == [*first, *more, *(each.instant for each in latest)]
     assert len(there) == 3
@@ -256,9 +256,9 @@ class Unlisted(FaultyStorage):
 def test_nothing_is_archived_while_the_metadata_table_cannot_be_read() -> None:
     table = create()
     times = upserted(table, 8)
-    assert table.plan_archive(options=SHORT) == [], "the metadata table was not compacted yet"
+    assert table.services.plan_archive(options=SHORT) == [], "the metadata table was not compacted yet"
     with pytest.raises(UnavailableError):
-        Table(TableContext(Unlisted(table._context.storage, 1 << 60))).archive(options=SHORT)
+        Table(TableContext(Unlisted(table._context.storage, 1 << 60))).services.archive(options=SHORT)
     assert [each.requested for each in table.timeline.writes()] == times
 
 
@@ -272,9 +272,9 @@ def test_a_version_changes_while_others_take_archived_instants_away(
     act = published(table)
     storage = table._context.storage
     beside = BeforeReading(storage, "commit", reads or 0, act)
-    listing(Table(TableContext(beside))).upgrade(new) if new > old else listing(
+    listing(Table(TableContext(beside))).versions.upgrade(new) if new > old else listing(
         Table(TableContext(beside))
-    ).downgrade(new)
+    ).versions.downgrade(new)
     if reads is None:
         act()
     changed = listing(drawstring.open(tmp_path / "t"))
@@ -283,7 +283,7 @@ def test_a_version_changes_while_others_take_archived_instants_away(
     assert held(changed) == [("a", "rome", 7, 7.0)]
     assert errors(changed) == []
     more = upserted(changed, 3)
-    changed.archive(options=SHORT)
+    changed.services.archive(options=SHORT)
     there = [each.requested for each in changed.timeline.writes()]
     assert archived(storage, changed) + there == [*times, *more]
     assert len(there) == 3
@@ -301,17 +301,17 @@ def test_an_archiver_that_loses_the_lock_before_its_last_put_leaves_a_write_that
     storage, clock = shared(COW, 9)
     table = opened(storage, clock)
     upserted(table, 6)
-    table.archive(options=SHORT)  # the manifests of a first archive count without a version file
+    table.services.archive(options=SHORT)  # the manifests of a first archive count without a version file
     before = archived(storage, table)
     times = upserted(table, 6)
-    stalled = StallsPublishing(storage, clock, lambda other: other.savepoint(times[0]))
+    stalled = StallsPublishing(storage, clock, lambda other: other.savepoints.create(times[0]))
     with pytest.raises(ConflictError, match="lease on the table was lost"):
-        opened(stalled, clock).archive(options=SHORT)
+        opened(stalled, clock).services.archive(options=SHORT)
     assert stalled.has_stood
     check(storage, clock)
     assert archived(storage, table) == before != []
-    table.restore(times[0])
+    table.savepoints.restore(times[0])
     assert held(table) == [("a", "rome", 5, 5.0), ("b", "rome", 1, 1.0)]
     upserted(table, 6)
-    table.archive(options=SHORT)
+    table.services.archive(options=SHORT)
     assert len(archived(storage, table)) > len(before)

@@ -50,7 +50,7 @@ def test_a_thread_survives_an_error_that_nobody_expected(caplog: pytest.LogCaptu
     assert first_begun.wait(30)
     run_in_background(table._context, options, fails_once)
     go_on.set()
-    assert table.wait_for_services(30)
+    assert table.services.wait(30)
     assert len(runs) == 2, "the second request was served by the thread whose first round failed"
     assert "ValueError: who would have thought" in caplog.text
 
@@ -63,5 +63,5 @@ def test_a_process_that_ends_says_what_it_leaves(tmp_path: Path) -> None:
     assert (ended.returncode, "Traceback" in ended.stderr) == (0, False), ended.stderr
     assert f"a table service of {table.uri}" in ended.stderr and "wait_for_services()" in ended.stderr
     assert len(table.timeline.pending()) == 1
-    assert table.compact()
+    assert table.services.compact()
     assert held(table) == [("a", "rome", 2, 2.0)]

@@ -56,17 +56,17 @@ def test_small_files_of_a_partition_become_one(table_type: str, version: int) ->
     table = appended(table_type, version)
     before, marks = held(table), meta_rows(table)
     assert file_groups(table) == 10
-    result = table.compact_base_files()
+    result = table.services.compact_base_files()
     assert result and (result.files, result.records_written) == (2, 30)
     assert (file_groups(table), held(table), meta_rows(table)) == (2, before, marks)
-    for each in table.file_slices():
+    for each in table.inspect.files():
         assert each.base is not None
         data = pq.ParquetFile(pa.BufferReader(table._context.storage.read(each.base.status.path)))
         assert data.metadata.num_row_groups == 5
         assert set(data.read(["_hoodie_file_name"]).column(0).to_pylist()) == {each.base.status.name}
         footer = parquet_footer(table._context.storage, each.base.status.path)
         assert (footer["hoodie_min_record_key"], footer["hoodie_max_record_key"]) == ("a0", "c4")
-    assert not table.compact_base_files()
+    assert not table.services.compact_base_files()
     assert (orphans(table), leftovers(table), table.timeline.pending()) == ([], [], ())
     table.upsert(rides(("a0", "oslo", 99, 99.0), ("new", "rome", 1, 1.0)))
     assert ("a0", "oslo", 99, 99.0) in held(table) and len(held(table)) == 31
@@ -75,8 +75,8 @@ def test_small_files_of_a_partition_become_one(table_type: str, version: int) ->
 def test_crumbs_are_read_and_written_into_one_row_group() -> None:
     table = appended()
     before = held(table)
-    table.compact_base_files()
-    for each in table.file_slices():
+    table.services.compact_base_files()
+    for each in table.inspect.files():
         assert each.base is not None
         data = table._context.storage.read(each.base.status.path)
         assert pq.read_metadata(pa.BufferReader(data)).num_row_groups == 1
@@ -89,7 +89,7 @@ def test_files_from_before_a_column_was_added_are_read_and_written() -> None:
     wider = rides(("z", "oslo", 9, 9.0)).append_column("tip", pa.array([5.0]))
     table.append(wider)
     before = sorted(map(str, table.scan(columns=["id", "fare", "tip"]).to_arrow().to_pylist()))
-    table.compact_base_files()
+    table.services.compact_base_files()
     assert file_groups(table) == 2
     assert sorted(map(str, table.scan(columns=["id", "fare", "tip"]).to_arrow().to_pylist())) == before
 
@@ -97,17 +97,17 @@ def test_files_from_before_a_column_was_added_are_read_and_written() -> None:
 @pytest.mark.usefixtures("copies_everything")
 def test_new_files_are_as_large_as_asked_for_and_large_ones_stay() -> None:
     table = appended(batches=6)
-    size = max(each.size_bytes for each in table.file_slices())
-    assert not table.compact_base_files(options={"hoodie.parquet.small.file.limit": 0})
-    result = table.compact_base_files(options={"hoodie.parquet.max.file.size": 2 * size + 10})
+    size = max(each.size_bytes for each in table.inspect.files())
+    assert not table.services.compact_base_files(options={"hoodie.parquet.small.file.limit": 0})
+    result = table.services.compact_base_files(options={"hoodie.parquet.max.file.size": 2 * size + 10})
     assert result and result.files == 6
-    assert not table.compact_base_files(options={"hoodie.parquet.small.file.limit": size})
+    assert not table.services.compact_base_files(options={"hoodie.parquet.small.file.limit": size})
 
 
 def test_the_plan_says_which_files_come_together() -> None:
     table = appended()
-    scheduled = table.schedule_base_file_compaction()
-    assert scheduled is not None and table.schedule_base_file_compaction() is None
+    scheduled = table.services.schedule_base_file_compaction()
+    assert scheduled is not None and table.services.schedule_base_file_compaction() is None
     store = store_of(table, SystemClock())
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
     plan = decode_clustering_plan(store.read_requested(pending))
@@ -115,11 +115,11 @@ def test_the_plan_says_which_files_come_together() -> None:
     assert operations is not None
     assert [(partition, len(files)) for partition, files in operations] == [("oslo", 5), ("rome", 5)]
     named = {path for _, files in operations for path in files}
-    assert named == {each.base.status.path for each in table.file_slices() if each.base}
-    table.cluster(instant=scheduled)
+    assert named == {each.base.status.path for each in table.inspect.files() if each.base}
+    table.services.cluster(instant=scheduled)
     assert file_groups(table) == 2
     table.append(rides(("z", "oslo", 1, 1.0)))
-    table.schedule_clustering()
+    table.services.schedule_clustering()
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
     assert base_files_of(decode_clustering_plan(store.read_requested(pending))) is None
 
@@ -127,7 +127,7 @@ def test_the_plan_says_which_files_come_together() -> None:
 def test_file_groups_with_log_files_are_left_to_compaction() -> None:
     table = appended(MOR)
     table.upsert(rides(("a0", "oslo", 99, 99.0)), options={**NEW_FILE_GROUPS, **WITHOUT_COMPACTION})
-    result = table.compact_base_files()
+    result = table.services.compact_base_files()
     assert result and result.files == 2
     assert file_groups(table) == 3
 
@@ -139,7 +139,7 @@ def test_appends_compact_base_files_when_due_by_themselves_or_in_a_thread(how: s
     due = {flag: True, f"hoodie.clustering.{how}.max.commits": 3, COPY: STREAM_COPY}
     for batch in range(3):
         table.append(rides((f"a{batch}", "rome", batch, 1.0)), options=due)
-    assert table.wait_for_services(30)
+    assert table.services.wait(30)
     assert (file_groups(table), len(held(table))) == (1, 3)
     switched_off = {**due, flag: False}
     for batch in range(3, 8):
@@ -163,8 +163,8 @@ def test_rows_are_copied_where_row_groups_are_large_enough(tmp_path: Path) -> No
             first.schema,
         )
         table.append(rows)
-    table.compact_base_files()
-    (only,) = table.file_slices()
+    table.services.compact_base_files()
+    (only,) = table.inspect.files()
     assert only.base is not None
     metadata = pq.read_metadata(str(tmp_path / "rides" / only.base.status.path))
     assert (metadata.num_rows, metadata.num_row_groups) == (120_000, 3)
@@ -175,42 +175,42 @@ def test_a_bucketed_table_is_refused() -> None:
     table = create(properties=BUCKETS)
     table.insert(rides(("a", "rome", 1, 1.0)))
     with pytest.raises(drawstring.UnsupportedError, match="bucket index"):
-        table.compact_base_files()
+        table.services.compact_base_files()
 
 
 def test_a_base_file_compaction_that_was_planned_is_run_by_name() -> None:
     table = appended()
-    before, planned = held(table), table.schedule_base_file_compaction()
+    before, planned = held(table), table.services.schedule_base_file_compaction()
     assert planned is not None
-    result = table.compact_base_files(instant=planned)
+    result = table.services.compact_base_files(instant=planned)
     assert result and result.instant == planned
     assert (file_groups(table), held(table), table.timeline.pending()) == (2, before, ())
-    assert not table.compact_base_files(instant=planned), "it is completed"
+    assert not table.services.compact_base_files(instant=planned), "it is completed"
     with pytest.raises(InvalidError, match="no base-file compaction"):
-        table.compact_base_files(instant=table.timeline.writes()[0].requested)
+        table.services.compact_base_files(instant=table.timeline.writes()[0].requested)
 
 
 def test_a_clustering_is_not_run_as_a_base_file_compaction() -> None:
     table = appended()
-    planned = table.schedule_clustering()
+    planned = table.services.schedule_clustering()
     assert planned is not None
     with pytest.raises(InvalidError, match="no base-file compaction"):
-        table.compact_base_files(instant=planned)
+        table.services.compact_base_files(instant=planned)
     assert len(table.timeline.pending()) == 1
 
 
 def test_a_plan_that_names_other_files_than_its_clustering_is_refused() -> None:
     table = appended()
     store = store_of(table, SystemClock())
-    planned = table.schedule_base_file_compaction()
+    planned = table.services.schedule_base_file_compaction()
     assert planned is not None
     (instant,) = store.load().pending()
     plan = decode_clustering_plan(store.read_requested(instant))
     fewer = replace(plan, groups=plan.groups[:1])
-    table.rollback(planned)
+    table.services.rollback(planned)
     planned = store.new_time(store.load())
     store.request(Action.CLUSTERING, planned, encode_clustering_plan(fewer, table.uri))
-    for run in (table.compact_base_files, table.cluster):
+    for run in (table.services.compact_base_files, table.services.cluster):
         with pytest.raises(CorruptTableError, match=f"Unschedule it .rollback of {planned}"):
             run(instant=planned)
     assert file_groups(table) == 10

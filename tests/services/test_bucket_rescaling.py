@@ -31,7 +31,7 @@ def hashed(table_type: str = MOR, version: int = 9, keys: list[str] = KEYS, **mo
 
 
 def buckets(table: Table, city: str) -> set[str]:
-    return {each.file_id[:8] for each in table.file_slices() if each.partition == city}
+    return {each.file_id[:8] for each in table.inspect.files() if each.partition == city}
 
 
 def counts(table: Table) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def test_a_rescaled_partition_has_its_rows_in_the_new_buckets(
 ) -> None:
     table = hashed(table_type, version, **more)
     before = held(table)
-    result = table.rescale_buckets(5, "rome")
+    result = table.services.rescale_buckets(5, "rome")
     assert (result.operation, result.files, result.records_written) == ("rescale_buckets", 5, 30)
     assert held(table) == before
     assert buckets(table, "rome") == {f"{number:08}" for number in range(5)}
@@ -62,28 +62,28 @@ def test_a_rescaled_partition_has_its_rows_in_the_new_buckets(
     for key in KEYS:
         found = table.scan(where=f"id = '{key}'")
         assert found.to_arrow().num_rows == len(found.tasks()) == 2
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 def test_writes_after_a_rescaling_find_the_records_and_new_partitions_follow_the_rules() -> None:
     table = hashed()
-    table.rescale_buckets(5, ["rome", "b*"])
+    table.services.rescale_buckets(5, ["rome", "b*"])
     newer = [(key, city, 3, 3.0) for city in ("rome", "bern") for key in KEYS]
     table.upsert(rides(*newer))
     assert held(table) == sorted([*newer, *(each for each in held(table) if each[1] == "oslo")])
     assert len(buckets(table, "rome")) == len(buckets(table, "bern")) == 5
-    table.compact()
+    table.services.compact()
     table.delete(rides(("k00", "rome", 4, 4.0)))
     assert table.scan(where="city = 'rome'").to_arrow().num_rows == 29
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 def test_rules_of_later_rescalings_come_first() -> None:
     table = hashed()
-    table.rescale_buckets(5, ["rome"])
-    table.rescale_buckets(3)
-    table.rescale_buckets(4, ["rome"])
-    assert not table.rescale_buckets(4, ["rome"])
+    table.services.rescale_buckets(5, ["rome"])
+    table.services.rescale_buckets(3)
+    table.services.rescale_buckets(4, ["rome"])
+    assert not table.services.rescale_buckets(4, ["rome"])
     assert (len(buckets(table, "rome")), len(buckets(table, "oslo"))) == (4, 3)
     assert [each["expressions"] for each in counts(table)] == ["^rome$,5", ".*,3", "^rome$,4;.*,3"]
     assert {each["defaultBucketNumber"] for each in counts(table)} == {2}
@@ -92,7 +92,7 @@ def test_rules_of_later_rescalings_come_first() -> None:
 def test_a_rescaling_changes_no_record_for_incremental_queries_and_time_travel() -> None:
     table = hashed()
     before, last = held(table), table.timeline.writes()[-1]
-    rescaled = table.rescale_buckets(5, ["rome"])
+    rescaled = table.services.rescale_buckets(5, ["rome"])
     assert table.incremental(last.completed).to_arrow().num_rows == 0
     as_of = table.scan(as_of=last.requested, where="id = 'k07'").to_arrow()
     assert sorted(as_of["city"].to_pylist()) == ["oslo", "rome"]
@@ -105,8 +105,8 @@ def test_a_rescaling_changes_no_record_for_incremental_queries_and_time_travel()
 def test_a_restore_to_before_a_rescaling_brings_earlier_buckets_back(table_type: str, version: int) -> None:
     table = hashed(table_type, version)
     before, last = held(table), table.timeline.writes()[-1]
-    table.rescale_buckets(5, ["rome"])
-    table.restore(last.requested)
+    table.services.rescale_buckets(5, ["rome"])
+    table.savepoints.restore(last.requested)
     assert (held(table), counts(table), len(buckets(table, "rome"))) == (before, [], 2)
     table.upsert(rides(("k07", "rome", 9, 9.0)))
     assert len(held(table)) == 60
@@ -117,15 +117,15 @@ def test_a_restore_to_before_a_rescaling_brings_earlier_buckets_back(table_type:
 def test_a_rescaling_that_dies_at_any_step_is_done_or_undone(table_type: str, version: int) -> None:
     start = Prepared.of(hashed(table_type, version, KEYS[:6]))
     newer = [(key, "rome", 9, 9.0) for key in KEYS[:6]]
-    for storage, step in start.deaths(lambda table: table.rescale_buckets(3, ["rome"]), steps_min=2):
+    for storage, step in start.deaths(lambda table: table.services.rescale_buckets(3, ["rome"]), steps_min=2):
         table = opened(storage, START_MS + HOUR_MS)
         assert held(table) == start.before, step
         table.upsert(rides(*newer))
         assert held(table) == sorted([*newer, *(each for each in start.before if each[1] != "rome")]), step
-        assert table.validate().is_sound, step
+        assert table.services.validate().is_sound, step
         assert (orphans(table), leftovers(table)) == ([], []), step
         assert len(counts(table)) == len([each for each in buckets(table, "rome") if each > "00000001"]), step
-        table.rescale_buckets(3, ["rome"])
+        table.services.rescale_buckets(3, ["rome"])
         assert len(held(table)) == 12, step
 
 
@@ -140,12 +140,12 @@ def test_a_rescaling_waits_for_other_writes_and_compactions() -> None:
             locked.lock.released(),
             pytest.raises(ConflictError, match="under way"),
         ):
-            table.rescale_buckets(5, ["rome"], options=lazy)
+            table.services.rescale_buckets(5, ["rome"], options=lazy)
     table = hashed()
     before = held(table)
-    assert table.schedule_compaction() is not None
+    assert table.services.schedule_compaction() is not None
     with pytest.raises(ConflictError, match="pending compaction"):
-        table.rescale_buckets(5, ["rome"])
+        table.services.rescale_buckets(5, ["rome"])
     assert (held(table), counts(table)) == (before, [])
 
 
@@ -154,14 +154,14 @@ def test_a_table_without_partitions_gets_another_number_of_buckets(table_type: s
     properties = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
     table = create(table_type=table_type, partition_by=None, properties=properties)
     table.upsert(rides(*((key, "oslo", 1, 1.0) for key in KEYS)))
-    assert table.rescale_buckets(5).files == 5
+    assert table.services.rescale_buckets(5).files == 5
     assert buckets(table, "") == {f"{number:08}" for number in range(5)}
     newer = [(key, "oslo", 2, 2.0) for key in KEYS]
     table.upsert(rides(*newer))
     assert held(table) == newer
     assert len(table.scan(where="id = 'k07'").tasks()) == 1
     assert len(buckets(table, "")) == 5
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])
@@ -185,7 +185,7 @@ def test_rules_replace_those_of_the_table_or_come_before_them(table_type: str) -
     for wrong in (BucketRules("rome"), BucketRules("ro.*,5", default=0)):
         with pytest.raises(InvalidError):
             rescale_by_rules(context, wrong, options)
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 def test_a_rescaling_of_what_has_no_buckets_is_refused() -> None:
@@ -196,8 +196,8 @@ def test_a_rescaling_of_what_has_no_buckets_is_refused() -> None:
     ringed.insert(rides(("a", "rome", 1, 1.0)))
     for table in (plain, ringed):
         with pytest.raises(InvalidError, match="simple bucket engine"):
-            table.rescale_buckets(5)
+            table.services.rescale_buckets(5)
     table = hashed()
     for number, partitions in ((0, None), (5, []), (5, [""])):
         with pytest.raises(InvalidError):
-            table.rescale_buckets(number, partitions)
+            table.services.rescale_buckets(number, partitions)

@@ -44,13 +44,13 @@ def test_a_write_whose_completion_was_lost_is_told_and_keeps_its_files(table_typ
     (finding,) = errors(table)
     assert (finding.check, finding.instant) == ("timeline", second.requested)
     assert f"the completed {third.requested} builds on its files" in finding.what
-    assert table.repair(apply=True) == ()
+    assert table.services.repair(apply=True) == ()
     with pytest.raises(CorruptTableError, match="Put it back from a backup"):
         table.upsert(rides(("new", "rome", 1, 1.0)))
     assert data_files(table._context.storage) == files
     for path, data in lost.items():
         table._context.storage.put(path, data)
-    assert (held(table), table.validate().findings) == (before, ())
+    assert (held(table), table.services.validate().findings) == (before, ())
     table.upsert(rides(("new", "rome", 1, 1.0)))
     assert len(held(table)) == len(before) + 1
 
@@ -61,8 +61,8 @@ def test_where_no_backup_has_it_the_table_goes_back_to_a_write_before(table_type
     table = written(table_type, version)
     first, second, _ = table.timeline.writes()
     lose_completion(table, second)
-    assert table.restore(first.requested, options=NO_ROLLBACK)
-    assert (held(table), table.validate().findings) == ([("z", "bern", 1, 1.0)], ())
+    assert table.savepoints.restore(first.requested, options=NO_ROLLBACK)
+    assert (held(table), table.services.validate().findings) == ([("z", "bern", 1, 1.0)], ())
 
 
 @versions
@@ -73,8 +73,8 @@ def test_a_rollback_that_was_begun_is_not_gone_on_with_once_its_files_are_needed
     table = create(table_type=COW, version=version)
     table.insert(rides(A1, B1))
     if what == "clustering":
-        assert table.cluster()
-        table.clean(options=ONE_VERSION)
+        assert table.services.cluster()
+        table.services.clean(options=ONE_VERSION)
     else:
         table.upsert(rides(A2))
         table.upsert(rides(("a", "rome", 3, 3.0)))
@@ -101,7 +101,7 @@ def test_a_rollback_that_was_begun_is_not_gone_on_with_once_its_files_are_needed
 def test_a_clustering_whose_completion_was_lost_keeps_its_files(version: int) -> None:
     table = create(table_type=MOR, version=version)
     table.insert(rides(A1, ("c", "rome", 1, 1.0)))
-    assert table.cluster()
+    assert table.services.cluster()
     table.upsert(rides(A2))
     files = data_files(table._context.storage)
     clustering = next(
@@ -110,7 +110,7 @@ def test_a_clustering_whose_completion_was_lost_keeps_its_files(version: int) ->
     lose_completion(table, clustering)
     assert [each.instant for each in errors(table)] == [clustering.requested]
     with pytest.raises(CorruptTableError, match="Put it back from a backup"):
-        table.cluster()
+        table.services.cluster()
     assert data_files(table._context.storage) == files
 
 
@@ -126,5 +126,5 @@ def test_a_base_file_that_log_files_need_is_missed_and_is_no_orphan(version: int
         storage.delete([base.path])
     (finding,) = errors(table)
     assert (finding.check, finding.path, finding.instant) == ("missing", base.path, third.requested)
-    table.repair(apply=True)
+    table.services.repair(apply=True)
     assert storage.exists(base.path) is not deleted

@@ -69,7 +69,7 @@ def test_a_table_reads_in_its_new_version_as_before(table_type: str, old: int, n
     archived = {each.requested for each in open_archive(table._context.storage, table.config).completed("")}
     assert archived
     others = [each for each in table.timeline.instants if not each.is_write]
-    result = (table.upgrade if new > old else table.downgrade)(new)
+    result = (table.versions.upgrade if new > old else table.versions.downgrade)(new)
     assert (result.old, result.new, table.config.version) == (old, new, new)
     assert (result.compacted is not None) == (table_type == MOR and (old, new) != (9, 10))
     assert looks(table, writes) == before
@@ -79,7 +79,7 @@ def test_a_table_reads_in_its_new_version_as_before(table_type: str, old: int, n
     assert after.commit_metadata(first).stats
     kept = {(each.requested, each.action) for each in table.timeline.instants}
     assert {(each.requested, each.action) for each in others} <= kept
-    assert [each for each in table.validate().findings if each.check != "pending"] == []
+    assert [each for each in table.services.validate().findings if each.check != "pending"] == []
     if (old == 6) != (new == 6):
         assert files_of_other_layout(table._context.storage, 1 if old == 6 else 2) == []
     goes_on(table)
@@ -93,10 +93,10 @@ def goes_on(table: Table) -> None:
     for number in range(20, 25):
         table.upsert(rides(("c", "rome", number, 2.0), ("n", "bern", number, 2.0)), options=SHORT_HISTORY)
     if table.config.is_merge_on_read:
-        table.compact(options=SHORT_HISTORY)
+        table.services.compact(options=SHORT_HISTORY)
     rows |= {"c": ("c", "rome", 24, 2.0), "n": ("n", "bern", 24, 2.0)}
     assert held(table) == sorted(rows.values())
-    assert table.restore(saved)
+    assert table.savepoints.restore(saved)
     assert held(table) == then
     table.upsert(rides(("z", "rome", 30, 3.0)))
     assert ("z", "rome", 30, 3.0) in held(table)
@@ -108,16 +108,16 @@ def test_there_and_back_again_every_version_reads_the_same(table_type: str) -> N
     writes = list(table.timeline.writes())
     before = looks(table, writes)
     for version in (8, 9, 6, 9, 8, 6):
-        (table.upgrade if version > table.config.version else table.downgrade)(version)
+        (table.versions.upgrade if version > table.config.version else table.versions.downgrade)(version)
         assert looks(table, writes) == before, version
 
 
 def test_downgrading_keeps_when_writes_completed() -> None:
     table = table_with_history(COW, 9)
     times = {each.requested: each.completed for each in table.timeline.writes()}
-    table.downgrade(6)
+    table.versions.downgrade(6)
     assert all(each.completed is None for each in table.timeline.writes())
-    table.upgrade(9)
+    table.versions.upgrade(9)
     assert {each.requested: each.completed for each in table.timeline.writes()} == times
 
 
@@ -128,9 +128,9 @@ def test_a_table_that_stayed_where_it_was_has_the_times_of_its_files(tmp_path: P
     last = table.timeline.writes()[-1].requested
     file = tmp_path / f"rides/.hoodie/{last}.commit"
     changed = instant_time(file.stat().st_mtime_ns // 1_000_000, "UTC")
-    table.upgrade(8)
+    table.versions.upgrade(8)
     assert table.timeline.writes()[-1].completed == changed
-    table.downgrade(6)
+    table.versions.downgrade(6)
     assert instant_time(file.stat().st_mtime_ns // 1_000_000, "UTC") == changed
 
 
@@ -138,7 +138,7 @@ def test_a_copied_table_has_no_log_file_on_a_later_base_file() -> None:
     table = create(table_type=MOR, version=6, properties=BUCKETS)
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
     table.delete(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
-    table.compact(options=WITHOUT_SERVICES)
+    table.services.compact(options=WITHOUT_SERVICES)
     table.upsert(rides(("a", "rome", 1, 9.0)), options=WITHOUT_SERVICES)
     before = looks(table, list(table.timeline.writes()))
     storage = table._context.storage
@@ -146,7 +146,7 @@ def test_a_copied_table_has_no_log_file_on_a_later_base_file() -> None:
     for status in storage.list_tree(".hoodie"):
         storage.set_modified(status.path, later)
     writes = list(table.timeline.writes())
-    table.upgrade(8)
+    table.versions.upgrade(8)
     assert looks(table, writes) == before
 
 
@@ -159,9 +159,9 @@ def test_changes_of_writes_that_share_a_log_file_are_told_apart_after_the_upgrad
     writes = list(table.timeline.writes())
     before = looks(table, writes)
     assert len(before["changes"]) == 2
-    table.upgrade(9)
+    table.versions.upgrade(9)
     assert looks(table, writes) == before
-    assert [each for each in table.validate().findings if each.check != "pending"] == []
+    assert [each for each in table.services.validate().findings if each.check != "pending"] == []
 
 
 def append_second_log_to_first(table: Table) -> None:
@@ -183,13 +183,13 @@ def test_asking_for_the_version_it_has_changes_nothing() -> None:
     table = table_with_history(COW, 9)
     storage = table._context.storage
     before = files_of(storage)
-    result = table.upgrade(9)
+    result = table.versions.upgrade(9)
     assert (result.old, result.new, result.instants) == (9, 9, 0)
     after = files_of(storage)
     assert {path for path in after if ".locks" not in path} == {
         path for path in before if ".locks" not in path
     }
-    assert table_with_history(COW, 8).downgrade(8).new == 8
+    assert table_with_history(COW, 8).versions.downgrade(8).new == 8
 
 
 def test_wrong_versions_and_directions_are_refused_before_anything_is_written() -> None:
@@ -197,12 +197,12 @@ def test_wrong_versions_and_directions_are_refused_before_anything_is_written() 
     storage = table._context.storage
     before = paths(storage)
     for verb, version, error, text in [
-        (table.upgrade, 7, UnsupportedError, "Choose one of 6, 8, 9, 10"),
-        (table.upgrade, 11, UnsupportedError, "Choose one of 6, 8, 9, 10"),
-        (table.upgrade, 6, InvalidError, "Use downgrade"),
-        (table.downgrade, 9, InvalidError, "Use upgrade"),
-        (table_with_history(COW, 10).downgrade, 10, InvalidError, "Use upgrade"),
-        (table_with_history(COW, 6).upgrade, 6, InvalidError, "Use downgrade"),
+        (table.versions.upgrade, 7, UnsupportedError, "Choose one of 6, 8, 9, 10"),
+        (table.versions.upgrade, 11, UnsupportedError, "Choose one of 6, 8, 9, 10"),
+        (table.versions.upgrade, 6, InvalidError, "Use downgrade"),
+        (table.versions.downgrade, 9, InvalidError, "Use upgrade"),
+        (table_with_history(COW, 10).versions.downgrade, 10, InvalidError, "Use upgrade"),
+        (table_with_history(COW, 6).versions.upgrade, 6, InvalidError, "Use downgrade"),
     ]:
         with pytest.raises(error, match=text):
             verb(version)
@@ -216,7 +216,7 @@ def test_what_a_lower_version_cannot_hold_is_named_and_nothing_changes() -> None
     save_properties(table._context.storage, stored, table._context.clock)
     table.upsert(rides(("a", "rome", 2, None)))
     with pytest.raises(UnsupportedError, match=r"hoodie\.table\.partial\.update\.mode=IGNORE_DEFAULTS"):
-        table.downgrade(6)
+        table.versions.downgrade(6)
     assert table.config.version == 9
     assert len(table.timeline.writes()) == 2
 
@@ -226,11 +226,11 @@ def test_a_pending_clustering_goes_along_and_can_be_run_then() -> None:
         table = create(version=old)
         table.insert(rides(("a", "rome", 1, 1.0)), options={"hoodie.parquet.small.file.limit": "0"})
         table.insert(rides(("b", "rome", 1, 1.0)), options={"hoodie.parquet.small.file.limit": "0"})
-        planned = table.schedule_clustering()
+        planned = table.services.schedule_clustering()
         assert planned
         change_version(table, new)
         assert [each.requested for each in table.timeline.pending_of(Action.CLUSTERING)] == [planned]
-        done = table.cluster(instant=planned)
+        done = table.services.cluster(instant=planned)
         assert done and done.files == 1
         assert held(table) == [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
 
@@ -239,13 +239,13 @@ def test_log_files_that_wait_for_a_clustering_have_to_be_clustered_first() -> No
     table = create(version=8, table_type=MOR)
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
-    planned = table.schedule_clustering()
+    planned = table.services.schedule_clustering()
     assert planned
     with pytest.raises(InvalidError, match="drawstring cluster") as caught:
-        table.downgrade(6)
+        table.versions.downgrade(6)
     assert caught.value.instant == planned
-    table.cluster()
-    table.downgrade(6)
+    table.services.cluster()
+    table.versions.downgrade(6)
     assert held(table) == [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]
 
 
@@ -253,7 +253,7 @@ def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
     table = create(version=6, table_type=MOR, properties=BUCKETS)
     table.upsert(rides(("a", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
-    planned = table.schedule_compaction()
+    planned = table.services.schedule_compaction()
     table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     storage = table._context.storage
     with suppress(drawstring.UnavailableError):
@@ -262,7 +262,7 @@ def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
         )
     late = opened(storage, START_MS + 2 * HOUR_MS)
     assert late.timeline.pending()
-    late.upgrade(9)
+    late.versions.upgrade(9)
     assert not late.timeline.pending()
     assert planned in {each.requested for each in late.timeline.writes()}
     assert held(late) == [("a", "rome", 3, 3.0)]
@@ -280,7 +280,7 @@ def test_cleans_that_hudi_left_behind_when_it_archived_later_writes_are_archived
         table._context.storage, table.config, WriteOptions.parse({}).archiving, archived, lambda: None
     )
 
-    table.upgrade(9)
+    table.versions.upgrade(9)
     assert [each.requested for each in table.timeline.completed_of(Action.CLEAN)] == cleans[-2:]
     assert min(table.timeline.instants).requested > archived[-1].requested
     kept = {each.requested for each in open_archive(table._context.storage, table.config).completed("")}
@@ -294,18 +294,18 @@ def test_another_writer_is_waited_for_no_longer_than_asked() -> None:
         table_lock(table._context.storage, table._context.clock, table._context.ids, 0),
         pytest.raises(ConflictError, match="holds the table"),
     ):
-        table.upgrade(9, progress=None, options={"hoodie.write.lock.wait_time_ms": "10"})
+        table.versions.upgrade(9, progress=None, options={"hoodie.write.lock.wait_time_ms": "10"})
     assert table.config.version == 6
 
 
 def test_the_plan_tells_what_would_change() -> None:
     table = create(version=6, schema=SCHEMA)
-    plan = table.plan_version(9)
+    plan = table.versions.plan(9)
     assert (plan.old, plan.new, plan.moves_timeline) == (6, 9, True)
     assert plan.properties["hoodie.table.version"] == ("6", "9")
     assert plan.properties["hoodie.record.merge.mode"] == (None, "EVENT_TIME_ORDERING")
     assert table.config.version == 6
-    assert not table.plan_version(6).properties
+    assert not table.versions.plan(6).properties
 
 
 def test_keys_without_the_name_of_their_column_are_found_in_the_files() -> None:
@@ -317,14 +317,14 @@ def test_keys_without_the_name_of_their_column_are_found_in_the_files() -> None:
     table.upsert(rides(("a", "rome", 1, 1.0)))
     silent = {key: value for key, value in table.config.properties.items() if "new.encoding" not in key}
     with pytest.raises(UnsupportedError, match=r"new\.encoding"):
-        table.upgrade(9)
+        table.versions.upgrade(9)
     save_properties(table._context.storage, silent, table._context.clock)
     with pytest.raises(UnsupportedError, match="lack the name of their column id"):
-        table.upgrade(9)
+        table.versions.upgrade(9)
     assert table.config.version == 8
     named = create(version=8, properties={"hoodie.table.keygenerator.type": "COMPLEX"})
     named.upsert(rides(("a", "rome", 1, 1.0)))
-    named.upgrade(9)
+    named.versions.upgrade(9)
     named.upsert(rides(("a", "rome", 2, 2.0)))
     assert held(named) == [("a", "rome", 2, 2.0)]
 

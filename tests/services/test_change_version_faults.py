@@ -73,34 +73,34 @@ def test_a_writer_that_goes_on_after_a_death_is_not_bothered() -> None:
     for step in (5, 15, 30):
         storage.delete([VERSION_CHANGE])
         with suppress(drawstring.UnavailableError):
-            opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).upgrade(8)
+            opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).versions.upgrade(8)
         table = opened(storage, START_MS + (step + 1) * HOUR_MS)
         assert table.config.version == 6
         table.upsert(rides(("a", "rome", 50 + step, float(step))), options=WITHOUT_SERVICES)
     rows = held(table)
     storage.delete([VERSION_CHANGE])
-    table.upgrade(8)
+    table.versions.upgrade(8)
     assert held(table) == rows
     assert len(table.timeline.writes()) == len({each.requested for each in table.timeline.writes()})
-    assert [each for each in table.validate().findings if each.check != "pending"] == []
+    assert [each for each in table.services.validate().findings if each.check != "pending"] == []
 
 
 def test_a_process_that_may_only_stand_still_keeps_others_from_changing_the_version() -> None:
     storage = table_with_history(COW, 6)._context.storage
     for step in range(400):
         with suppress(drawstring.UnavailableError):
-            opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).upgrade(8)
+            opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).versions.upgrade(8)
         if storage.exists(VERSION_CHANGE):
             break
     table = opened(storage, START_MS + 500 * HOUR_MS)
     before = storage.read(".hoodie/hoodie.properties")
     with pytest.raises(drawstring.ConflictError, match="Make sure that it has ended"):
-        table.upgrade(8)
+        table.versions.upgrade(8)
     # The process that stood still replaces the properties as it read them, and no others.
     assert storage.read(".hoodie/hoodie.properties") != before
     table.upsert(rides(("a", "rome", 50, 1.0)), options=WITHOUT_SERVICES)
     storage.delete([VERSION_CHANGE])
-    table.upgrade(8)
+    table.versions.upgrade(8)
     assert table.config.version == 8
 
 
@@ -111,10 +111,10 @@ def test_a_damaged_archive_stops_the_change_and_leaves_no_trace() -> None:
     good = storage.read(archive)
     storage.put(archive, good[: len(good) // 2])
     with pytest.raises(CorruptTableError):
-        table.upgrade(9)
+        table.versions.upgrade(9)
     assert (table.config.version, files_of_other_layout(storage, 2)) == (6, [])
     storage.put(archive, good)
-    table.upgrade(9)
+    table.versions.upgrade(9)
     assert table.config.version == 9
 
 

@@ -37,8 +37,8 @@ def test_old_files_go_and_all_times_that_are_kept_can_be_read(table_type: str, v
     writes = table.timeline.writes()
     before = data_files(table._context.storage)
     then = {write.requested: held(table, as_of=write.requested) for write in writes}
-    planned = table.plan_clean(options=KEEP_2)
-    result = table.clean(options=KEEP_2)
+    planned = table.services.plan_clean(options=KEEP_2)
+    result = table.services.clean(options=KEEP_2)
     assert planned is not None and result and planned.earliest is not None
     gone = before - data_files(table._context.storage)
     assert gone == {path for paths in planned.files.values() for path in paths}
@@ -50,7 +50,7 @@ def test_old_files_go_and_all_times_that_are_kept_can_be_read(table_type: str, v
         assert held(table, as_of=write.requested) == then[write.requested]
     with pytest.raises(InvalidError, match="cleaned away"):
         held(table, as_of=writes[0].requested)
-    assert not table.clean(options=KEEP_2)
+    assert not table.services.clean(options=KEEP_2)
     assert leftovers(table) == []
 
 
@@ -88,8 +88,8 @@ def test_a_write_takes_the_lock_for_a_clean_if_something_is_old_and_plans_it_onc
     [
         (lambda table: table.upsert(rides(("b", "rome", 8, 8.0)), options=NEVER), 1),
         (lambda table: table.insert(rides(("c", "oslo", 8, 8.0)), options=NEVER), 1),
-        (Table.savepoint, 2),
-        (lambda table: table.clean(options=KEEP_2), 1),  # after which none is due
+        (lambda each: each.savepoints.create(), 2),
+        (lambda table: table.services.clean(options=KEEP_2), 1),  # after which none is due
     ],
 )
 def test_a_clean_is_planned_again_only_if_more_than_a_write_came_before_it(
@@ -118,7 +118,7 @@ def test_a_clean_is_planned_again_only_if_more_than_a_write_came_before_it(
     assert len(calls) == plans
     assert len(deleted(table)) == len(set(deleted(table))) == 2
     assert held(table, as_of=before[-1].requested) == states[-1]
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 @tables
@@ -136,13 +136,13 @@ def test_every_write_cleans_by_default_and_lists_what_changed_alone(table_type: 
 def test_versions_are_counted_by_file_group(table_type: str, version: int) -> None:
     table = create(table_type=table_type, version=version)
     states = written(table, **NEVER)
-    result = table.clean(options=VERSIONS)
+    result = table.services.clean(options=VERSIONS)
     assert result and result.earliest_retained == ""
-    assert all(len([g for g in table.file_slices() if g.partition == p]) for p in ("rome", "oslo"))
+    assert all(len([g for g in table.inspect.files() if g.partition == p]) for p in ("rome", "oslo"))
     bases = [each for each in table._context.storage.list_files("rome") if each.name.endswith(".parquet")]
     assert len(bases) == len({each.name.partition("_")[0] for each in bases})
     assert held(table) == states[-1]
-    assert not table.clean(options=VERSIONS)
+    assert not table.services.clean(options=VERSIONS)
 
 
 @pytest.mark.parametrize("version", [6, 9])
@@ -150,9 +150,9 @@ def test_a_clean_that_keeps_fewer_versions_deletes_what_the_last_one_kept(versio
     table = create(version=version)
     states = written(table, 4, **NEVER)
     more = {**VERSIONS, "hoodie.clean.fileversions.retained": "3"}
-    assert table.clean(options=more).files == 1
-    assert not table.clean(options=more)
-    assert table.clean(options=VERSIONS).files == 2
+    assert table.services.clean(options=more).files == 1
+    assert not table.services.clean(options=more)
+    assert table.services.clean(options=VERSIONS).files == 2
     assert held(table) == states[-1]
 
 
@@ -165,7 +165,7 @@ def test_hours_are_counted_from_now(version: int) -> None:
         later.upsert(rides(("a", "rome", hour, float(hour))), options=NEVER)
     hours = {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": "3"}
     now = opened(storage, START_MS + 5 * HOUR_MS + HOUR_MS // 2)
-    result = now.clean(options=hours)
+    result = now.services.clean(options=hours)
     writes = now.timeline.writes()
     assert result and result.earliest_retained == writes[3].requested
     assert result.files == 2
@@ -178,9 +178,9 @@ def test_replaced_file_groups_go_with_their_partition_once_nobody_reads_them(ver
     table = create(version=version)
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=NEVER)
     table.delete_partition("oslo", options=NEVER)
-    assert not table.clean(options={"hoodie.clean.commits.retained": "1"})
+    assert not table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     table.upsert(rides(("a", "rome", 2, 2.0)), options=NEVER)
-    result = table.clean(options={"hoodie.clean.commits.retained": "1"})
+    result = table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     assert result
     assert (result.files, result.partitions_deleted) == (1, 1)
     assert table._context.storage.list_files("oslo") == []
@@ -194,7 +194,7 @@ def test_replaced_file_groups_go_with_their_partition_once_nobody_reads_them(ver
 def test_change_logs_go_with_their_slice(version: int) -> None:
     table = create(version=version, properties={"hoodie.table.cdc.enabled": "true"})
     written(table, **NEVER)
-    table.clean(options=VERSIONS)
+    table.services.clean(options=VERSIONS)
     kept = [each.name for each in table._context.storage.list_files("rome") if ".cdc" in each.name]
     assert len(kept) == 1
     assert [name for name in deleted(table) if ".cdc" in name]
@@ -206,14 +206,14 @@ def test_a_pending_compaction_finds_its_files(version: int, policy: dict[str, st
     table = create(table_type=MOR, version=version)
     written(table, 3, **NEVER)
     table.upsert(rides(("a", "rome", 8, 8.0)), options=NEVER)
-    pending = table.schedule_compaction()
+    pending = table.services.schedule_compaction()
     for number in range(9, 14):
         table.upsert(rides(("a", "rome", number, float(number))), options=NEVER)
     expected = held(table)
-    result = table.clean(options=policy)
+    result = table.services.clean(options=policy)
     assert not result or result.earliest_retained in ("", pending)
     assert held(table) == expected
-    assert table.compact(options=NEVER)
+    assert table.services.compact(options=NEVER)
     assert held(table) == expected
 
 
@@ -232,12 +232,12 @@ def test_a_clean_that_dies_at_any_step_is_finished_by_the_next(table_type: str, 
     start = prepared(table_type, version)
     options = {"hoodie.clean.commits.retained": "1"}
     whole = start.copy()
-    opened(whole, START_MS).clean(options=options)
+    opened(whole, START_MS).services.clean(options=options)
     expected = data_files(whole)
-    for storage, step in start.deaths(lambda table: table.clean(options=options)):
+    for storage, step in start.deaths(lambda table: table.services.clean(options=options)):
         table = opened(storage, START_MS + HOUR_MS)
         assert held(table) == start.after, step
-        table.clean(options=options)
+        table.services.clean(options=options)
         assert held(table) == start.after, step
         assert data_files(storage) == expected, step
         assert leftovers(table) == [], step
@@ -278,7 +278,7 @@ def test_a_clean_without_a_plan_is_dropped() -> None:
     written(table, 3, **NEVER)
     store = store_of(table)
     store.request(Action.CLEAN, store.new_time(store.load()))
-    result = table.clean(options={"hoodie.clean.commits.retained": "1"})
+    result = table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     assert result and result.files == 1
     assert table.timeline.pending() == ()
 
@@ -291,13 +291,13 @@ def test_a_partition_that_was_written_to_since_it_was_planned_to_go_stays() -> N
     keep_1 = {"hoodie.clean.commits.retained": "1"}
     storage = table._context.storage
     with suppress(DrawstringError):
-        opened(FaultyStorage(storage, 4), START_MS).clean(options=keep_1)
+        opened(FaultyStorage(storage, 4), START_MS).services.clean(options=keep_1)
     table = opened(storage, START_MS + HOUR_MS)
     (pending,) = table.timeline.pending_of(Action.CLEAN)
     plan = decode_clean_plan(store_of(table).read_requested(pending))
     assert plan.partitions_to_delete == ("oslo",)
     table.upsert(rides(("new", "oslo", 3, 3.0)), options=NEVER)
-    result = table.clean(options=keep_1)
+    result = table.services.clean(options=keep_1)
     assert result and result.partitions_deleted == 0
     assert held(table) == [("a", "rome", 2, 2.0), ("new", "oslo", 3, 3.0)]
 
@@ -319,7 +319,7 @@ def test_a_file_that_a_writer_puts_into_a_partition_that_goes_is_kept(
         return delete(self, what)
 
     monkeypatch.setattr(LocalStorage, before, late)
-    assert table.clean(options={"hoodie.clean.commits.retained": "1"})
+    assert table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     storage = table._context.storage
     assert storage.read("oslo/new.parquet") == b"rows"
     assert storage.exists(metadata)
@@ -338,7 +338,7 @@ def test_a_clean_that_real_hudi_began_is_finished(name: str, tmp_path: Path) -> 
     storage.delete([store.path(last)])
     columns = table.schema.names
     before = table.scan(columns=columns).to_arrow().sort_by(columns[0])
-    result = table.clean(options={"hoodie.clean.commits.retained": "1000"})
+    result = table.services.clean(options={"hoodie.clean.commits.retained": "1000"})
     assert result and result.instant == last.requested
     assert not storage.exists(back)
     again = cleans(table)[-1]

@@ -24,7 +24,7 @@ def written(table: Table, rounds: range = range(6)) -> None:
         rows = [(city, city, number, float(number)) for city in ("rome", "oslo", "lima")]
         table.upsert(rides(*rows), options=NEVER)
         if table.config.is_merge_on_read:
-            table.compact(options=NEVER)
+            table.services.compact(options=NEVER)
 
 
 def counts(table: Table) -> dict[str, int]:
@@ -53,12 +53,12 @@ def test_partitions_that_do_not_match_keep_their_files(
     table = create(table_type=table_type)
     written(table)
     before, rows = counts(table), held(table)
-    assert table.clean(options=policy | chosen)
+    assert table.services.clean(options=policy | chosen)
     after = counts(table)
     assert after["rome"] < before["rome"]
     assert {city: after[city] for city in ("oslo", "lima")} == {c: before[c] for c in ("oslo", "lima")}
     assert held(table) == rows
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 def test_a_write_cleans_the_partitions_that_match() -> None:
@@ -78,16 +78,16 @@ def test_partitions_that_a_filter_left_out_are_cleaned_once_it_is_gone(
 ) -> None:
     table = create(table_type=table_type)
     written(table)
-    assert table.clean(options=policy | {PATTERN: "rome"})
+    assert table.services.clean(options=policy | {PATTERN: "rome"})
     assert cleans(table)[-1].is_filtered
     table.upsert(rides(("rome", "rome", 9, 9.0)), options=NEVER)
-    assert table.clean(options=policy | {SELECTED: "rome,lima"})
+    assert table.services.clean(options=policy | {SELECTED: "rome,lima"})
     table.upsert(rides(("rome", "rome", 10, 9.0)), options=NEVER)
-    assert table.clean(options=policy)
+    assert table.services.clean(options=policy)
     assert not cleans(table)[-1].is_filtered
     after = counts(table)
     assert after["oslo"] == after["lima"] <= 2 + (table_type == MOR)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 def test_what_a_filtered_clean_left_does_not_count_again_when_its_write_is_archived() -> None:
@@ -104,23 +104,23 @@ def test_what_a_filtered_clean_left_does_not_count_again_when_its_write_is_archi
         table.upsert(rides(("r", "rome", number, 1.0)), options=few)
     assert not table.timeline.completed_of(Action.REPLACE_COMMIT)
     assert [row[0] for row in held(table)] == ["o2", "r"]
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_a_clean_covers_no_more_commits_than_it_may_and_the_next_one_goes_on(table_type: str) -> None:
     table = create(table_type=table_type)
     written(table, range(4))
-    assert table.clean(options=KEEP_2)
+    assert table.services.clean(options=KEEP_2)
     written(table, range(4, 12))
     writes = [each.requested for each in table.timeline.writes()]
     first = cleans(table)[-1].earliest
     for _ in range(2):
-        result = table.clean(options=KEEP_2 | WITHOUT_COMPACTION | {CAP: "2"})
+        result = table.services.clean(options=KEEP_2 | WITHOUT_COMPACTION | {CAP: "2"})
         assert result
         assert writes.index(result.earliest_retained) == writes.index(first) + 2
         first = result.earliest_retained
-    result = table.clean(options=KEEP_2)
+    result = table.services.clean(options=KEEP_2)
     assert result and result.earliest_retained == writes[-2]
 
 
@@ -141,4 +141,4 @@ def test_no_service_follows_writes_that_ask_for_none(table_type: str) -> None:
 def test_a_filter_that_is_no_regular_expression_is_refused() -> None:
     table = create(table_type=COW)
     with pytest.raises(InvalidError, match="no regular expression"):
-        table.clean(options={PATTERN: "rome("})
+        table.services.clean(options={PATTERN: "rome("})

@@ -71,13 +71,13 @@ def writes_looked_at(table: Table) -> list[Instant]:
 def test_a_savepoint_that_is_given_up_frees_what_was_found_to_be_needed() -> None:
     table = create()
     written(table, 1, **NEVER)
-    saved = table.savepoint()
+    saved = table.savepoints.create()
     written(table, 4, **NEVER)
-    assert table.clean(options=KEEP_2)
+    assert table.services.clean(options=KEEP_2)
     for _ in range(2):
-        assert not table.clean(options=KEEP_2)
-    table.delete_savepoint(saved)
-    result = table.clean(options=KEEP_2)
+        assert not table.services.clean(options=KEEP_2)
+    table.savepoints.delete(saved)
+    result = table.services.clean(options=KEEP_2)
     assert result and result.files == 2
 
 
@@ -86,24 +86,24 @@ def test_a_write_that_completes_after_it_was_looked_around_is_cleaned_as_well() 
     written(table, 1, **NEVER)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        assert not table.clean(options=VERSIONS)
+        assert not table.services.clean(options=VERSIONS)
         yield from rides(("a", "rome", 9, 9.0)).to_batches()
 
     table.upsert(pa.RecordBatchReader.from_batches(rides().schema, batches()), options=NEVER)
-    result = table.clean(options=VERSIONS)
+    result = table.services.clean(options=VERSIONS)
     assert result and result.files == 1
 
 
 def test_archiving_need_not_wait_for_a_clean_that_finds_nothing() -> None:
     table = create()
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=NEVER)
-    saved = table.savepoint()
+    saved = table.savepoints.create()
     replacing = table.delete_partition("oslo", options=NEVER)
     for number in range(5):
         table.insert(rides((str(number), f"city{number}", number, 1.0)), options=KEEP_2)
     (noted,) = cleans(table)
     assert deleted(table) == [] and noted.earliest > replacing.instant
-    table.delete_savepoint(saved)
+    table.savepoints.delete(saved)
     table.insert(rides(("z", "lima", 9, 1.0)), options=KEEP_2)
     assert len(deleted(table)) == 1
     assert len(cleans(table)) == 2

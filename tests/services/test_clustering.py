@@ -17,6 +17,7 @@ from drawstring.table import Table
 from drawstring.txn.transaction import lock_table
 from tests.support.faults import leftovers, orphans
 from tests.support.interrupted import in_no_time
+from tests.support.methods import method
 from tests.support.rows import held, meta_rows, rides
 from tests.support.tables import BUCKETS, COW, MOR, NEW_FILE_GROUPS, create, file_groups, locking, store_of
 
@@ -48,7 +49,7 @@ def plans(table: Table) -> list[ClusteringPlan]:
 
 
 def fares(table: Table, partition: str) -> list[float]:
-    (only,) = (each for each in table.file_slices() if each.partition == partition)
+    (only,) = (each for each in table.inspect.files() if each.partition == partition)
     assert only.base is not None
     batches = list(read_parquet(table._context.storage, only.base.status.path))
     found: list[float] = pa.Table.from_batches(batches).column("fare").to_pylist()
@@ -61,7 +62,7 @@ def test_small_file_groups_become_one_a_partition_in_order(table_type: str, vers
     table = scattered(table_type, version)
     before, marks = held(table), meta_rows(table)
     assert file_groups(table) == 9
-    result = table.cluster(options=SORT)
+    result = table.services.cluster(options=SORT)
     assert result
     assert (result.operation, result.files, result.records_written) == ("cluster", 3, 27)
     assert file_groups(table) == 3
@@ -70,48 +71,48 @@ def test_small_file_groups_become_one_a_partition_in_order(table_type: str, vers
     names = {
         row["_hoodie_file_name"] for row in table.scan(columns=["_hoodie_file_name"]).to_arrow().to_pylist()
     }
-    assert names == {each.base.status.name for each in table.file_slices() if each.base}
+    assert names == {each.base.status.name for each in table.inspect.files() if each.base}
     assert (table.timeline.pending(), orphans(table), leftovers(table)) == ((), [], [])
 
 
 @table_types
 def test_what_is_clustered_already_is_left_alone_until_there_is_more(table_type: str) -> None:
     table = scattered(table_type)
-    table.cluster(options=SORT)
+    table.services.cluster(options=SORT)
     instants = table.timeline.instants
-    assert not table.cluster(options=SORT)
+    assert not table.services.cluster(options=SORT)
     assert table.timeline.instants == instants
     table.insert(rides(("z", "oslo", 1, -5.0)), options=NEW_FILE_GROUPS)
-    result = table.cluster(options=SORT)
+    result = table.services.cluster(options=SORT)
     assert result and (result.files, result.records_written) == (1, 10)
     assert fares(table, "oslo") == sorted(fares(table, "oslo"))
-    assert table.cluster(options=dict.fromkeys(SORT, "ts"))
+    assert table.services.cluster(options=dict.fromkeys(SORT, "ts"))
 
 
 def test_an_empty_table_has_nothing_to_cluster() -> None:
-    assert not create().cluster()
-    assert create().schedule_clustering() is None
+    assert not create().services.cluster()
+    assert create().services.schedule_clustering() is None
 
 
 @versions
 def test_a_plan_is_scheduled_by_one_and_run_by_another(version: int) -> None:
     table = scattered(MOR, version)
     before = held(table)
-    planned = table.schedule_clustering(options=SORT)
+    planned = table.services.schedule_clustering(options=SORT)
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
     assert (pending.requested, pending.state) == (planned, State.REQUESTED)
     (plan,) = plans(table)
     assert sorted(group.partition for group in plan.groups) == sorted(CITIES)
     assert all(len(group.slices) == 3 for group in plan.groups)
-    assert table.schedule_clustering(options=SORT) is None
+    assert table.services.schedule_clustering(options=SORT) is None
     assert held(table) == before
     assert planned is not None
-    done = table.cluster(instant=planned)
+    done = table.services.cluster(instant=planned)
     assert done and done.instant == planned
     assert (file_groups(table), held(table)) == (3, before)
-    assert not table.cluster(instant=planned)
+    assert not table.services.cluster(instant=planned)
     with pytest.raises(InvalidError, match="no clustering with this time"):
-        table.cluster(instant=planned[:-1] + "x")
+        table.services.cluster(instant=planned[:-1] + "x")
     assert fares(table, "rome") == sorted(fares(table, "rome"))
 
 
@@ -135,24 +136,24 @@ def test_partitions_are_chosen_by_name_pattern_days_and_range() -> None:
     ]
     for options, expected in chosen:
         table = scattered()
-        table.schedule_clustering(options=options)
+        table.services.schedule_clustering(options=options)
         (plan,) = plans(table)
         assert {group.partition for group in plan.groups} == expected, options
 
 
 def test_groups_are_bounded_in_size_and_number() -> None:
     table = scattered()
-    size_bytes = max(each.size_bytes for each in table.file_slices())
+    size_bytes = max(each.size_bytes for each in table.inspect.files())
     one = "hoodie.clustering.plan.strategy."
-    table.schedule_clustering(
+    table.services.schedule_clustering(
         options={f"{one}max.bytes.per.group": 2 * size_bytes + 10, f"{one}max.num.groups": 4}
     )
     (plan,) = plans(table)
     assert [len(group.slices) for group in plan.groups] == [2, 1, 2, 1]
     table = scattered()
-    assert not table.cluster(options={f"{one}small.file.limit": 100})
+    assert not table.services.cluster(options={f"{one}small.file.limit": 100})
     alone = {f"{one}class": "SparkSingleFileSortPlanStrategy", **SORT}
-    result = table.cluster(options=alone)
+    result = table.services.cluster(options=alone)
     assert result and result.files == 9
     assert file_groups(table) == 9
 
@@ -161,7 +162,7 @@ def test_new_files_end_at_the_size_that_was_asked_for() -> None:
     table = create()
     for batch in range(3):
         table.append(rides(*((f"k{batch}-{at}", "rome", at, float(at)) for at in range(70_000))))
-    result = table.cluster(
+    result = table.services.cluster(
         options={"hoodie.clustering.plan.strategy.target.file.max.bytes": 1_000_000, **SORT}
     )
     assert result and 2 <= result.files <= 4
@@ -182,8 +183,8 @@ def test_a_curve_keeps_rows_together_that_are_near_in_both_columns(
         "hoodie.layout.optimize.strategy": layout,
         "hoodie.layout.optimize.curve.build.method": method,
     }
-    table.cluster(options=order)
-    (only,) = table.file_slices()
+    table.services.cluster(options=order)
+    (only,) = table.inspect.files()
     assert only.base is not None
     rows = pa.Table.from_batches(list(read_parquet(table._context.storage, only.base.status.path)))
     quarter = rows.slice(0, 1024)
@@ -193,28 +194,30 @@ def test_a_curve_keeps_rows_together_that_are_near_in_both_columns(
     ]
     assert min(spread) <= 32
     assert max(spread) <= spread_max
-    assert not table.cluster(options=order)
+    assert not table.services.cluster(options=order)
 
 
 def test_what_cannot_be_clustered_is_refused_before_anything_is_written() -> None:
     table = scattered()
     instants = table.timeline.instants
     with pytest.raises(InvalidError, match="There is no column nothing to sort by"):
-        table.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
+        table.services.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
     with pytest.raises(InvalidError, match="not a regular expression"):
-        table.cluster(options={"hoodie.clustering.plan.strategy.partition.regex.pattern": "("})
+        table.services.cluster(options={"hoodie.clustering.plan.strategy.partition.regex.pattern": "("})
     with pytest.raises(InvalidError, match=r"needs .*begin\.partition"):
-        table.cluster(options={"hoodie.clustering.plan.partition.filter.mode": "SELECTED_PARTITIONS"})
+        table.services.cluster(
+            options={"hoodie.clustering.plan.partition.filter.mode": "SELECTED_PARTITIONS"}
+        )
     assert table.timeline.instants == instants
-    planned = table.schedule_clustering()
+    planned = table.services.schedule_clustering()
     with pytest.raises(InvalidError, match="There is no column nothing to sort by"):
-        table.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
+        table.services.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "nothing"})
     assert [each.requested for each in table.timeline.pending()] == [planned]
     bucketed = scattered(properties=BUCKETS)
     with pytest.raises(UnsupportedError, match="bucket index cannot be clustered"):
-        bucketed.cluster()
+        bucketed.services.cluster()
     with pytest.raises(InvalidError, match=r"groups of the table are not buckets\. Leave the option out"):
-        table.cluster(options=BUCKETS)
+        table.services.cluster(options=BUCKETS)
 
 
 @pytest.mark.parametrize("service", ["cluster", "schedule_base_file_compaction"])
@@ -227,19 +230,19 @@ def test_a_bucket_index_that_only_writers_know_of_is_not_clustered_away(service:
     with pytest.raises(
         InvalidError, match=r"seems to have a bucket index\. Such a table cannot be clustered"
     ):
-        getattr(table, service)()
+        method(table, service)()
     with pytest.raises(UnsupportedError, match="simple bucket index cannot be clustered"):
-        getattr(table, service)(options=BUCKETS)
+        method(table, service)(options=BUCKETS)
     with pytest.raises(InvalidError, match=r"Set hoodie\.index\.type=BUCKET"):
         table.upsert(rides(("a", "rome", 2, 2.0)))
     table.upsert(rides(("a", "rome", 2, 2.0)), options=BUCKETS)
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 @versions
 def test_writes_to_a_pending_clustering_are_refused_or_let_through(version: int) -> None:
     table = scattered(MOR, version)
-    planned = table.schedule_clustering()
+    planned = table.services.schedule_clustering()
     newer = ("a1", "oslo", 50, 50.0)
     with pytest.raises(ConflictError, match="part of a pending clustering"):
         in_no_time(table).upsert(rides(newer))
@@ -248,10 +251,10 @@ def test_writes_to_a_pending_clustering_are_refused_or_let_through(version: int)
     expected = held(table)
     assert newer in expected
     assert table.timeline.pending_of(Action.CLUSTERING)
-    assert not table.cluster(instant=planned)
+    assert not table.services.cluster(instant=planned)
     assert table.timeline.pending() == ()
     assert held(table) == expected
-    assert table.cluster()
+    assert table.services.cluster()
     assert held(table) == expected
     assert orphans(table) == []
 
@@ -259,12 +262,12 @@ def test_writes_to_a_pending_clustering_are_refused_or_let_through(version: int)
 def test_overwrites_wait_for_a_pending_clustering() -> None:
     table = scattered(COW)
     before = held(table)
-    planned = table.schedule_clustering()
+    planned = table.services.schedule_clustering()
     for overwrite in (in_no_time(table).insert_overwrite, in_no_time(table).insert_overwrite_table):
         with pytest.raises(ConflictError, match="part of a pending clustering"):
             overwrite(rides(("new", "oslo", 1, 1.0), ("new", "rome", 1, 1.0)))
     assert held(table) == before
-    table.cluster(instant=planned)
+    table.services.cluster(instant=planned)
     table.insert_overwrite_table(rides(("new", "oslo", 1, 1.0)))
     assert held(table) == [("new", "oslo", 1, 1.0)]
 
@@ -275,8 +278,8 @@ def test_a_clustering_does_not_bring_back_what_a_write_that_is_let_through_repla
     version: int, write: str
 ) -> None:
     table = scattered(COW, version)
-    table.schedule_clustering(options={"hoodie.clustering.plan.strategy.partition.selected": "rome"})
-    planned = table.schedule_clustering()
+    table.services.schedule_clustering(options={"hoodie.clustering.plan.strategy.partition.selected": "rome"})
+    planned = table.services.schedule_clustering()
     others = [row for row in held(table) if row[1] != "oslo"]
     with pytest.raises(ConflictError, match="part of a pending clustering"):
         in_no_time(table).delete_partition("oslo")
@@ -289,20 +292,20 @@ def test_a_clustering_does_not_bring_back_what_a_write_that_is_let_through_repla
     (left,) = plans(table)
     assert {group.partition for group in left.groups} == {"rome"}
     assert planned not in [each.requested for each in table.timeline.pending()]
-    table.cluster()
+    table.services.cluster()
     assert sorted(held(table)) == sorted(expected)
 
 
 def test_a_write_that_is_let_through_takes_the_clustering_off_the_timeline_if_told_to() -> None:
     table = scattered(MOR)
-    table.schedule_clustering(options={"hoodie.clustering.plan.strategy.partition.selected": "rome"})
-    table.schedule_clustering()
+    table.services.schedule_clustering(options={"hoodie.clustering.plan.strategy.partition.selected": "rome"})
+    table.services.schedule_clustering()
     assert len(plans(table)) == 2
     away = {**ALLOW, "hoodie.clustering.rollback.pending.replacecommit.on.conflict": True}
     table.upsert(rides(("a1", "oslo", 50, 50.0)), options=away)
     (left,) = plans(table)
     assert {group.partition for group in left.groups} == {"rome"}
-    table.cluster()
+    table.services.cluster()
     assert file_groups(table) == 3
 
 
@@ -314,10 +317,10 @@ def test_a_clustering_whose_file_groups_are_written_to_while_it_runs_gives_up() 
             table.upsert(rides(("a1", "oslo", 50, 50.0)), options=ALLOW)
 
     with pytest.raises(ConflictError, match="wrote to file groups of this clustering"):
-        table.cluster(progress=meanwhile)
+        table.services.cluster(progress=meanwhile)
     assert ("a1", "oslo", 50, 50.0) in held(table)
     assert file_groups(table) == 9
-    assert table.cluster()
+    assert table.services.cluster()
     assert ("a1", "oslo", 50, 50.0) in held(table)
     assert (file_groups(table), orphans(table), leftovers(table)) == (3, [], [])
 
@@ -328,23 +331,23 @@ def test_writers_go_on_while_a_clustering_runs() -> None:
     def meanwhile(done: int, total: int) -> None:
         table.insert(rides((f"new{done}", "lima", 1, 1.0)), options=NEW_FILE_GROUPS)
 
-    result = table.cluster(progress=meanwhile, options=SORT)
+    result = table.services.cluster(progress=meanwhile, options=SORT)
     assert result and result.files == 3
     assert {key for key, *_ in held(table)} >= {"new2", "new3"}
 
 
 def test_a_second_process_does_not_run_the_same_clustering() -> None:
     table = scattered()
-    planned = table.schedule_clustering()
+    planned = table.services.schedule_clustering()
     refused: list[str] = []
 
     def meanwhile(done: int, total: int) -> None:
         with pytest.raises(ConflictError, match="Another process runs this clustering") as caught:
-            table.cluster(instant=planned)
+            table.services.cluster(instant=planned)
         refused.append(str(caught.value))
-        assert not table.cluster()
+        assert not table.services.cluster()
 
-    assert table.cluster(progress=meanwhile, instant=planned)
+    assert table.services.cluster(progress=meanwhile, instant=planned)
     assert refused
 
 
@@ -372,7 +375,7 @@ def test_incremental_queries_pass_over_clusterings(version: int) -> None:
     table = scattered(COW, version)
     last = table.timeline.latest_write()
     assert last is not None
-    table.cluster(options=SORT)
+    table.services.cluster(options=SORT)
     position = time_of(last)
     assert table.incremental(position).to_arrow().num_rows == 0
     table.upsert(rides(("a1", "oslo", 99, 99.0)))
@@ -384,20 +387,20 @@ def test_a_table_without_meta_columns_is_clustered() -> None:
     for batch in range(3):
         table.insert(rides((f"a{batch}", "rome", batch, -float(batch))), options=NEW_FILE_GROUPS)
     before = held(table)
-    table.cluster(options=SORT)
+    table.services.cluster(options=SORT)
     assert (file_groups(table), held(table)) == (1, before)
     assert fares(table, "rome") == [-2.0, -1.0, 0.0]
 
 
 def test_the_plan_of_another_engines_own_strategy_is_left_to_it() -> None:
     table = scattered()
-    table.schedule_clustering()
+    table.services.schedule_clustering()
     (pending,) = table.timeline.pending()
     storage = table._context.storage
     path = f".hoodie/timeline/{pending.requested}.clustering.requested"
     name, other = b"SparkSortAndSizeExecutionStrategy", b"SparkSortAndSizeExecutionSomething"[:33]
     storage.put(path, storage.read(path).replace(name, other))
     with pytest.raises(UnsupportedError, match="which this release does not have"):
-        table.cluster()
+        table.services.cluster()
     with lock_table(table._context, locking(0)) as locked:
         assert locked.store.load().pending_of(Action.CLUSTERING) == (pending,)

@@ -36,8 +36,8 @@ AWAY = {
 NEWER = rides(("a0", "rome", 9, 9.0))
 
 ACTS: dict[str, Callable[[Table], Any]] = {
-    "cluster": lambda table: table.cluster(options=SORT),
-    "schedule": lambda table: table.schedule_clustering(options=SORT),
+    "cluster": lambda table: table.services.cluster(options=SORT),
+    "schedule": lambda table: table.services.schedule_clustering(options=SORT),
     "write that cancels": lambda table: table.upsert(NEWER, options=AWAY),
 }
 CASES = [
@@ -57,7 +57,7 @@ def prepared(table_type: str, version: int, act: str) -> Prepared:
         )
     table.upsert(rides(("a1", "rome", 5, 5.0)), options=NEW_FILE_GROUPS)
     if act == "write that cancels":
-        table.schedule_clustering()
+        table.services.schedule_clustering()
     start = Prepared.of(table)
     ACTS[act](table)
     return replace(start, after=held(table))
@@ -77,9 +77,9 @@ def test_a_clustering_that_dies_at_any_step_is_finished_by_the_next(
         table.insert(rides(("next", "bern", 9, 9.0)))
         expected = sorted([*settled, ("next", "bern", 9, 9.0)])
         assert held(table) == expected, step
-        table.cluster(options=SORT)
+        table.services.cluster(options=SORT)
         assert held(table) == expected, step
-        assert len(table.file_slices()) == 2, step
+        assert len(table.inspect.files()) == 2, step
         assert (orphans(table), leftovers(table)) == ([], []), step
 
 
@@ -92,11 +92,11 @@ def test_a_clustering_that_one_failure_stops_stays_requested_at_most(table_type:
         with suppress(
             InjectedFault, ConflictError
         ):  # a lease that could not be given back blocks the next step
-            table.cluster(options=SORT)
+            table.services.cluster(options=SORT)
         table = opened(faulty, START_MS + HOUR_MS)
         assert held(table) == start.after, step
         if table.timeline.pending_of(Action.CLUSTERING):
-            table.cluster(options=SORT)
+            table.services.cluster(options=SORT)
         assert (orphans(table), table.timeline.pending()) == ([], ()), step
         if faulty.changes < steps:
             return
@@ -107,13 +107,13 @@ def test_a_clustering_is_planned_while_an_archiver_takes_an_earlier_plan_away() 
     table = create(table_type=COW)
     for batch in range(2):
         table.insert(rides((f"a{batch}", "rome", batch, -1.0 * batch)), options=NEW_FILE_GROUPS)
-    done = table.cluster(options=SORT)
+    done = table.services.cluster(options=SORT)
     storage = table._context.storage
     files = (each.path for each in storage.list_files(".hoodie/timeline"))
     storage.delete([path for path in files if f"{done.instant}.clustering" in path])
     table.insert(rides(("n", "rome", 9, 9.0)), options=NEW_FILE_GROUPS)
     rows = held(table)
-    assert table.cluster(options=SORT).instant
+    assert table.services.cluster(options=SORT).instant
     assert held(table) == rows
 
 

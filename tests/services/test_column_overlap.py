@@ -31,9 +31,9 @@ def three_files(path: Path) -> Table:
 
 
 def overlaps(table: Table, *columns: str) -> list[ColumnOverlap]:
-    facts = table._facts()
+    facts = table._calls.facts()
     opened = open_metadata_table(facts.storage, facts.config, facts.timeline, table._context.clock)
-    return column_overlaps(opened, table.file_slices(), [table.schema.field(name) for name in columns])
+    return column_overlaps(opened, table.inspect.files(), [table.schema.field(name) for name in columns])
 
 
 def test_values_that_several_files_hold_are_counted(tmp_path: Path) -> None:

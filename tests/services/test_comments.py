@@ -30,23 +30,23 @@ def begun(path: Path, kind: str = "COPY_ON_WRITE") -> Table:
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_comment_stays_with_its_column(tmp_path: Path, kind: str) -> None:
     table = begun(tmp_path / "t", kind)
-    assert table.comments == {"id": "the key"}
-    table.comment_column("fare", "in euros")
-    table.comment_column("at.x", "to the east")
+    assert table.columns.comments == {"id": "the key"}
+    table.columns.comment("fare", "in euros")
+    table.columns.comment("at.x", "to the east")
     wider = pa.schema([*SCHEMA, ("note", pa.string())])
     table.upsert(pa.Table.from_pylist([{"id": 1, "fare": 2.5, "at": None, "note": "n"}], wider))
-    assert table.comments == {"id": "the key", "fare": "in euros", "at.x": "to the east"}
+    assert table.columns.comments == {"id": "the key", "fare": "in euros", "at.x": "to the east"}
     assert table.config.history is None
-    table.rename_column("at", "place")
-    table.add_column("tip", pa.int32(), first=True, comment="in cents")
-    table.comment_column("id", None)
+    table.columns.rename("at", "place")
+    table.columns.add("tip", pa.int32(), first=True, comment="in cents")
+    table.columns.comment("id", None)
     expected = {"tip": "in cents", "fare": "in euros", "place.x": "to the east"}
-    assert table.comments == expected
-    newest = table._facts().store.commit_metadata(table.timeline.writes()[-1]).extra
+    assert table.columns.comments == expected
+    newest = table._calls.facts().store.commit_metadata(table.timeline.writes()[-1]).extra
     docs = {each["name"]: each.get("doc") for each in json.loads(newest["latest_schema"])["fields"]}
     assert (docs["tip"], docs["fare"], docs["id"], docs["note"]) == ("in cents", "in euros", None, None)
-    table.drop_column("place")
-    assert drawstring.open(tmp_path / "t").comments == {"tip": "in cents", "fare": "in euros"}
+    table.columns.drop("place")
+    assert drawstring.open(tmp_path / "t").columns.comments == {"tip": "in cents", "fare": "in euros"}
     assert table.scan(columns=["id", "fare", "note"]).to_arrow().to_pylist() == [
         {"id": 1, "fare": 2.5, "note": "n"}
     ]
@@ -54,23 +54,23 @@ def test_a_comment_stays_with_its_column(tmp_path: Path, kind: str) -> None:
 
 def test_a_comment_alone_leaves_files_and_statistics_as_they_are(tmp_path: Path) -> None:
     table = begun(tmp_path / "t")
-    table.create_index("column_stats")
-    before = table.file_slices()
-    table.comment_column("fare", 'in "euros"\nand cents')
-    assert table.file_slices() == before
+    table.indexes.create("column_stats")
+    before = table.inspect.files()
+    table.columns.comment("fare", 'in "euros"\nand cents')
+    assert table.inspect.files() == before
     assert "column_stats" in table.config.metadata_partitions
-    assert table.comments["fare"] == 'in "euros"\nand cents'
-    assert table.validate().findings == ()
+    assert table.columns.comments["fare"] == 'in "euros"\nand cents'
+    assert table.services.validate().findings == ()
 
 
 def test_comments_that_change_nothing_are_refused(tmp_path: Path) -> None:
     table = begun(tmp_path / "t")
     for change, why in (
-        (lambda: table.comment_column("id", "the key"), "has these columns already"),
-        (lambda: table.comment_column("fare", None), "has these columns already"),
-        (lambda: table.comment_column("gone", "x"), "There is no column gone"),
-        (lambda: table.comment_column("fare", 5), "The comment of a column is a text"),
-        (lambda: table.comment_column("_hoodie_record_key", "x"), "is a column of the table format"),
+        (lambda: table.columns.comment("id", "the key"), "has these columns already"),
+        (lambda: table.columns.comment("fare", None), "has these columns already"),
+        (lambda: table.columns.comment("gone", "x"), "There is no column gone"),
+        (lambda: table.columns.comment("fare", 5), "The comment of a column is a text"),
+        (lambda: table.columns.comment("_hoodie_record_key", "x"), "is a column of the table format"),
     ):
         with pytest.raises(InvalidError, match=why):
             change()
@@ -107,11 +107,11 @@ def test_comments_inside_of_columns_and_of_columns_that_a_write_adds_are_kept(tm
     row = {"id": 1, "at": {"x": 1, "y": 2}, "way": [], "by": [("a", None)]}
     table.insert(pa.Table.from_pylist([row], schema))
     kept = {"at.x": "to the east", "way.element.x": "to the east", "by.value.x": "to the east"}
-    assert table.comments == kept
+    assert table.columns.comments == kept
     wider = pa.schema([*schema.remove_metadata(), told("tip", pa.int64(), "in cents")])
     again = pa.schema([told("id", pa.int64(), "another"), *list(wider)[1:]])
     table.upsert(pa.Table.from_pylist([{**row, "tip": 1}], again))
-    assert drawstring.open(tmp_path / "t").comments == {**kept, "tip": "in cents"}
+    assert drawstring.open(tmp_path / "t").columns.comments == {**kept, "tip": "in cents"}
     assert table.scan(["id", "at", "tip"]).to_arrow().to_pylist() == [
         {"id": 1, "at": {"x": 1, "y": 2}, "tip": 1}
     ]

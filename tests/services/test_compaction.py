@@ -25,7 +25,7 @@ def test_logs_become_base_files_with_the_same_rows(version: int, index: dict[str
     table = logged(version, properties=index)
     assert (held(table), held(table, read_optimized=True)) == (MERGED, sorted(FIRST))
     before = table.scan(columns=["_hoodie_record_key", "_hoodie_commit_time"]).to_arrow().to_pylist()
-    result = table.compact()
+    result = table.services.compact()
     assert result
     assert (result.operation, result.files) == ("compact", 3 if index else 2)
     assert logs(table) == 0
@@ -38,18 +38,18 @@ def test_logs_become_base_files_with_the_same_rows(version: int, index: dict[str
 @versions
 def test_without_logs_there_is_nothing_to_compact(version: int) -> None:
     table = logged(version)
-    table.compact()
+    table.services.compact()
     instants = table.timeline.instants
-    assert not table.compact()
+    assert not table.services.compact()
     assert table.timeline.instants == instants
-    assert not create(table_type=MOR, version=version).compact()
+    assert not create(table_type=MOR, version=version).services.compact()
 
 
 def test_only_file_groups_with_logs_are_compacted() -> None:
     table = logged(9)
-    table.compact()
+    table.services.compact()
     table.upsert(rides(("b", "rome", 9, 9.0)))
-    result = table.compact()
+    result = table.services.compact()
     assert result
     assert (result.files, result.records_written) == (1, 3)
 
@@ -59,7 +59,7 @@ def test_a_file_group_whose_rows_are_all_deleted_compacts_to_an_empty_one(versio
     table = create(table_type=MOR, version=version, properties=BUCKETS)
     table.upsert(rides(*FIRST))
     table.delete(rides(*FIRST))
-    table.compact()
+    table.services.compact()
     assert held(table) == []
     table.upsert(rides(*NEWER))
     assert held(table) == sorted(NEWER)
@@ -68,7 +68,7 @@ def test_a_file_group_whose_rows_are_all_deleted_compacts_to_an_empty_one(versio
 def test_a_copy_on_write_table_is_not_compacted() -> None:
     table = create(table_type=COW)
     with pytest.raises(InvalidError, match="COPY_ON_WRITE table has no log files") as caught:
-        table.compact()
+        table.services.compact()
     assert caught.value.table == table.uri
 
 
@@ -78,7 +78,7 @@ def test_progress_is_told_file_group_by_file_group() -> None:
     for ts in (1, 2):
         table.upsert(rides(*(("a", city, ts, float(ts)) for city in cities)))
     told: list[tuple[int, int]] = []
-    table.compact(progress=lambda done, of: told.append((done, of)))
+    table.services.compact(progress=lambda done, of: told.append((done, of)))
     assert told[-1] == (7, 7)
     assert [done for done, _ in told] == sorted({done for done, _ in told})
 
@@ -86,19 +86,19 @@ def test_progress_is_told_file_group_by_file_group() -> None:
 @versions
 def test_a_damaged_file_group_that_was_overwritten_holds_up_no_compaction(version: int) -> None:
     table = logged(version)
-    (damaged,) = (each.logs[0].status.path for each in table.file_slices() if each.partition == "rome")
+    (damaged,) = (each.logs[0].status.path for each in table.inspect.files() if each.partition == "rome")
     table._context.storage.put(damaged, b"#HUDI# and nothing more")
     with pytest.raises(CorruptTableError):
-        table.compact()
+        table.services.compact()
     assert len(table.timeline.pending_of(Action.COMPACTION)) == 1
     table.insert_overwrite(rides(("new", "rome", 1, 1.0)))
-    result = table.compact()
+    result = table.services.compact()
     assert result and result.files == 1
     assert table.timeline.pending_of(Action.COMPACTION) == ()
     assert logs(table) == 0
     assert held(table) == sorted([("new", "rome", 1, 1.0), *(row for row in MERGED if row[1] == "oslo")])
     table.upsert(rides(("new", "rome", 2, 2.0)))
-    assert table.compact()
+    assert table.services.compact()
 
 
 @versions
@@ -106,10 +106,10 @@ def test_a_compaction_whose_file_groups_were_all_replaced_ends_without_files(ver
     table = logged(version)
     schedule(table)
     table.insert_overwrite_table(rides(("new", "rome", 1, 1.0)))
-    result = table.compact()
+    result = table.services.compact()
     assert result and result.files == 0
     assert held(table) == [("new", "rome", 1, 1.0)]
-    assert not table.compact()
+    assert not table.services.compact()
 
 
 @versions
@@ -124,7 +124,7 @@ def test_a_compaction_left_on_the_timeline_is_run_with_what_came_after_it(versio
         if row != ("b", "rome", 1, 1.0)
     )
     assert held(table) == expected
-    table.compact()
+    table.services.compact()
     assert held(table) == expected
     completed = table.timeline.find(pending.requested)
     assert completed is not None
@@ -141,12 +141,12 @@ def test_a_missing_log_file_stops_a_compaction_and_loses_nothing(version: int, t
     (log,) = (tmp_path / "rides/rome").glob("*.log.*")
     log.rename(tmp_path / "kept")
     with pytest.raises(CorruptTableError, match="missing") as caught:
-        table.compact()
+        table.services.compact()
     assert (caught.value.path, caught.value.table) == (f"rome/{log.name}", table.uri)
     (tmp_path / "kept").rename(log)
     expected = sorted([("a", "rome", 2, 2.0), *(row for row in FIRST if row[:2] != ("a", "rome"))])
     assert held(table) == expected
-    result = table.compact()
+    result = table.services.compact()
     assert result
     assert result.instant == pending.requested
     assert (held(table), logs(table), orphans(table)) == (expected, 0, [])
@@ -159,7 +159,7 @@ def test_a_compaction_that_real_hudi_requested_is_run(name: str, tmp_path: Path)
     (pending,) = table.timeline.pending()
     columns = table.schema.names
     before = table.scan(columns=columns).to_arrow().sort_by([(name, "ascending") for name in columns])
-    assert table.compact()
+    assert table.services.compact()
     after = table.scan(columns=columns).to_arrow().sort_by([(name, "ascending") for name in columns])
     assert after.equals(before)
     assert (table.timeline.pending(), logs(table)) == ((), 0)

@@ -48,11 +48,11 @@ def test_a_write_goes_on_while_a_compaction_runs(version: int, index: dict[str, 
         WRITES[write](table)
         seen.append(held(table))
 
-    result = table.compact(progress=once(meanwhile))
+    result = table.services.compact(progress=once(meanwhile))
     assert result
     assert seen == [held(expected)]
     assert held(table) == held(expected)
-    table.compact()
+    table.services.compact()
     assert held(table) == held(table, read_optimized=True) == held(expected)
     assert (logs(table), leftovers(table), orphans(table)) == (0, [], [])
 
@@ -60,14 +60,14 @@ def test_a_write_goes_on_while_a_compaction_runs(version: int, index: dict[str, 
 @versions
 def test_a_plan_is_made_by_one_call_and_run_by_another(version: int) -> None:
     table = logged(version)
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     assert instant is not None
     assert [each.requested for each in table.timeline.pending_of(Action.COMPACTION)] == [instant]
-    assert table.schedule_compaction() is None
-    result = table.compact(instant=instant)
+    assert table.services.schedule_compaction() is None
+    result = table.services.compact(instant=instant)
     assert result and result.instant == instant
     assert (logs(table), held(table), leftovers(table)) == (0, MERGED, [])
-    assert not table.compact(instant=instant)
+    assert not table.services.compact(instant=instant)
 
 
 def test_a_compaction_that_is_not_there_cannot_be_run() -> None:
@@ -75,7 +75,7 @@ def test_a_compaction_that_is_not_there_cannot_be_run() -> None:
     write = table.timeline.writes()[0].requested
     for time in ("20200101000000000", write):
         with pytest.raises(InvalidError, match="There is no compaction with this time"):
-            table.compact(instant=time)
+            table.services.compact(instant=time)
     assert leftovers(table) == []
 
 
@@ -85,35 +85,37 @@ def test_only_what_a_strategy_takes_is_planned() -> None:
         "hoodie.compaction.strategy": "PartitionRegexBasedCompactionStrategy",
         "hoodie.compaction.partition.path.regex": "^ro",
     }
-    result = table.compact(options=strategy)
+    result = table.services.compact(options=strategy)
     assert result and result.files == 1
-    assert {each.partition for each in table.file_slices() if each.logs} == {"oslo"}
-    assert not table.compact(options=strategy)
+    assert {each.partition for each in table.inspect.files() if each.logs} == {"oslo"}
+    assert not table.services.compact(options=strategy)
     with pytest.raises(InvalidError, match="is not a day"):
-        table.schedule_compaction(options={"hoodie.compaction.strategy": "DayBasedCompactionStrategy"})
+        table.services.schedule_compaction(
+            options={"hoodie.compaction.strategy": "DayBasedCompactionStrategy"}
+        )
     assert table.timeline.pending() == ()
 
 
 def test_scheduling_is_refused_where_there_are_no_logs_to_come() -> None:
     with pytest.raises(InvalidError, match="COPY_ON_WRITE"):
-        create(table_type=COW).schedule_compaction()
+        create(table_type=COW).services.schedule_compaction()
 
 
 @pytest.mark.parametrize("where", ["memory", "files"])
 def test_a_compaction_that_is_being_run_is_left_to_its_runner(where: str, tmp_path: Path) -> None:
     table = logged(9) if where == "memory" else logged(path=tmp_path / "rides")
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     assert instant is not None
     told: list[str] = []
 
     def meanwhile() -> None:
         other = drawstring.open(table.uri)
         with pytest.raises(ConflictError, match="Another process runs this compaction") as caught:
-            other.compact(instant=instant)
+            other.services.compact(instant=instant)
         told.append(str(caught.value.instant))
-        assert not other.compact()
+        assert not other.services.compact()
 
-    result = table.compact(progress=once(meanwhile), instant=instant)
+    result = table.services.compact(progress=once(meanwhile), instant=instant)
     assert told == [instant]
     assert result and result.files == 2
     assert (held(table), logs(table), leftovers(table), orphans(table)) == (MERGED, 0, [], [])
@@ -123,15 +125,15 @@ def test_a_compaction_that_is_being_run_is_left_to_its_runner(where: str, tmp_pa
 @pytest.mark.scaled
 def test_a_runner_that_dies_at_any_step_is_followed_by_another(version: int) -> None:
     table = logged(version)
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     assert instant is not None
     start = Prepared.of(table)
-    for copy, step in start.deaths(lambda each: each.compact(instant=instant), steps_min=10):
+    for copy, step in start.deaths(lambda each: each.services.compact(instant=instant), steps_min=10):
         writer = opened(copy, START_MS + HOUR_MS)
         writer.upsert(rides(("b", "rome", 9, 9.0)))
         expected = sorted([("b", "rome", 9, 9.0), *(row for row in MERGED if row[:2] != ("b", "rome"))])
         assert held(writer) == expected, step
-        opened(copy, START_MS + 2 * HOUR_MS).compact()
+        opened(copy, START_MS + 2 * HOUR_MS).services.compact()
         assert (held(writer), logs(writer)) == (expected, 0), step
         assert held(writer, read_optimized=True) == expected, step
         assert (orphans(writer), leftovers(writer)) == ([], []), step
@@ -139,29 +141,29 @@ def test_a_runner_that_dies_at_any_step_is_followed_by_another(version: int) -> 
 
 def test_a_lease_that_a_dead_runner_holds_is_waited_for() -> None:
     table = logged(9)
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     storage, path = table._context.storage, f".hoodie/.locks/{instant}.service"
     now_ms = table._context.clock.now_ms()
     storage.put(path, Lease(False, now_ms + 60_000, "dead").encode())
     with pytest.raises(ConflictError, match="Another process runs"):
-        table.compact(instant=instant)
+        table.services.compact(instant=instant)
     by_clock(storage, SteppingClock(now_ms - 120_000))
     storage.put(path, Lease(False, now_ms - 60_000, "dead").encode())
     by_clock(storage, table._context.clock)
     with pytest.raises(ConflictError, match="The plan was unscheduled"):
-        table.compact(instant=instant)
-    assert table.compact()
+        table.services.compact(instant=instant)
+    assert table.services.compact()
     assert (held(table), leftovers(table)) == (MERGED, [])
 
 
 def test_an_attempt_that_somebody_rolled_back_does_not_commit() -> None:
     table = logged(9)
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     storage = table._context.storage
     with pytest.raises(ConflictError, match=r"rolled this attempt, .*, back"):
-        table.compact(progress=once(lambda: storage.delete_tree(f"{MARKER_ROOT}/{instant}")))
+        table.services.compact(progress=once(lambda: storage.delete_tree(f"{MARKER_ROOT}/{instant}")))
     assert held(table) == MERGED
-    assert table.compact()
+    assert table.services.compact()
     assert (held(table), logs(table), leftovers(table), orphans(table)) == (MERGED, 0, [], [])
 
 
@@ -182,7 +184,7 @@ def test_what_others_planned_is_left_to_them_until_a_compaction_is_due() -> None
     table = create(table_type=MOR)
     for turn in (1, 2):
         table.upsert(rides(("a", "rome", turn, float(turn))))
-    planned = table.schedule_compaction()
+    planned = table.services.schedule_compaction()
     pending = []
     for turn in (3, 4, 5):
         table.upsert(rides(("a", "rome", turn, float(turn))))
@@ -195,7 +197,7 @@ def test_writes_beside_a_running_compaction_do_not_each_plan_another() -> None:
     table = create(table_type=MOR)
     for turn in range(4):
         table.upsert(rides(("a", "rome", turn, 1.0), ("b", "oslo", turn, 1.0)))
-    running, planned = table.schedule_compaction(), []
+    running, planned = table.services.schedule_compaction(), []
     assert running is not None
     context = table._context
     with service_lease(context.storage, context.clock, context.ids, running):
@@ -216,7 +218,7 @@ def test_a_write_plans_a_compaction_and_leaves_it_to_another_process() -> None:
         table.upsert(rides(("a", "rome", turn, float(turn))), options=options)
         pending.append(len(table.timeline.pending_of(Action.COMPACTION)))
     assert pending == [0, 1, 1]
-    assert table.compact()
+    assert table.services.compact()
     assert (logs(table), held(table)) == (0, [("a", "rome", 3, 3.0)])
 
 
@@ -240,7 +242,7 @@ def test_a_thread_compacts_while_its_process_writes_on() -> None:
     for turn in range(1, 12):
         table.upsert(rides(("a", "rome", turn, float(turn)), ("b", "oslo", turn, 1.0)), options=BACKGROUND)
         assert ("a", "rome", turn, float(turn)) in held(table)
-    assert table.wait_for_services(60)
+    assert table.services.wait(60)
     assert any(each.action is Action.COMMIT for each in table.timeline.writes())
     assert table.timeline.pending() == ()
     assert held(table) == [("a", "rome", 11, 11.0), ("b", "oslo", 11, 1.0)]
@@ -251,9 +253,9 @@ def test_a_failure_in_the_background_fails_no_write(caplog: pytest.LogCaptureFix
     table = create(table_type=MOR)
     table.upsert(rides(("a", "rome", 1, 1.0)))
     table.upsert(rides(("a", "rome", 2, 2.0)))
-    (damaged,) = (log.status.path for each in table.file_slices() for log in each.logs)
+    (damaged,) = (log.status.path for each in table.inspect.files() for log in each.logs)
     table._context.storage.put(damaged, b"#HUDI# and nothing more")
     table.append(rides(("z", "oslo", 1, 1.0)), options=BACKGROUND)
-    assert table.wait_for_services(60)
+    assert table.services.wait(60)
     assert "A table service in the background failed" in caplog.text
     assert len(table.timeline.pending_of(Action.COMPACTION)) == 1

@@ -42,7 +42,7 @@ def test_the_file_groups_of_a_clustering_whose_process_died_take_writes(
     table = grown(create(table_type=table_type, version=version))
     start = Prepared.of(table)
     rows = held(table)
-    for storage, step in start.deaths(lambda each: each.cluster(), steps_min=10):
+    for storage, step in start.deaths(lambda each: each.services.cluster(), steps_min=10):
         writer = opened(storage, START_MS + HOUR_MS)
         writer.upsert(NEWER)
         assert held(writer) == after_newer(rows), step
@@ -58,7 +58,7 @@ def test_other_services_run_after_a_clustering_whose_process_died(version: int) 
     table.upsert(NEWER)
     start = Prepared.of(table)
     for service in ("compact", "clean", "archive"):
-        for storage, step in start.deaths(lambda each: each.cluster(), every=3):
+        for storage, step in start.deaths(lambda each: each.services.cluster(), every=3):
             runner = opened(storage, START_MS + HOUR_MS)
             getattr(runner, service)()
             assert runner.timeline.pending_of(Action.CLUSTERING, Action.REPLACE_COMMIT) == (), step
@@ -67,7 +67,7 @@ def test_other_services_run_after_a_clustering_whose_process_died(version: int) 
 
 def test_a_clustering_that_was_only_planned_keeps_writes_out_as_before() -> None:
     table = grown(create(table_type=COW))
-    assert table.schedule_clustering()
+    assert table.services.schedule_clustering()
     with pytest.raises(ConflictError, match="pending clustering"):
         in_no_time(table).upsert(NEWER)
 
@@ -85,7 +85,7 @@ def test_an_inline_clusterer_starts_again_after_each_death() -> None:
 def test_a_killed_clustering_of_a_local_table_is_known_by_its_free_lease(tmp_path: Any) -> None:
     table = grown(create(path=tmp_path / "t"))
     with suppress(DrawstringError):
-        Table(replace(table._context, storage=FaultyStorage(table._context.storage, 5))).cluster()
+        Table(replace(table._context, storage=FaultyStorage(table._context.storage, 5))).services.cluster()
     assert table.timeline.pending_of(Action.CLUSTERING)
     table.upsert(NEWER)
     assert table.timeline.pending_of(Action.CLUSTERING) == ()

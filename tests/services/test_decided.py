@@ -69,7 +69,7 @@ def test_a_decided_write_is_not_rolled_back_by_name() -> None:
     later = decided(table, ".commit", "upsert", rides(NEWER))
     (pending,) = later.timeline.pending_writes()
     with pytest.raises(ConflictError, match="had claimed its completion"):
-        later.rollback(pending.requested)
+        later.services.rollback(pending.requested)
     assert held(later) == [NEWER]
     assert later.timeline.pending() == ()
 
@@ -81,5 +81,5 @@ def test_a_decided_savepoint_is_kept_by_the_next_write() -> None:
     later.upsert(rides(NEWER))
     (saved,) = later.timeline.completed_of(Action.SAVEPOINT)
     assert saved.requested == first.instant
-    later.restore(first.instant)
+    later.savepoints.restore(first.instant)
     assert held(later) == [FIRST]

@@ -50,11 +50,11 @@ def end_of(write: Instant) -> str:
 def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int, kind: str) -> None:
     table = resizable_table(version)
     if kind == "merge":
-        table.cluster(options=MORE)
-    resizing = table.schedule_clustering(options=MORE if kind == "split" else FEWER)
+        table.services.cluster(options=MORE)
+    resizing = table.services.schedule_clustering(options=MORE if kind == "split" else FEWER)
     assert resizing is not None
     before = table.timeline.writes()[-1]
-    groups = [each.file_id for each in table.file_slices()]
+    groups = [each.file_id for each in table.inspect.files()]
     result = table.upsert(rides(row(3, 500), row(7, 500), row(90, 500), row(91, 500)))
     assert (result.records_written, result.updates) == (4, 4)
     table.delete(rides(row(4, 501)))
@@ -63,7 +63,7 @@ def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int
     del expected["k004"]
     expected["k005"] = ("k005", "rome", 5, 7.5)
     assert rows_of(table) == expected
-    assert [each.file_id for each in table.file_slices()] == groups
+    assert [each.file_id for each in table.inspect.files()] == groups
     assert {log.file_id for log in dual_write_logs(table, resizing)}.isdisjoint(groups) and dual_write_logs(
         table, resizing
     )
@@ -71,7 +71,7 @@ def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int
     since, until = end_of(before), end_of(table.timeline.writes()[-1])
     pending = changed_keys(table, since)
     assert len(pending) == 6 and table.incremental(since).to_arrow().num_rows == 5
-    assert table.cluster(instant=resizing)
+    assert table.services.cluster(instant=resizing)
     assert rows_of(table) == expected
     check_places(table)
     assert (problems(table), orphans(table)) == ([], [])
@@ -80,7 +80,7 @@ def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int
         assert table.incremental(since, end).to_arrow().num_rows == 5
     as_of = {write.requested: held(table, as_of=write.requested) for write in table.timeline.writes()[-3:]}
     assert list(as_of.values())[-1] == held(table)
-    table.compact()
+    table.services.compact()
     assert rows_of(table) == expected
     check_places(table)
 
@@ -88,24 +88,24 @@ def test_a_write_while_buckets_are_resized_goes_to_old_and_new_ones(version: int
 @versions
 def test_other_buckets_are_compacted_while_some_are_resized(version: int) -> None:
     table = resizable_table(version)
-    resizing = table.schedule_clustering(options={**MORE, "hoodie.bucket.index.max.num.buckets": 3})
+    resizing = table.services.schedule_clustering(options={**MORE, "hoodie.bucket.index.max.num.buckets": 3})
     assert resizing is not None
     table.upsert(rides(*(row(number, 500) for number in range(40, 60))))
     expected = rows_of(table)
-    result = table.compact()
+    result = table.services.compact()
     assert result and (result.files, rows_of(table)) == (1, expected)
-    assert sorted(bool(each.logs) for each in table.file_slices()) == [False, True]
-    assert table.cluster(instant=resizing)
+    assert sorted(bool(each.logs) for each in table.inspect.files()) == [False, True]
+    assert table.services.cluster(instant=resizing)
     assert (len(expected), rows_of(table), problems(table)) == (60, expected, [])
     check_places(table)
-    assert table.compact() and not table.compact()
+    assert table.services.compact() and not table.services.compact()
     assert rows_of(table) == expected
 
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_the_later_of_writes_in_one_new_bucket_wins_whatever_the_verb(version: int) -> None:
     table = resizable_table(version, ordering=())
-    resizing = table.schedule_clustering(options=MORE)
+    resizing = table.services.schedule_clustering(options=MORE)
     table.upsert(rides(row(3, 500), row(5, 500), row(3, 490)))
     table.upsert(rides(row(3, 400), row(4, 400)))
     table.delete(where="id in ('k004', 'k006')")
@@ -121,17 +121,17 @@ def test_the_later_of_writes_in_one_new_bucket_wins_whatever_the_verb(version: i
     expected["k007"] = ("k007", "rome", 7, 200.0)
     expected["k008"] = ("k008", "rome", 100, 2.0)
     assert rows_of(table) == expected
-    assert table.cluster(instant=resizing)
+    assert table.services.cluster(instant=resizing)
     assert rows_of(table) == expected
     check_places(table)
-    table.compact()
+    table.services.compact()
     assert rows_of(table) == expected
 
 
 @pytest.mark.parametrize("version", [8, 9])
 def test_blocks_with_some_of_the_columns_go_to_old_and_new_buckets(version: int) -> None:
     table = resizable_table(version)
-    resizing = table.schedule_clustering(options=MORE)
+    resizing = table.services.schedule_clustering(options=MORE)
     for rows in ((row(8, 500), row(9, 500)), (row(8, 600), row(10, 500))):
         some = rides(*rows).select(["id", "city", "ts"])
         result = table.upsert(some, options={"drawstring.write.partial_update": "true"})
@@ -140,10 +140,10 @@ def test_blocks_with_some_of_the_columns_go_to_old_and_new_buckets(version: int)
     expected = rows_of(table)
     assert expected["k008"] == ("k008", "rome", 600, 2.0)
     assert expected["k009"] == ("k009", "rome", 500, 2.25)
-    assert table.cluster(instant=resizing)
+    assert table.services.cluster(instant=resizing)
     assert rows_of(table) == expected
     check_places(table)
-    table.compact()
+    table.services.compact()
     assert rows_of(table) == expected
 
 
@@ -197,19 +197,21 @@ class Life:
         self.write()
 
     def compact(self) -> None:
-        self.table.compact()
+        self.table.services.compact()
 
     def schedule(self) -> None:
-        self.table.compact()
+        self.table.services.compact()
         asked = self.random.choice((MORE, FEWER))
-        self.resizing = self.table.schedule_clustering(options=asked) or self.resizing
+        self.resizing = self.table.services.schedule_clustering(options=asked) or self.resizing
 
     def run(self) -> None:
         if self.resizing is None:
             self.schedule()
         if self.resizing is not None:
             ring = ring_of(self.table)
-            result = self.table.cluster(progress=lambda done, total: self.write(), instant=self.resizing)
+            result = self.table.services.cluster(
+                progress=lambda done, total: self.write(), instant=self.resizing
+            )
             assert result and ring_of(self.table).sequence == ring.sequence + 1
             self.done += 1
             self.resizing = None
@@ -248,7 +250,7 @@ def test_histories_with_resizings_end_as_a_dictionary_does(version: int, seed: i
 
 DYING: dict[str, Callable[[Table], Any]] = {
     "write": lambda table: table.upsert(rides(row(3, 600), row(4, 600), row(91, 600))),
-    "run": lambda table: table.cluster(),
+    "run": lambda table: table.services.cluster(),
     "write that gives it up": lambda table: table.upsert(rides(row(3, 600)), options=ALLOW),
 }
 
@@ -274,7 +276,7 @@ def test_whatever_dies_at_any_step_readers_see_before_or_after_and_the_next_goes
         table.upsert(rides(row(5, 700), row(92, 700)))
         expected = {**seen, "k005": row(5, 700), "k092": row(92, 700)}
         assert rows_of(table) == expected, step
-        table.cluster(options=MORE)
+        table.services.cluster(options=MORE)
         assert rows_of(table) == expected, step
         check_places(table)
         assert (problems(table), orphans(table), leftovers(table)) == ([], [], []), step

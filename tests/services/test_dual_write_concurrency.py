@@ -49,8 +49,8 @@ def on_disk(folder: Path) -> tuple[Table, str]:
     """A table on disk whose resizing is pending."""
     table = create(path=folder / "rides", table_type=MOR, properties=CONSISTENT)
     table.upsert(rides(*ROWS))
-    table.compact()
-    resizing = table.schedule_clustering(options=MORE)
+    table.services.compact()
+    resizing = table.services.schedule_clustering(options=MORE)
     assert resizing is not None
     return table, resizing
 
@@ -104,7 +104,7 @@ def test_a_process_that_is_killed_while_it_writes_twice_leaves_nothing_in_either
         other.kill()
     assert dual_write_logs(table, resizing) == [] and rows_of(table) == before
     table.upsert(rides(row(5, 500)))
-    assert table.cluster(instant=resizing)
+    assert table.services.cluster(instant=resizing)
     assert rows_of(table) == {**before, "k005": row(5, 500)}
     assert (problems(table), orphans(table), leftovers(table)) == ([], [], [])
 
@@ -120,10 +120,10 @@ def test_a_dead_write_that_is_left_for_a_clean_does_not_count_in_new_buckets_eit
         steps += 1
     table = opened(storage, START_MS + HOUR_MS)
     table.upsert(rides(row(8, 700)), options=lazy)
-    assert table.cluster(instant=resizing, options=lazy)
+    assert table.services.cluster(instant=resizing, options=lazy)
     expected = {**before, "k008": row(8, 700)}
     assert rows_of(table) == expected and table.timeline.pending_writes()
-    table.clean(options=lazy)
+    table.services.clean(options=lazy)
     assert (rows_of(table), table.timeline.pending()) == (expected, ())
     assert (problems(table), orphans(table)) == ([], [])
 
@@ -132,18 +132,18 @@ def test_a_dead_write_that_is_left_for_a_clean_does_not_count_in_new_buckets_eit
 @pytest.mark.parametrize("is_run", [False, True])
 def test_a_restore_takes_what_was_written_twice_out_of_both_buckets(version: int, is_run: bool) -> None:
     table, resizing, before = written_during_resizing(version)
-    saved = table.savepoint()
+    saved = table.savepoints.create()
     table.upsert(rides(row(8, 700), row(95, 700)))
     if is_run:
-        assert table.cluster(instant=resizing)
+        assert table.services.cluster(instant=resizing)
         table.upsert(rides(row(9, 800)))
-    table.restore(saved)
+    table.savepoints.restore(saved)
     assert rows_of(table) == before
     assert bool(dual_write_logs(table, resizing)) is not is_run or version == 6
     assert len(table.timeline.pending_of(Action.CLUSTERING)) == (0 if is_run else 1)
     assert (problems(table), orphans(table)) == ([], [])
     table.upsert(rides(row(10, 900)))
-    table.cluster(options=MORE)
+    table.services.cluster(options=MORE)
     assert rows_of(table) == {**before, "k010": row(10, 900)}
     check_places(table)
     assert (problems(table), orphans(table)) == ([], [])
@@ -158,7 +158,7 @@ def test_the_timeline_is_archived_past_a_resizing_that_was_written_twice_for(
     if gives_up:
         table.upsert(rides(row(8, 700)), options=ALLOW)
     else:
-        table.cluster(instant=resizing)
+        table.services.cluster(instant=resizing)
         table.upsert(rides(row(8, 700)))
     rows = {**rows, "k008": row(8, 700)}
     short = {
@@ -170,7 +170,7 @@ def test_the_timeline_is_archived_past_a_resizing_that_was_written_twice_for(
         table.upsert(rides(row(number, 800)), options=short)
         rows[f"k{number:03}"] = row(number, 800)
         if number % 4 == 0:
-            table.compact()
+            table.services.compact()
         assert rows_of(table) == rows
         assert problems(table) == []
     assert table.timeline.start is not None and table.timeline.start > resizing
@@ -182,7 +182,7 @@ def test_a_resizing_whose_new_buckets_lost_what_was_written_to_them_is_given_up(
     table, resizing, before = written_during_resizing(version)
     table._context.storage.delete([dual_write_logs(table, resizing)[0].status.path])
     assert rows_of(table) == before
-    assert not table.cluster(instant=resizing)
+    assert not table.services.cluster(instant=resizing)
     assert (rows_of(table), table.timeline.pending(), dual_write_logs(table, resizing)) == (before, (), [])
     assert (problems(table), len(ring_of(table).values)) == ([], 2)
 
@@ -206,9 +206,9 @@ def test_a_writer_that_does_not_know_of_the_resizing_ends_it(
             ConflictError,
             match=r"while it ran: the (delta)?commit \d+ in ",
         ):
-            table.cluster(progress=write_once, instant=resizing)
+            table.services.cluster(progress=write_once, instant=resizing)
     else:
         write_once()
-        assert not table.cluster(instant=resizing)
+        assert not table.services.cluster(instant=resizing)
     assert rows_of(table) == {**before, "k011": row(11, 900)}
     assert (table.timeline.pending(), dual_write_logs(table, resizing), problems(table)) == ((), [], [])

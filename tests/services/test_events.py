@@ -27,8 +27,8 @@ def test_every_write_and_service_is_told_with_its_figures_and_stages(events: lis
     table = create(table_type=MOR)
     written = table.upsert(rides(*FIRST))
     table.upsert(rides(*NEWER))
-    table.log_compact(options={"hoodie.log.compaction.blocks.threshold": "2"})
-    table.compact()
+    table.services.log_compact(options={"hoodie.log.compaction.blocks.threshold": "2"})
+    table.services.compact()
     table.delete_partition("rome")
     told = [event.operation for event in events]
     assert told == ["upsert", "upsert", "compact", "delete_partition"]

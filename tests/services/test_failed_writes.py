@@ -99,13 +99,13 @@ def test_a_dead_write_that_is_left_to_cleaning_never_counts(table_type: str, ver
         assert table.timeline.pending_writes() == (dead,), step
         assert left <= data_files(storage), step
         if table_type == MOR:
-            table.compact(options=LAZY)
-        table.cluster(options=LAZY)
+            table.services.compact(options=LAZY)
+        table.services.cluster(options=LAZY)
         assert held(table) == after_next(start), step
         assert held(table, as_of=table.timeline.writes()[1].requested) == start.before, step
         assert table.timeline.pending_writes() == (dead,), step
 
-        table.clean(options=LAZY)
+        table.services.clean(options=LAZY)
         assert held(table) == after_next(start), step
         assert (orphans(table), leftovers(table), beats(storage)) == ([], [], []), step
 
@@ -122,15 +122,15 @@ def test_a_dead_write_that_nobody_takes_back_stops_cleaning_and_archiving(
         table.upsert(rides(("next", "rome", number, 1.0)), options=NEVER)
     writes = table.timeline.writes()
     then = {write: held(table, as_of=write.requested) for write in writes[2:]}
-    table.clean(options={**few, **NEVER})
-    assert not table.archive(options={**few, **NEVER})
+    table.services.clean(options={**few, **NEVER})
+    assert not table.services.archive(options={**few, **NEVER})
     assert table.timeline.writes() == writes
     assert table.timeline.pending_writes() == (dead,)
     assert {write: held(table, as_of=write.requested) for write in writes[2:]} == then
 
-    (finding,) = [each for each in table.validate().findings if each.instant == dead.requested]
+    (finding,) = [each for each in table.services.validate().findings if each.instant == dead.requested]
     assert finding.check == "pending"
-    table.repair(only=["rollback"], apply=True)
+    table.services.repair(only=["rollback"], apply=True)
     assert (orphans(table), leftovers(table)) == ([], [])
     assert held(table) == sorted([*start.before, ("next", "rome", 16, 1.0)])
 
@@ -150,10 +150,10 @@ def test_a_clean_tells_dead_writes_by_their_heartbeat(age_ms: int, is_alive: boo
     (dead,) = table.timeline.pending_writes()
     beat(storage, dead.requested, NOW_MS - age_ms, storage.read(f"{HEARTBEAT_FOLDER}/{dead.requested}"))
     table.upsert(NEXT, options=LAZY)
-    table.clean(options=LAZY)
+    table.services.clean(options=LAZY)
     assert table.timeline.pending_writes() == ((dead,) if is_alive else ())
     assert held(table) == after_next(start)
-    table.clean(options={**LAZY, "hoodie.client.heartbeat.interval_in_ms": "1000"})
+    table.services.clean(options={**LAZY, "hoodie.client.heartbeat.interval_in_ms": "1000"})
     assert table.timeline.pending_writes() == ()
 
 

@@ -43,7 +43,7 @@ def write(table: Table, numbers: range, options: dict[str, str]) -> list[Rows]:
         table._context.clock.sleep(7200)
         table.upsert(rides(("a", "rome", number, float(number))), options=options)
         if table.config.is_merge_on_read:
-            table.compact(options=options)
+            table.services.compact(options=options)
         states.append(held(table))
     return states
 
@@ -75,15 +75,15 @@ def test_what_a_hold_needs_stays_until_it_is_released(
 ) -> None:
     table = table_of(table_type, version)
     write(table, range(3), options)
-    placed = table.hold("pipeline-7", hours=10_000)
+    placed = table.holds.add("pipeline-7", hours=10_000)
     then = held(table)
     write(table, range(3, 12), options)
-    assert table.holds() == [placed]
+    assert table.holds.list() == [placed]
     assert fares(table, placed.position) == [float(number) for number in range(3, 12)]
     kept = data_files(table)
 
-    assert table.release("pipeline-7")
-    assert table.holds() == []
+    assert table.holds.release("pipeline-7")
+    assert table.holds.list() == []
     write(table, range(12, 13), options)
     assert len(data_files(table)) < len(kept) - 7
     assert len(table.timeline.writes()) < 9
@@ -97,8 +97,8 @@ def test_a_released_hold_goes_where_no_file_is_ever_old() -> None:
     table = table_of()
     for number in range(4):
         table.insert(rides((str(number), f"city{number}", number, 1.0)), options=ONE)
-    table.hold("pipeline-7", hours=10_000)
-    table.release("pipeline-7")
+    table.holds.add("pipeline-7", hours=10_000)
+    table.holds.release("pipeline-7")
     table.insert(rides(("5", "city5", 5, 1.0)), options=ONE)
     assert table._context.storage.list_files(HOLD_FOLDER) == []
 
@@ -107,23 +107,23 @@ def test_a_released_hold_goes_where_no_file_is_ever_old() -> None:
 def test_a_scan_that_takes_long_is_read_to_its_end_under_a_hold(options: dict[str, str]) -> None:
     table = table_of()
     write(table, range(2), options)
-    with table.held(hours=10_000):
+    with table.holds.temporary(hours=10_000):
         scan, then = table.scan(columns=["id", "city", "ts", "fare"]), held(table)
         write(table, range(2, 8), options)
         table.insert_overwrite(rides(("other", "rome", 9, 9.0)), options=options)
         write(table, range(9, 11), options)
         assert [tuple(row.values()) for row in scan.to_arrow().to_pylist()] == then
-    assert table.holds() == []
+    assert table.holds.list() == []
 
 
 def test_a_hold_whose_reader_never_came_back_ends_by_itself(caplog: pytest.LogCaptureFixture) -> None:
     table = table_of()
     write(table, range(2), ONE)
-    table.hold("forgotten", hours=10)
+    table.holds.add("forgotten", hours=10)
     write(table, range(2, 6), ONE)
-    assert len(table.holds()) == 1
+    assert len(table.holds.list()) == 1
     write(table, range(6, 12), ONE)
-    assert table.holds() == []
+    assert table.holds.list() == []
     assert len(data_files(table)) <= 3
     assert [each for each in caplog.messages if "forgotten" in each and "did not renew it" in each]
 
@@ -149,14 +149,14 @@ def test_a_reader_that_follows_under_a_hold_sees_every_commit() -> None:
         seen += batch.rows.to_arrow()["fare"].to_pylist()
         write(table, range(20, 20), ONE)
     assert seen == [float(number) for number in range(2, 12)]
-    assert [each.position for each in table.holds()] == [time_of(table.timeline.writes()[-1])]
+    assert [each.position for each in table.holds.list()] == [time_of(table.timeline.writes()[-1])]
     write(table, range(12, 18), ONE)
     (batch,) = table.follow(seen_until(table), poll_seconds=None, hold="loop")
     assert batch.rows.to_arrow()["fare"].to_pylist() == [17.0]
 
 
 def seen_until(table: Table) -> str:
-    (hold,) = table.holds()
+    (hold,) = table.holds.list()
     return hold.position
 
 
@@ -166,12 +166,12 @@ def test_what_is_gone_cannot_be_held() -> None:
     first = time_of(table.timeline.writes()[0])
     write(table, range(2, 5), {**ONE, "hoodie.archive.automatic": "false"})
     with pytest.raises(InvalidError, match="cleaned away"):
-        table.hold("late", first)
+        table.holds.add("late", first)
     write(table, range(5, 12), ONE)
     with pytest.raises(InvalidError, match="archived"):
-        table.hold("late", "earliest")
-    assert table.holds() == []
-    assert table.hold("late", time_of(table.timeline.writes()[-1])) in table.holds()
+        table.holds.add("late", "earliest")
+    assert table.holds.list() == []
+    assert table.holds.add("late", time_of(table.timeline.writes()[-1])) in table.holds.list()
 
 
 def test_a_hold_that_comes_while_a_clean_is_planned_wins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,18 +187,18 @@ def test_a_hold_that_comes_while_a_clean_is_planned_wins(monkeypatch: pytest.Mon
         if folder == HOLD_FOLDER:
             looks += 1
             if looks == 1:
-                Table(table._context).hold("late", position)
+                Table(table._context).holds.add("late", position)
         return found
 
     before = data_files(table)
     with monkeypatch.context() as patched:
         patched.setattr(MemoryStorage, "list_files", late)
-        assert not table.clean(options=ONE)
+        assert not table.services.clean(options=ONE)
     assert data_files(table) == before
     assert table.timeline.pending() == ()
     assert fares(table, position) == [2.0, 3.0, 4.0]
-    table.release("late")
-    assert table.clean(options=ONE)
+    table.holds.release("late")
+    assert table.services.clean(options=ONE)
 
 
 def test_a_hold_is_refused_once_a_clean_is_about_to_take_what_it_needs(
@@ -215,13 +215,13 @@ def test_a_hold_is_refused_once_a_clean_is_about_to_take_what_it_needs(
         if not asked and any(path.endswith(".parquet") for path in paths):
             asked.append(position)
             with pytest.raises(InvalidError, match="cleaned away"):
-                Table(table._context).hold("late", position)
+                Table(table._context).holds.add("late", position)
         real(storage, paths)
 
     monkeypatch.setattr(MemoryStorage, "delete", deleting)
-    assert table.clean(options=ONE)
+    assert table.services.clean(options=ONE)
     assert asked
-    assert table.holds() == []
+    assert table.holds.list() == []
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_hold_that_makes_no_sense_leaves_no_file(call: dict[str, Any], says: s
     table = table_of()
     write(table, range(1), ONE)
     with pytest.raises(InvalidError, match=says):
-        table.hold(**call)
+        table.holds.add(**call)
     assert table._context.storage.list_files(HOLD_FOLDER) == []
 
 
@@ -246,18 +246,18 @@ def test_a_damaged_hold_stops_nothing() -> None:
     table = table_of()
     table._context.storage.put(f"{HOLD_FOLDER}/x~1.json", b"{")
     write(table, range(5), ONE)
-    assert table.holds() == []
+    assert table.holds.list() == []
     assert len(data_files(table)) == 2
 
 
 def test_readers_with_one_name_and_many_do_not_disturb_each_other() -> None:
     table = table_of()
     write(table, range(2), ONE)
-    older = table.hold("a", hours=10_000)
+    older = table.holds.add("a", hours=10_000)
     write(table, range(2, 4), ONE)
-    newer = table.hold("b", hours=10_000)
-    moved = table.hold("a", hours=10_000)
-    assert {each.name for each in table.holds()} == {"a", "b"}
+    newer = table.holds.add("b", hours=10_000)
+    moved = table.holds.add("a", hours=10_000)
+    assert {each.name for each in table.holds.list()} == {"a", "b"}
     assert older.position < moved.position == newer.position
-    assert not table.release("c")
+    assert not table.holds.release("c")
     assert len(table._context.storage.list_files(HOLD_FOLDER)) == 2

@@ -57,7 +57,7 @@ def upsert(table: Table, ts: int, first: int, count: int) -> None:
 
 def runs(table: Table) -> list[LogRun]:
     """Return what a reader merges with the base file of the only file group."""
-    (file_slice,) = table.file_slices()
+    (file_slice,) = table.inspect.files()
     return log_runs(table._context.storage, table.config, file_slice, InstantRange.of(table.timeline))
 
 
@@ -83,20 +83,20 @@ def test_only_the_newest_runs_are_merged_if_an_older_one_is_large(how: dict[str,
     table = one_large_and_two_small(how)
     rows, large = held(table), runs(table)[0]
     past = [held(table, as_of=each.requested) for each in table.timeline.writes()]
-    instant = table.schedule_compaction(options=TIERED)
+    instant = table.services.schedule_compaction(options=TIERED)
     assert log_files_of_plan(table, instant) == [2]
-    assert table.compact(instant=instant).files == 1
+    assert table.services.compact(instant=instant).files == 1
     assert [runs(table)[0], len(runs(table))] == [large, 2]
     assert held(table) == rows
     assert [held(table, as_of=each.requested) for each in table.timeline.writes()[:-1]] == past
     assert table.timeline.writes()[-1].action is Action.COMMIT
     upsert(table, 5, 1403, 2)
     upsert(table, 1, 1404, 2)
-    rows, instant = held(table), table.schedule_compaction(options=TIERED)
+    rows, instant = held(table), table.services.schedule_compaction(options=TIERED)
     assert log_files_of_plan(table, instant) == [5], "with the files that the last one replaced"
-    table.compact(instant=instant)
+    table.services.compact(instant=instant)
     assert (len(runs(table)), held(table)) == (2, rows)
-    table.compact()
+    table.services.compact()
     assert (runs(table), held(table), held(table, read_optimized=True)) == ([], rows, rows)
     assert (leftovers(table), orphans(table)) == ([], [])
 
@@ -114,10 +114,10 @@ def test_a_table_with_many_hybrid_compactions_equals_one_without(how: dict[str, 
         rows = rides(*((f"{number:05}", "rome", chance.randrange(9), float(turn)) for number in numbers))
         for table in (one, other):
             getattr(table, verb)(rows, options=WITHOUT_COMPACTION)
-        instant = one.schedule_compaction(options=TIERED)
+        instant = one.services.schedule_compaction(options=TIERED)
         if instant is not None:
-            partial_plans += log_files_of_plan(one, instant) != [len(one.file_slices()[0].logs)]
-            one.compact(instant=instant)
+            partial_plans += log_files_of_plan(one, instant) != [len(one.inspect.files()[0].logs)]
+            one.services.compact(instant=instant)
         assert len(runs(one)) < 3
         if turn == 12:
             starts = [each.timeline.writes()[-1].completed or "" for each in (one, other)]
@@ -128,7 +128,7 @@ def test_a_table_with_many_hybrid_compactions_equals_one_without(how: dict[str, 
     assert changed <= changes_since(other, starts[1]), "less what lost to versions from before"
     if "ordering" in how:
         assert changed == changes_since(other, starts[1])
-    one.compact()
+    one.services.compact()
     assert held(one) == held(one, read_optimized=True) == held(other)
 
 
@@ -136,17 +136,17 @@ def test_a_table_with_many_hybrid_compactions_equals_one_without(how: dict[str, 
 @pytest.mark.parametrize("properties", [{}, LSM], ids=["default", "lsm_tree"])
 def test_a_merge_of_some_runs_that_dies_at_any_step_is_begun_anew(properties: dict[str, str]) -> None:
     table = one_large_and_two_small({"version": 10, "properties": properties})
-    instant = table.schedule_compaction(options=TIERED)
+    instant = table.services.schedule_compaction(options=TIERED)
     rows = held(table)
-    for copy, step in Prepared.of(table).deaths(lambda each: each.compact(instant=instant), every=2):
+    for copy, step in Prepared.of(table).deaths(lambda each: each.services.compact(instant=instant), every=2):
         writer = opened(copy, START_MS + HOUR_MS)
         writer.upsert(rides(("01402", "rome", 9, 9.0)), options=WITHOUT_COMPACTION)
         expected = sorted([("01402", "rome", 9, 9.0), *(row for row in rows if row[0] != "01402")])
         assert held(writer) == expected, step
         with suppress(ConflictError):  # its runner may only stand still: the plan is unscheduled
-            opened(copy, START_MS + 2 * HOUR_MS).compact(instant=instant)
+            opened(copy, START_MS + 2 * HOUR_MS).services.compact(instant=instant)
         assert held(writer) == expected, step
-        opened(copy, START_MS + 3 * HOUR_MS).compact()
+        opened(copy, START_MS + 3 * HOUR_MS).services.compact()
         assert held(writer, read_optimized=True) == expected, step
         assert (orphans(writer), leftovers(writer)) == ([], []), step
 
@@ -159,12 +159,12 @@ def test_sorted_tables_keep_few_runs_and_rarely_write_base_files_by_themselves()
         first = ts * 379 % ROWS
         table.upsert(noise(range(first, first + 10), ts))
         most = max(most, len(runs(table)))
-        base_instants.add(table.file_slices()[0].base_instant)
+        base_instants.add(table.inspect.files()[0].base_instant)
     assert most < 5 + 5, "fewer than five after a compaction, and four more until the next one"
     assert 1 <= len(base_instants) <= 5, "compactions of Hudi would have written twelve"
     assert check_sorted(table)
     rows = held(table)
-    assert table.compact()
+    assert table.services.compact()
     assert (runs(table), held(table, read_optimized=True)) == ([], rows)
 
 

@@ -32,7 +32,7 @@ BY_NAME = "secondary_index_by_name"
 
 def expression(table: Table, function: str, **settings: object) -> TableIndex:
     options = {"expr": function, **settings}
-    return table.create_index("by_expression", "name", using="column_stats", options=options)
+    return table.indexes.create("by_expression", "name", using="column_stats", options=options)
 
 
 @copied
@@ -56,15 +56,15 @@ def with_metadata(table: Table) -> Table:
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_created_indexes_are_right_after_each_step_of_any_history(table_type: str, version: int) -> None:
     table = made(table_type, version=version)
-    assert table.create_index("record_index") == TableIndex("record_index", "record_index")
-    created = table.create_index("by_name", "name")
+    assert table.indexes.create("record_index") == TableIndex("record_index", "record_index")
+    created = table.indexes.create("by_name", "name")
     assert created == TableIndex(BY_NAME, "secondary_index", ("name",))
-    table.create_index("bloom_filters")
+    table.indexes.create("bloom_filters")
     names = ["bloom_filters", "record_index", BY_NAME]
     history = History(table, "GLOBAL_RECORD_LEVEL_INDEX", version)
     taken: list[str] = []
     for number in range(14):
-        assert [each.name for each in table.indexes()] == names, taken
+        assert [each.name for each in table.indexes.list()] == names, taken
         assert indexed_values(table, BY_NAME) == stored_values(table, "name"), taken
         assert indexed_places(table) == places(table), taken
         assert indexed_filters(table) == stored_filters(table), taken
@@ -73,14 +73,14 @@ def test_created_indexes_are_right_after_each_step_of_any_history(table_type: st
 
 
 def restored(table: Table) -> str:
-    table.restore(table.timeline.writes()[-1].requested)
+    table.savepoints.restore(table.timeline.writes()[-1].requested)
     return "restore"
 
 
 def test_each_partition_may_have_a_record_index_of_its_own() -> None:
     table = made(MOR)
-    assert table.create_index("record_index", partitioned=True).is_partitioned
-    table.create_index("by_name", "name")
+    assert table.indexes.create("record_index", partitioned=True).is_partitioned
+    table.indexes.create("by_name", "name")
     assert indexed_places(table) == places(table)
     rows = [{"id": 1, "name": "same", "part": part, "price": 1.0, "ts": 10**6} for part in ("p0", "p1", "p2")]
     table.upsert(pa.Table.from_pylist(rows, SCHEMA), options=QUIET)
@@ -94,8 +94,8 @@ def test_each_partition_may_have_a_record_index_of_its_own() -> None:
 
 def test_queries_and_writes_use_the_indexes() -> None:
     table = made(MOR)
-    table.create_index("record_index")
-    table.create_index("by_name", "name")
+    table.indexes.create("record_index")
+    table.indexes.create("by_name", "name")
     row = {"id": 7, "name": "rare", "part": "p3", "price": 1.0, "ts": 10**6}
     table.upsert(pa.Table.from_pylist([row], SCHEMA), options=QUIET)
     for where, index in (("id = 7", "record_index"), ("name = 'rare'", BY_NAME)):
@@ -108,8 +108,8 @@ def test_queries_and_writes_use_the_indexes() -> None:
 @pytest.mark.parametrize("meta_fields", ["true", "false"])
 def test_changes_of_single_columns_are_in_the_index(table_type: str, meta_fields: str) -> None:
     table = made(table_type, properties={"hoodie.populate.meta.fields": meta_fields})
-    table.create_index("record_index")
-    table.create_index("by_name", "name")
+    table.indexes.create("record_index")
+    table.indexes.create("by_name", "name")
     keyed = pa.table({"id": pa.array([5, 6], pa.int32()), "part": ["p1", "p2"], "ts": [10**6] * 2})
     changes: list[Callable[[], Any]] = [
         lambda: table.update("id = 4", {"name": "'updated'"}),
@@ -153,8 +153,8 @@ def test_values_are_indexed_by_their_texts_in_java(
     schema = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("value", kind)])
     table = create(schema, partition_by="part", ordering="ts")
     table.upsert(pa.table([["1$"], ["p"], [1], pa.array([first], kind)], schema=schema))
-    table.create_index("record_index")
-    table.create_index("by_value", "value")
+    table.indexes.create("record_index")
+    table.indexes.create("by_value", "value")
     table.upsert(pa.table([["2"], ["p"], [1], pa.array([second], kind)], schema=schema))
     found = indexed_values(table, "secondary_index_by_value")
     assert {value for value, _ in found} == {*texts}
@@ -167,51 +167,51 @@ def test_an_index_whose_values_are_written_in_another_way_from_now_on_is_dropped
     )
     table = create(schema, partition_by="part", ordering="ts")
     table.upsert(pa.table([["1"], ["p"], [1], [0.1]], schema=schema))
-    table.create_index("record_index")
-    table.create_index("by_value", "value")
+    table.indexes.create("record_index")
+    table.indexes.create("by_value", "value")
     wider = schema.set(3, pa.field("value", pa.float64()))
     table.upsert(pa.table([["2"], ["p"], [1], [0.1]], schema=wider))
-    assert [each.name for each in table.indexes()] == ["record_index"]
+    assert [each.name for each in table.indexes.list()] == ["record_index"]
 
 
 def test_statistics_of_partitions_come_and_go_with_those_of_columns() -> None:
     table = made()
-    table.create_index("column_stats")
-    assert [each.name for each in table.indexes()] == ["column_stats", "partition_stats"]
-    assert "name" in table.indexes()[0].columns
-    table.drop_index("column_stats")
-    assert table.indexes() == []
+    table.indexes.create("column_stats")
+    assert [each.name for each in table.indexes.list()] == ["column_stats", "partition_stats"]
+    assert "name" in table.indexes.list()[0].columns
+    table.indexes.drop("column_stats")
+    assert table.indexes.list() == []
 
 
 def test_dropped_indexes_leave_nothing_behind(tmp_path: Path) -> None:
     table = drawstring.open(unpack("v9_idx_secondary", tmp_path))
     root = tmp_path / "v9_idx_secondary/.hoodie"
-    table.drop_index("idx_sec")
-    table.drop_index("record_index")
-    table.drop_index("column_stats")
-    assert table.indexes() == []
+    table.indexes.drop("idx_sec")
+    table.indexes.drop("record_index")
+    table.indexes.drop("column_stats")
+    assert table.indexes.list() == []
     assert [path.name for path in (root / "metadata").glob("[a-z]*")] == ["files"]
     assert json.loads((root / ".index_defs/index.json").read_text()) == {"indexDefinitions": {}}
     table.upsert(table.scan(columns=table.schema.names).to_arrow().slice(0, 1), options=QUIET)
-    table.create_index("record_index")
-    table.create_index("idx_sec", "name")
+    table.indexes.create("record_index")
+    table.indexes.create("idx_sec", "name")
     assert indexed_values(table, "secondary_index_idx_sec") == stored_values(table, "name")
 
 
 def test_an_index_whose_bounds_queries_do_not_use_says_so() -> None:
     table = create(pa.schema([("id", pa.string()), ("raw", pa.binary())]), partition_by=None, ordering=())
     table.upsert(pa.table({"id": ["a"], "raw": [b"x"]}))
-    index = table.create_index("same", "raw", using="column_stats")
+    index = table.indexes.create("same", "raw", using="column_stats")
     assert index.unused is not None
     assert "do not use bounds of this type" in index.unused
 
 
 CALLS: list[tuple[Callable[[Table], Any], str]] = [
-    (lambda table: table.create_index("by_nam", "nam"), r"no column nam\. Did you mean name\?"),
-    (lambda table: table.create_index("record_index"), "has an index record_index. Drop it first"),
-    (lambda table: table.create_index("by_price"), "index by_price needs a column"),
-    (lambda table: table.create_index("by-price", "price"), "cannot be the name of an index"),
-    (lambda table: table.create_index("bloom_filters", "price"), "Leave the column out"),
+    (lambda table: table.indexes.create("by_nam", "nam"), r"no column nam\. Did you mean name\?"),
+    (lambda table: table.indexes.create("record_index"), "has an index record_index. Drop it first"),
+    (lambda table: table.indexes.create("by_price"), "index by_price needs a column"),
+    (lambda table: table.indexes.create("by-price", "price"), "cannot be the name of an index"),
+    (lambda table: table.indexes.create("bloom_filters", "price"), "Leave the column out"),
     (lambda table: expression(table, "reverse"), r"cannot be of the function reverse\. Use one of date_add"),
     (lambda table: expression(table, "substring", pos=1), "substring of an index lacks len"),
     (lambda table: expression(table, "upper", len=1), "upper of an index has no len"),
@@ -223,30 +223,33 @@ CALLS: list[tuple[Callable[[Table], Any], str]] = [
     (lambda table: expression(table, "regexp_extract", pattern="(", idx=0), "The pattern cannot be read"),
     (lambda table: expression(table, "from_unixtime"), r"from_unixtime\(name\) cannot have an index of"),
     (
-        lambda table: table.create_index("i", "name", options={"expr": "upper"}),
+        lambda table: table.indexes.create("i", "name", options={"expr": "upper"}),
         "expr belong to an expression",
     ),
-    (lambda table: table.create_index("i", "name", using="hash"), "cannot use 'hash'. Use one of secondary"),
-    (lambda table: table.create_index("bloom_filters", partitioned=True), "Only a record index"),
-    (lambda table: table.drop_index("by_price"), "has no index by_price. It has record_index, secondary"),
-    (lambda table: table.drop_index("files"), "has no index files"),
-    (lambda table: table.drop_index("record_index"), f"{BY_NAME} cannot be used without record_index"),
+    (
+        lambda table: table.indexes.create("i", "name", using="hash"),
+        "cannot use 'hash'. Use one of secondary",
+    ),
+    (lambda table: table.indexes.create("bloom_filters", partitioned=True), "Only a record index"),
+    (lambda table: table.indexes.drop("by_price"), "has no index by_price. It has record_index, secondary"),
+    (lambda table: table.indexes.drop("files"), "has no index files"),
+    (lambda table: table.indexes.drop("record_index"), f"{BY_NAME} cannot be used without record_index"),
 ]
 
 
 def test_calls_that_make_no_sense_say_why_and_change_nothing() -> None:
     table = made()
     with pytest.raises(InvalidError, match="needs the record index, which the table does not have"):
-        table.create_index("by_name", "name")
+        table.indexes.create("by_name", "name")
     assert table.config.metadata_partitions == ("files",)
-    table.create_index("record_index")
-    table.create_index("by_name", "name")
-    before = table.indexes()
+    table.indexes.create("record_index")
+    table.indexes.create("by_name", "name")
+    before = table.indexes.list()
     for call, message in CALLS:
         with pytest.raises(InvalidError, match=message) as caught:
             call(table)
         assert caught.value.table == table.uri
-    assert table.indexes() == before
+    assert table.indexes.list() == before
 
 
 def test_columns_that_cannot_be_indexed_are_refused() -> None:
@@ -254,23 +257,23 @@ def test_columns_that_cannot_be_indexed_are_refused() -> None:
     schema = pa.schema(columns | {"price": pa.float64()})
     table = create(schema, partition_by="part", ordering="ts")
     with pytest.raises(InvalidError, match="flag of type bool cannot have a secondary index"):
-        table.create_index("by_flag", "flag")
+        table.indexes.create("by_flag", "flag")
     with pytest.raises(InvalidError, match="cannot have an index of bloom_filters: the column is double"):
-        table.create_index("of_prices", "price", using="bloom_filters", options={"expr": "identity"})
+        table.indexes.create("of_prices", "price", using="bloom_filters", options={"expr": "identity"})
 
 
 def test_tables_of_version_6_have_the_indexes_of_version_6_alone() -> None:
     table = made(version=6)
     for name in ("record_index", "bloom_filters", "column_stats"):
-        table.create_index(name)
+        table.indexes.create(name)
     assert table.config.metadata_partitions == ("bloom_filters", "column_stats", "files", "record_index")
     for column, options in (("name", {}), ("name", {"using": "column_stats"})):
         with pytest.raises(UnsupportedError, match=r"version 6 can only have .* upgrade the table first"):
-            table.create_index("by_name", column, **options)
-    table.drop_index("record_index")
+            table.indexes.create("by_name", column, **options)
+    table.indexes.drop("record_index")
     assert table.config.metadata_partitions == ("bloom_filters", "column_stats", "files")
     with pytest.raises(UnsupportedError, match="of the whole table"):
-        table.create_index("record_index", partitioned=True)
+        table.indexes.create("record_index", partitioned=True)
 
 
 @pytest.mark.parametrize("has_metadata", [True, False])
@@ -281,8 +284,8 @@ def test_a_write_that_goes_on_meanwhile_is_in_the_new_index(has_metadata: bool) 
     table.upsert(rides(("a", "rome", 1, 1.0)))
 
     def indexing(beside: Table) -> None:
-        Table(beside._context).create_index("record_index")
-        beside.create_index("by_fare", "fare")
+        Table(beside._context).indexes.create("record_index")
+        beside.indexes.create("by_fare", "fare")
 
     late = on(Interrupted(Table(TableContext(table._context.storage)), indexing))
     upserting(("a", "rome", 2, 5.0), ("b", "rome", 2, 6.0))(late)
@@ -304,9 +307,9 @@ def test_no_index_is_built_while_a_write_is_about_to_commit(monkeypatch: pytest.
     table._context.storage.delete([path])
     monkeypatch.setattr("drawstring.services.indexing.recover", lambda locked, failed: locked)
     with pytest.raises(ConflictError, match=f"about to complete: .*{last.requested}"):
-        table.create_index("record_index")
+        table.indexes.create("record_index")
     table._context.storage.put(path, content)
-    table.create_index("record_index")
+    table.indexes.create("record_index")
     assert indexed_places(table) == places(table)
 
 
@@ -314,17 +317,17 @@ def test_no_index_is_built_while_a_write_is_about_to_commit(monkeypatch: pytest.
 def test_a_repair_builds_all_indexes_again(table_type: str) -> None:
     table = made(table_type)
     for name, column in (("record_index", None), ("by_name", "name"), ("bloom_filters", None)):
-        table.create_index(name, column)
-    table.create_index("column_stats")
-    table.create_index("upper", "name", using="column_stats", options={"expr": "upper"})
-    names = [each.name for each in table.indexes()]
+        table.indexes.create(name, column)
+    table.indexes.create("column_stats")
+    table.indexes.create("upper", "name", using="column_stats", options={"expr": "upper"})
+    names = [each.name for each in table.indexes.list()]
     storage = table._context.storage
     storage.delete([status.path for status in storage.list_files(".hoodie/metadata/files")])
-    assert table.repair(apply=True)
-    assert [each.name for each in table.indexes()] == names
-    assert table.validate().findings == ()
+    assert table.services.repair(apply=True)
+    assert [each.name for each in table.indexes.list()] == names
+    assert table.services.validate().findings == ()
     assert indexed_places(table) == places(table)
     assert indexed_values(table, BY_NAME) == stored_values(table, "name")
     assert indexed_filters(table) == stored_filters(table)
     for name in ("column_stats", "expr_index_upper"):
-        assert table.metadata(name).num_rows
+        assert table.inspect.metadata(name).num_rows

@@ -54,7 +54,7 @@ def opened(table: Table, start_ms: int = START_MS) -> Table:
 
 def check(table: Table) -> None:
     """Check that the indexes of a table are those that its files give."""
-    known = {each.name for each in table.indexes() if each.is_complete}
+    known = {each.name for each in table.indexes.list() if each.is_complete}
     if "record_index" in known:
         assert indexed_places(table) == places(table)
     if BY_NAME in known:
@@ -73,10 +73,10 @@ def check(table: Table) -> None:
 
 def schedule(table: Table, name: str) -> str:
     if name == BY_NAME:
-        return table.schedule_index("by_name", "name")
+        return table.indexes.schedule("by_name", "name")
     if name == UPPER:
-        return table.schedule_index("upper", "name", using="column_stats", options={"expr": "upper"})
-    return table.schedule_index(name)
+        return table.indexes.schedule("upper", "name", using="column_stats", options={"expr": "upper"})
+    return table.indexes.schedule(name)
 
 
 def beside(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
@@ -98,14 +98,14 @@ def test_writers_and_services_go_on_while_an_index_is_built(
 ) -> None:
     table = made(table_type, version=version)
     if name == BY_NAME:
-        table.create_index("record_index")
+        table.indexes.create("record_index")
     writer = opened(table, START_MS + HOUR_MS)
     history = History(writer, "GLOBAL_SIMPLE", 7)
     beside(monkeypatch, lambda: [history.step() for _ in range(4)])
     instant = schedule(table, name)
-    assert name in {each.name for each in table.indexes() if not each.is_complete}
+    assert name in {each.name for each in table.indexes.list() if not each.is_complete}
     writer.upsert(history.rows([2, 60], True), options=QUIET)
-    built = {each.name for each in table.run_indexing(instant)}
+    built = {each.name for each in table.indexes.run(instant)}
     assert built == ({*STATISTICS} if name == "column_stats" else {name})
     check(table)
     assert not table.config.properties.get("hoodie.table.metadata.partitions.inflight")
@@ -117,19 +117,19 @@ def test_writers_and_services_go_on_while_an_index_is_built(
 def test_the_timeline_tells_of_the_index_as_that_of_hudi() -> None:
     table = made(COW)
     last = table.timeline.writes()[-1].requested
-    instant = table.schedule_index("column_stats")
+    instant = table.indexes.schedule("column_stats")
     store = TimelineStore(table._context.storage, table.config, SteppingClock())
     (pending,) = store.load().pending_of(Action.INDEXING)
     assert pending == Instant(instant, Action.INDEXING, State.REQUESTED)
     plan = decode_indexing(store.read_requested(pending))
     assert [(each.name, each.up_to) for each in plan.partitions] == [(name, last) for name in STATISTICS]
-    table.run_indexing()
+    table.indexes.run()
     (done,) = store.load().completed_of(Action.INDEXING)
     assert done.requested == instant
     assert decode_indexing(store.read(done)).names == tuple(STATISTICS)
-    assert table.run_indexing() == []
+    assert table.indexes.run() == []
     with pytest.raises(InvalidError, match=f"no pending indexing {instant}. Pending are: none"):
-        table.run_indexing(instant)
+        table.indexes.run(instant)
 
 
 def test_readers_do_not_use_an_index_that_is_being_built(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,10 +141,10 @@ def test_readers_do_not_use_an_index_that_is_being_built(monkeypatch: pytest.Mon
         scan = reader.scan(where="upper(name) = 'NONE'")
         seen.append((scan.to_arrow().num_rows, {step.by for step in scan.explain().steps if step.skipped}))
         with pytest.raises(InvalidError, match="is still being built"):
-            reader.metadata(UPPER)
+            reader.inspect.metadata(UPPER)
 
     beside(monkeypatch, read)
-    table.run_indexing(schedule(table, UPPER))
+    table.indexes.run(schedule(table, UPPER))
     assert seen == [(0, set())]
     steps = {step.by for step in reader.scan(where="upper(name) = 'NONE'").explain().steps if step.skipped}
     assert steps == {UPPER}
@@ -161,12 +161,12 @@ def test_whatever_step_an_indexer_dies_at_the_next_run_builds_the_index(table_ty
         storage = stored(files)
         faulty = FaultyStorage(storage, steps)
         with suppress(InjectedFault):
-            Table(TableContext(faulty, clock=SteppingClock(START_MS), uses_metadata=True)).run_indexing()
+            Table(TableContext(faulty, clock=SteppingClock(START_MS), uses_metadata=True)).indexes.run()
         survivor = Table(TableContext(storage, clock=SteppingClock(START_MS + HOUR_MS), uses_metadata=True))
         survivor.upsert(History(survivor, "GLOBAL_SIMPLE", steps).rows([1, 70], True), options=QUIET)
         check(survivor)
-        survivor.run_indexing()
-        assert name in {each.name for each in survivor.indexes() if each.is_complete}, steps
+        survivor.indexes.run()
+        assert name in {each.name for each in survivor.indexes.list() if each.is_complete}, steps
         check(survivor)
         if faulty.changes < steps:
             assert steps > 6
@@ -178,24 +178,24 @@ def test_an_index_that_is_dropped_while_it_is_built_stays_away(monkeypatch: pyte
     table = made(MOR)
     other = opened(table, START_MS + HOUR_MS)
     with monkeypatch.context() as patch:
-        beside(patch, lambda: other.drop_index("column_stats"))
+        beside(patch, lambda: other.indexes.drop("column_stats"))
         with pytest.raises(ConflictError, match=r"was dropped.* Schedule it again"):
-            table.run_indexing(table.schedule_index("column_stats"))
-    assert table.indexes() == []
+            table.indexes.run(table.indexes.schedule("column_stats"))
+    assert table.indexes.list() == []
     other.upsert(History(other, "GLOBAL_SIMPLE", 3).rows([1], True), options=QUIET)
-    assert other.create_index("column_stats")
+    assert other.indexes.create("column_stats")
     check(other)
 
 
 def test_an_index_that_is_planned_can_be_dropped_and_not_planned_twice() -> None:
     table = made(COW)
-    instant = table.schedule_index("upper", "name", using="column_stats", options={"expr": "upper"})
-    for again in (table.schedule_index, table.create_index):
+    instant = table.indexes.schedule("upper", "name", using="column_stats", options={"expr": "upper"})
+    for again in (table.indexes.schedule, table.indexes.create):
         with pytest.raises(InvalidError, match=f"The indexing {instant} builds the index {UPPER}"):
             again("upper", "name", using="column_stats", options={"expr": "lower"})
-    table.drop_index("upper")
-    assert table.run_indexing() == []
-    table.create_index("upper", "name", using="column_stats", options={"expr": "lower"})
+    table.indexes.drop("upper")
+    assert table.indexes.run() == []
+    table.indexes.create("upper", "name", using="column_stats", options={"expr": "lower"})
     assert expression_indexes.kept(table, UPPER) == expression_indexes.built(table, UPPER)
 
 
@@ -206,13 +206,13 @@ def test_a_restore_while_an_index_is_built_has_it_built_again(monkeypatch: pytes
     other.upsert(History(other, "GLOBAL_SIMPLE", 4).rows([1, 80], True), options=QUIET)
     instant = schedule(table, UPPER)
     with monkeypatch.context() as patch:
-        beside(patch, lambda: other.restore(then))
+        beside(patch, lambda: other.savepoints.restore(then))
         with pytest.raises((ConflictError, InvalidError)):
-            table.run_indexing(instant)
-    if other.run_indexing() == []:
-        other.run_indexing(schedule(other, UPPER))
+            table.indexes.run(instant)
+    if other.indexes.run() == []:
+        other.indexes.run(schedule(other, UPPER))
     check(other)
-    assert UPPER in {each.name for each in other.indexes() if each.is_complete}
+    assert UPPER in {each.name for each in other.indexes.list() if each.is_complete}
 
 
 def test_two_processes_do_not_build_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,19 +222,19 @@ def test_two_processes_do_not_build_one_index(monkeypatch: pytest.MonkeyPatch) -
     refused: list[str] = []
 
     def run() -> None:
-        assert other.run_indexing() == []
+        assert other.indexes.run() == []
         with pytest.raises(ConflictError, match="Another process runs this indexing") as caught:
-            other.run_indexing(instant)
+            other.indexes.run(instant)
         refused.append(str(caught.value))
 
     beside(monkeypatch, run)
-    assert table.run_indexing(instant)
+    assert table.indexes.run(instant)
     assert len(refused) == 1
 
 
 def test_a_write_of_another_engine_that_began_before_makes_the_index_wait() -> None:
     table = made(COW)
-    table.create_index("bloom_filters")
+    table.indexes.create("bloom_filters")
     context = table._context
     instant = schedule(table, UPPER)
     own = TimelineStore(context.storage, table.config, SteppingClock(START_MS + HOUR_MS))
@@ -245,19 +245,19 @@ def test_a_write_of_another_engine_that_began_before_makes_the_index_wait() -> N
     known = metadata.store.start(metadata.store.request(Action.DELTA_COMMIT, time))
     lazy = {"hoodie.clean.failed.writes.policy": "NEVER"}
     with pytest.raises(ConflictError, match=rf"Another engine began the write {time} before the index"):
-        table.run_indexing(instant, options=lazy)
+        table.indexes.run(instant, options=lazy)
     metadata.store.remove_pending(known)
     own.remove_pending(begun)
-    assert table.run_indexing(instant, options=lazy)
+    assert table.indexes.run(instant, options=lazy)
     assert records(metadata, "files").num_rows
 
 
 def test_a_table_of_version_6_says_why_it_plans_no_index_and_what_to_do() -> None:
     table = made(MOR, version=6)
     with pytest.raises(UnsupportedError) as told:
-        table.schedule_index("record_index")
+        table.indexes.schedule("record_index")
     assert "in tables of version 8 and later only, and the table has version 6" in str(told.value)
     assert "Create the index at once (`create_index`" in str(told.value)
     assert "drawstring upgrade" in str(told.value)
-    assert not table.indexes()
-    assert table.create_index("record_index").is_complete
+    assert not table.indexes.list()
+    assert table.indexes.create("record_index").is_complete

@@ -52,4 +52,4 @@ def test_a_stream_that_is_killed_again_and_again(tmp_path: Path, kills: int) -> 
     stream.write(pa.table({"id": [end], "ts": [1]}), str(end + 1))
     found = sorted(table.scan(columns=["id"]).to_arrow()["id"].to_pylist())
     assert found == list(range(end + 1))
-    assert not table.validate().findings
+    assert not table.services.validate().findings

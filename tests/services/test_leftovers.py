@@ -85,7 +85,7 @@ def hidden(table: Table) -> list[str]:
 
 
 def temporary(table: Table) -> list[str]:
-    found = [each for each in table.validate().findings if each.remedy is Remedy.TEMPORARY]
+    found = [each for each in table.services.validate().findings if each.remedy is Remedy.TEMPORARY]
     assert {each.severity for each in found} <= {Severity.NOTE}
     return [each.path for each in found if each.path]
 
@@ -94,9 +94,9 @@ def test_validate_reports_temporary_files_and_repair_removes_them(table: Table) 
     left = [leave(table, folder) for folder in FOLDERS]
     paths = sorted(str(path.relative_to(table.uri)) for path in left)
     assert sorted(temporary(table)) == paths
-    assert sorted(each.path or "" for each in table.repair(apply=False)) == paths
+    assert sorted(each.path or "" for each in table.services.repair(apply=False)) == paths
     assert len(hidden(table)) == len(FOLDERS)
-    table.repair(apply=True)
+    table.services.repair(apply=True)
     assert hidden(table) == []
     assert temporary(table) == []
 
@@ -110,9 +110,9 @@ def test_a_temporary_file_that_is_young_or_held_is_left_alone(table: Table) -> N
     with open(held, "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert temporary(table) == ["lima/" + held.name]
-        table.repair(apply=True)
+        table.services.repair(apply=True)
         assert held.exists()
-    table.repair(apply=True)
+    table.services.repair(apply=True)
     assert not held.exists()
     assert young.exists()
     assert other.exists()
@@ -136,7 +136,7 @@ def test_a_clean_removes_them_where_it_cleans(table: Table) -> None:
         table.upsert(rows(number), options={"hoodie.clean.automatic": "false"})
     for folder in FOLDERS:
         leave(table, folder)
-    assert table.clean(options={"hoodie.clean.commits.retained": "1"})
+    assert table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     assert hidden(table) == []
 
 

@@ -23,14 +23,14 @@ from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, cr
 NEW = ("z", "rome", 9, 9.0)
 LOG_COMPACTING = {"hoodie.log.compaction.blocks.threshold": "2"}
 VERBS: dict[str, Act] = {
-    "cluster": lambda table: table.cluster(),
-    "compact": lambda table: table.compact(),
-    "log_compact": lambda table: table.log_compact(options=LOG_COMPACTING),
+    "cluster": lambda table: table.services.cluster(),
+    "compact": lambda table: table.services.compact(),
+    "log_compact": lambda table: table.services.log_compact(options=LOG_COMPACTING),
 }
 services = pytest.mark.parametrize("service", VERBS)
 WHOLE: dict[str, Callable[[Table, str], Any]] = {
-    "restore": lambda table, first: table.restore(first),
-    "downgrade": lambda table, _: table.downgrade(8),
+    "restore": lambda table, first: table.savepoints.restore(first),
+    "downgrade": lambda table, _: table.versions.downgrade(8),
 }
 """What needs the table for itself."""
 
@@ -87,15 +87,17 @@ def test_what_needs_the_table_for_itself_is_refused_beside_a_running_service(
 @pytest.mark.parametrize("service", ["cluster", "compact"])
 def test_a_service_whose_process_was_killed_keeps_no_restore_out(service: str, tmp_path: Path) -> None:
     table, first = grown(service, tmp_path / "rides")
-    instant = table.schedule_clustering() if service == "cluster" else table.schedule_compaction()
+    instant = (
+        table.services.schedule_clustering() if service == "cluster" else table.services.schedule_compaction()
+    )
     assert instant is not None
     with runner(table.uri, instant, IN_THE_MIDDLE, service) as other:
         assert other.says().startswith("rome/")
         with pytest.raises(ConflictError, match=f"Another process runs the .* {instant}"):
-            table.restore(first)
+            table.savepoints.restore(first)
         other.kill()
     assert beats(table) == [instant]
-    assert table.restore(first)
+    assert table.savepoints.restore(first)
     assert held(table) == [("a0" if service == "cluster" else "a", "rome", 0, 1.0)]
     table.upsert(rides(NEW))
     assert table.timeline.pending() == ()
@@ -108,7 +110,7 @@ def test_a_service_whose_table_was_restored_ends_with_a_conflict_that_names_the_
     table, first = grown(service)
     with monkeypatch.context() as blind:  # as Hudi's restore, and ours of earlier releases
         blind.setattr(heartbeat, "leased", lambda *_: [])
-        runs = on(Interrupted(table, lambda other: other.restore(first)))
+        runs = on(Interrupted(table, lambda other: other.savepoints.restore(first)))
         with pytest.raises(ConflictError) as raised:
             VERBS[service](runs)
     restore = table.timeline.completed_of(Action.RESTORE)[-1]
@@ -148,7 +150,7 @@ def test_a_service_that_fails_leaves_no_heartbeat() -> None:
         raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space"):
-        on(Interrupted(table, fail)).cluster()
+        on(Interrupted(table, fail)).services.cluster()
     assert beats(table) == []
 
 
@@ -178,7 +180,7 @@ def test_a_clustering_that_lost_against_a_write_is_planned_and_run_again(verb: s
     rows = [row for row in held(table) if row[0] != "a0"]
     assert getattr(overtaken(table, 2), verb)().instant
     assert held(table) == [("a0", "rome", 9, 9.0), *rows]
-    assert len(table.file_slices()) == 1
+    assert len(table.inspect.files()) == 1
     assert table.timeline.pending() == ()
 
 
@@ -189,29 +191,29 @@ def test_a_clustering_runs_again_as_often_as_the_options_say() -> None:
         ConflictError,
         match=r"while it ran: the (delta)?commit \d+ in ",
     ):
-        overtaken(table, 2).cluster(options=once_more)
+        overtaken(table, 2).services.cluster(options=once_more)
     assert table.timeline.pending() == ()
-    assert overtaken(table, 1).cluster(options=once_more).instant
+    assert overtaken(table, 1).services.cluster(options=once_more).instant
 
 
 def test_a_clustering_that_was_named_does_not_run_again() -> None:
     table, _ = grown("cluster")
-    instant = table.schedule_clustering()
+    instant = table.services.schedule_clustering()
     with pytest.raises(
         ConflictError,
         match=r"while it ran: the (delta)?commit \d+ in ",
     ):
-        overtaken(table, 1).cluster(instant=instant)
+        overtaken(table, 1).services.cluster(instant=instant)
 
 
 def test_the_timeline_says_who_works_on_pending_instants_and_what_a_restore_undid() -> None:
     table, first = grown("cluster")
     with at_work(table, "cluster") as (_, instant):
-        (pending,) = [each for each in table.instants() if each.is_worked_on is not None]
+        (pending,) = [each for each in table.inspect.instants() if each.is_worked_on is not None]
         assert (pending.instant.requested, pending.is_worked_on) == (instant, True)
-    undone = table.restore(first)
+    undone = table.savepoints.restore(first)
     assert undone
-    (last,) = table.instants(last=1)
+    (last,) = table.inspect.instants(last=1)
     assert sorted(last.undone) == sorted(undone.undone)
-    left = table.schedule_clustering()
-    assert left is None or table.instants(last=1)[0].is_worked_on is False
+    left = table.services.schedule_clustering()
+    assert left is None or table.inspect.instants(last=1)[0].is_worked_on is False

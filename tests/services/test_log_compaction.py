@@ -54,7 +54,7 @@ def blocks(table: Table) -> dict[str, int]:
         each.partition: sum(
             run.blocks for run in log_runs(table._context.storage, table.config, each, instants)
         )
-        for each in table.file_slices()
+        for each in table.inspect.files()
     }
 
 
@@ -68,14 +68,14 @@ def test_many_log_blocks_become_few_and_the_rows_stay(version: int, block_format
     before = sorted(map(str, table.scan(columns=columns).to_arrow().to_pylist()))
     rows = held(table)
     assert blocks(table) == {"oslo": 4, "rome": 3}
-    result = table.log_compact(options={**FEW, **options})
+    result = table.services.log_compact(options={**FEW, **options})
     assert result
     assert (result.operation, result.files) == ("log_compact", 4 if version == 10 else 2)
     assert blocks(table) == {"oslo": 2, "rome": 2}
     assert sorted(map(str, table.scan(columns=columns).to_arrow().to_pylist())) == before
     assert table.timeline.writes()[-1].action is Action.DELTA_COMMIT
-    assert not table.log_compact(options=FEW)
-    table.compact()
+    assert not table.services.log_compact(options=FEW)
+    table.services.compact()
     assert (held(table), held(table, read_optimized=True), logs(table)) == (rows, rows, 0)
     assert (leftovers(table), orphans(table)) == ([], [])
 
@@ -99,12 +99,12 @@ def test_a_table_whose_logs_are_compacted_now_and_then_equals_one_without(versio
         for table in (one, other):
             getattr(table, verb)(rows, options=WITHOUT_COMPACTION)
         if chance.random() < 0.4:
-            one.log_compact(options=FEW)
+            one.services.log_compact(options=FEW)
         if chance.random() < 0.1:
-            one.compact()
-            other.compact()
+            one.services.compact()
+            other.services.compact()
         assert held(one) == held(other), turn
-    one.compact()
+    one.services.compact()
     assert held(one) == held(one, read_optimized=True) == held(other)
 
 
@@ -115,7 +115,7 @@ def test_queries_of_earlier_times_and_of_changes_see_what_they_saw(version: int)
     past = [held(table, as_of=time) for time in times]
     start = table.timeline.writes()[0].completed or times[0]
     increment = sorted(map(str, table.incremental(start).to_arrow().to_pylist()))
-    table.log_compact(options=FEW)
+    table.services.log_compact(options=FEW)
     assert [held(table, as_of=time) for time in times] == past
     assert sorted(map(str, table.incremental(start).to_arrow().to_pylist())) == increment
     newest = table.timeline.writes()[-2].completed or times[-1]
@@ -133,11 +133,11 @@ def test_writers_go_on_while_logs_are_compacted(version: int, index: dict[str, s
         each.delete(rides(("f", "oslo", 0, 0.0)), options=WITHOUT_COMPACTION)
 
     more(expected)
-    assert table.log_compact(progress=once(lambda: more(table)), options=FEW)
+    assert table.services.log_compact(progress=once(lambda: more(table)), options=FEW)
     assert held(table) == held(expected)
-    table.log_compact(options=FEW)
+    table.services.log_compact(options=FEW)
     assert held(table) == held(expected)
-    table.compact()
+    table.services.compact()
     assert held(table) == held(table, read_optimized=True) == held(expected)
 
 
@@ -150,19 +150,19 @@ def test_a_write_during_a_log_compaction_is_in_the_increment_that_has_both(
 ) -> None:
     table = with_logs(version, ordering=(), properties=BUCKETS)
     before = table.timeline.writes()[-1]
-    plans = [] if begins_first else [table.schedule_log_compaction(options=FEW)]
+    plans = [] if begins_first else [table.services.schedule_log_compaction(options=FEW)]
     places = PlaceGroups.__call__
 
     def placed(task: PlaceGroups, *given: Any) -> Any:
         if not plans:
-            plans.append(table.schedule_log_compaction(options=FEW))
+            plans.append(table.services.schedule_log_compaction(options=FEW))
         return places(task, *given)
 
     monkeypatch.setattr(PlaceGroups, "__call__", placed)
     written = table.upsert(rides(("a", "rome", 0, 90.0)), options=WITHOUT_COMPACTION)
     assert plans[0]
     assert (written.instant < plans[0]) == begins_first
-    table.log_compact(instant=plans[0])
+    table.services.log_compact(instant=plans[0])
     start = before.completed or before.requested
     found = table.incremental(start, columns=SCHEMA.names).to_arrow()
     assert sorted_rows(found) == [("a", "rome", 0, 90.0)]
@@ -172,33 +172,35 @@ def test_a_write_during_a_log_compaction_is_in_the_increment_that_has_both(
 @pytest.mark.scaled
 def test_a_log_compaction_that_dies_at_any_step_is_begun_anew(version: int) -> None:
     table = with_logs(version)
-    instant = table.schedule_log_compaction(options=FEW)
+    instant = table.services.schedule_log_compaction(options=FEW)
     assert instant is not None
     rows, every = held(table), 1 if version == 9 else 3
     start = Prepared.of(table)
-    for copy, step in start.deaths(lambda each: each.log_compact(instant=instant), steps_min=10, every=every):
+    for copy, step in start.deaths(
+        lambda each: each.services.log_compact(instant=instant), steps_min=10, every=every
+    ):
         writer = opened(copy, START_MS + HOUR_MS)
         writer.upsert(rides(("f", "rome", 9, 9.0)), options=WITHOUT_COMPACTION)
         expected = sorted([("f", "rome", 9, 9.0), *(row for row in rows if row[:2] != ("f", "rome"))])
         assert held(writer) == expected, step
         with suppress(ConflictError):  # its runner may only stand still: the plan is unscheduled
-            opened(copy, START_MS + 2 * HOUR_MS).log_compact(instant=instant)
+            opened(copy, START_MS + 2 * HOUR_MS).services.log_compact(instant=instant)
         assert held(writer) == expected, step
-        opened(copy, START_MS + 2 * HOUR_MS).log_compact(options=FEW)
+        opened(copy, START_MS + 2 * HOUR_MS).services.log_compact(options=FEW)
         assert (orphans(writer), leftovers(writer)) == ([], []), step
-        opened(copy, START_MS + 3 * HOUR_MS).compact()
+        opened(copy, START_MS + 3 * HOUR_MS).services.compact()
         assert held(writer, read_optimized=True) == expected, step
 
 
 @versions
 def test_a_log_file_that_another_engine_wrote_by_half_when_it_died_is_not_in_the_way(version: int) -> None:
     table = with_logs(version)
-    instant = table.schedule_log_compaction(options=FEW)
+    instant = table.services.schedule_log_compaction(options=FEW)
     assert instant is not None
     storage, rows = table._context.storage, held(table)
     store = TimelineStore(storage, table.config, table._context.clock)
     store.start(store.load().pending()[0])
-    log = next(each.logs[-1] for each in table.file_slices() if each.partition == "rome")
+    log = next(each.logs[-1] for each in table.inspect.files() if each.partition == "rome")
     named_by = log.instant if version == 6 else instant
     name = LogFile.name_of(log.file_id, named_by, log.version + 1, "9-9-9")
     if log.native is not None:
@@ -206,21 +208,21 @@ def test_a_log_file_that_another_engine_wrote_by_half_when_it_died_is_not_in_the
     path = f"rome/{name}"
     Markers(storage, instant).create(path, "APPEND")
     storage.put(path, storage.read(log.status.path)[:-40])
-    assert table.log_compact(instant=instant)
+    assert table.services.log_compact(instant=instant)
     assert held(table) == rows and not storage.exists(path)
 
 
 def test_the_plan_on_the_timeline_is_the_one_of_hudi() -> None:
     table = with_logs(9)
-    instant = table.schedule_log_compaction(options=FEW)
+    instant = table.services.schedule_log_compaction(options=FEW)
     name = f".hoodie/timeline/{instant}.logcompaction.requested"
     plan = one_record(table._context.storage.read(name))
     assert plan["strategy"]["compactorClassName"].endswith("LogCompactionExecutionHelper")
     assert plan["preserveHoodieMetadata"] is True
     assert [len(each["deltaFilePaths"]) for each in plan["operations"]] == [4, 3]
-    assert table.schedule_log_compaction(options=FEW) is None
-    assert table.schedule_compaction() is None
-    assert table.compact()
+    assert table.services.schedule_log_compaction(options=FEW) is None
+    assert table.services.schedule_compaction() is None
+    assert table.services.compact()
     assert (table.timeline.pending(), logs(table)) == ((), 0)
 
 
@@ -239,12 +241,12 @@ def test_logs_that_cannot_be_merged_among_themselves_are_left_alone() -> None:
     for ts in (6, 7):
         part = rides(("a", "rome", ts, 1.0)).select(["id", "city", "ts"])
         table.upsert(part, options={"drawstring.write.partial_update": "true"})
-    assert not table.log_compact(options=FEW)
+    assert not table.services.log_compact(options=FEW)
     with pytest.raises(InvalidError, match="COPY_ON_WRITE"):
-        create(table_type=COW).log_compact()
+        create(table_type=COW).services.log_compact()
     without = create(table_type=MOR, properties={"hoodie.populate.meta.fields": "false"})
     with pytest.raises(UnsupportedError, match="no meta columns"):
-        without.log_compact()
+        without.services.log_compact()
 
 
 def grown(version: int = 9) -> Table:
@@ -260,11 +262,11 @@ def grown(version: int = 9) -> Table:
 
 def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
     table, expected = grown(), held(grown())
-    instant = table.schedule_compaction(options=HYBRID)
+    instant = table.services.schedule_compaction(options=HYBRID)
     plan = one_record(table._context.storage.read(f".hoodie/timeline/{instant}.compaction.requested"))
     kinds = {each["partitionPath"]: "DRAWSTRING_LOGS_ONLY" in each["metrics"] for each in plan["operations"]}
     assert kinds == {"rome": False, "oslo": True}
-    result = table.compact(instant=instant)
+    result = table.services.compact(instant=instant)
     assert result and (result.operation, result.files) == ("compact", 2)
     assert table.timeline.writes()[-1].action is Action.COMMIT
     assert blocks(table) == {"bern": 1, "oslo": 1, "rome": 0}
@@ -273,7 +275,7 @@ def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
     after = sorted(row for row in expected if row[:2] not in (("1", "oslo"), ("a", "rome")))
     after = sorted([*after, ("1", "oslo", 9, 9.0), ("a", "rome", 9, 9.0)])
     assert held(table) == after
-    table.compact()
+    table.services.compact()
     assert (held(table), held(table, read_optimized=True), logs(table)) == (after, after, 0)
     assert (leftovers(table), orphans(table)) == ([], [])
 
@@ -281,16 +283,16 @@ def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
 @pytest.mark.scaled
 def test_writers_go_on_while_a_hybrid_compaction_runs_and_dies() -> None:
     table = grown()
-    instant = table.schedule_compaction(options=HYBRID)
+    instant = table.services.schedule_compaction(options=HYBRID)
     rows = held(table)
-    for copy, step in Prepared.of(table).deaths(lambda each: each.compact(instant=instant), every=3):
+    for copy, step in Prepared.of(table).deaths(lambda each: each.services.compact(instant=instant), every=3):
         writer = opened(copy, START_MS + HOUR_MS)
         writer.upsert(rides(("1", "oslo", 9, 9.0)), options=WITHOUT_COMPACTION)
         with suppress(ConflictError):  # its runner may only stand still: the plan is unscheduled
-            opened(copy, START_MS + 2 * HOUR_MS).compact(instant=instant)
+            opened(copy, START_MS + 2 * HOUR_MS).services.compact(instant=instant)
         expected = sorted([("1", "oslo", 9, 9.0), *(row for row in rows if row[:2] != ("1", "oslo"))])
         assert held(writer) == expected, step
-        opened(copy, START_MS + 3 * HOUR_MS).compact()
+        opened(copy, START_MS + 3 * HOUR_MS).services.compact()
         assert held(writer) == expected, step
         assert (orphans(writer), leftovers(writer)) == ([], []), step
 
@@ -298,12 +300,12 @@ def test_writers_go_on_while_a_hybrid_compaction_runs_and_dies() -> None:
 def test_hybrid_compaction_is_refused_where_readers_could_not_cope() -> None:
     table = grown(6)
     with pytest.raises(UnsupportedError, match="needs table version 8"):
-        table.schedule_compaction(options=HYBRID)
+        table.services.schedule_compaction(options=HYBRID)
     assert table.timeline.pending() == ()
-    table.schedule_compaction()
+    table.services.schedule_compaction()
     planned = table.timeline.pending()
     with pytest.raises(UnsupportedError, match="needs table version 8"):
-        table.compact(options=HYBRID)
-    (done,) = table.run_services(options={**HYBRID, "hoodie.clean.automatic": False})
+        table.services.compact(options=HYBRID)
+    (done,) = table.services.run(options={**HYBRID, "hoodie.clean.automatic": False})
     assert isinstance(done.error, UnsupportedError)
     assert table.timeline.pending() == planned, "what is refused runs no plan either"

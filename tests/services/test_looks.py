@@ -20,13 +20,13 @@ COMPLETION = 3
 @pytest.mark.parametrize(
     ("service", "looks"),
     [
-        (Table.schedule_compaction, 1),
-        (Table.schedule_clustering, 1),
-        (Table.compact, 4 + COMPLETION),
-        (Table.cluster, 4 + COMPLETION),
-        (Table.clean, 1),
-        (Table.archive, 2),  # to prepare the archive, and again under the lock
-        (Table.savepoint, 2),
+        (lambda each: each.services.schedule_compaction(), 1),
+        (lambda each: each.services.schedule_clustering(), 1),
+        (lambda each: each.services.compact(), 4 + COMPLETION),
+        (lambda each: each.services.cluster(), 4 + COMPLETION),
+        (lambda each: each.services.clean(), 1),
+        (lambda each: each.services.archive(), 2),  # to prepare the archive, and again under the lock
+        (lambda each: each.savepoints.create(), 2),
     ],
 )
 def test_a_service_lists_the_timeline_once_each_time_that_it_takes_the_lock(

@@ -31,7 +31,7 @@ DUE = {"hoodie.compact.inline.max.delta.commits": "1"}
 
 
 def did(table: Table, **options: Any) -> list[str]:
-    return [each.task for each in table.run_services(options=options)]
+    return [each.task for each in table.services.run(options=options)]
 
 
 def test_what_is_planned_is_run_and_what_is_due_is_planned() -> None:
@@ -39,7 +39,7 @@ def test_what_is_planned_is_run_and_what_is_due_is_planned() -> None:
     table.upsert(rides(*FIRST))
     table.upsert(rides(*NEWER))
     assert did(table) == [], "two delta commits are not five"
-    table.schedule_compaction()
+    table.services.schedule_compaction()
     assert did(table) == ["compaction"]
     assert (held(table), logs(table), table.timeline.pending()) == (MERGED, 0, ())
     table.upsert(rides(("a", "rome", 8, 8.0)))
@@ -53,15 +53,15 @@ def test_a_planned_clustering_is_run_and_one_that_is_due_by_commits_is_planned()
     due = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "2"}
     table.insert(rides(("a", "rome", 1, 1.0)), options=apart)
     table.insert(rides(("b", "rome", 1, 1.0)), options=apart)
-    planned = table.schedule_clustering()
+    planned = table.services.schedule_clustering()
     assert did(table, **due) == ["clustering"], "no commits since the one that was planned"
-    assert (len(table.file_slices()), table.timeline.write_at(planned or "") is None) == (1, False)
+    assert (len(table.inspect.files()), table.timeline.write_at(planned or "") is None) == (1, False)
     table.insert(rides(("c", "rome", 1, 1.0)), options=apart)
     assert did(table, **due) == [], "one commit is not two"
     table.insert(rides(("d", "rome", 1, 1.0)), options=apart)
     assert did(table) == [], "nobody asked for it"
     assert did(table, **due) == ["clustering"]
-    assert (len(table.file_slices()), len(held(table))) == (1, 4)
+    assert (len(table.inspect.files()), len(held(table))) == (1, 4)
 
 
 def test_old_files_and_instants_go_and_logs_become_one() -> None:
@@ -70,7 +70,7 @@ def test_old_files_and_instants_go_and_logs_become_one() -> None:
     for turn in range(8):
         table.upsert(rides(("a", "rome", turn, float(turn))), options=by_hand)
         if turn % 2:
-            table.compact()
+            table.services.compact()
     table.upsert(rides(("a", "rome", 9, 9.0)), options=by_hand)
     table.upsert(rides(("a", "rome", 10, 10.0)), options=by_hand)
     options = {
@@ -82,7 +82,7 @@ def test_old_files_and_instants_go_and_logs_become_one() -> None:
     }
     assert did(table, **options) == ["log compaction", "clean", "archive"]
     assert held(table) == [("a", "rome", 10, 10.0)]
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 def test_a_service_that_fails_is_told_and_the_others_are_done() -> None:
@@ -91,10 +91,10 @@ def test_a_service_that_fails_is_told_and_the_others_are_done() -> None:
     for turn in range(4):
         table.insert_overwrite(rides(("a", "oslo", turn, 1.0)), options={"hoodie.clean.automatic": "false"})
     table.upsert(rides(("a", "rome", 9, 9.0)), options={"hoodie.clean.automatic": "false"})
-    table.schedule_compaction()
-    log = next(log.status.path for each in table.file_slices() for log in each.logs)
+    table.services.schedule_compaction()
+    log = next(log.status.path for each in table.inspect.files() for log in each.logs)
     table._context.storage.put(log, b"#HUDI# and nothing more")
-    done = {each.task: each for each in table.run_services(options={"hoodie.clean.commits.retained": 1})}
+    done = {each.task: each for each in table.services.run(options={"hoodie.clean.commits.retained": 1})}
     assert isinstance(done["compaction"].error, CorruptTableError)
     assert isinstance(done["clean"].result, CleanResult)
     assert len(table.timeline.pending_of(Action.COMPACTION)) == 1
@@ -132,7 +132,7 @@ def test_a_plan_that_others_run_is_told_to_be_left_to_them(
     is_engine: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = logged(path=tmp_path / "rides")
-    plan = table.schedule_compaction() or ""
+    plan = table.services.schedule_compaction() or ""
     context = table._context
     with ExitStack() as stack:
         if is_engine:

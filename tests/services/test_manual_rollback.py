@@ -49,54 +49,54 @@ def scattered(version: int = 9) -> Table:
 def test_the_write_of_a_dead_writer_is_rolled_back_by_name_and_no_other(version: int) -> None:
     table = logged(version)
     one, other = dead_write(table), dead_write(table)
-    planned = table.plan_rollback(one.requested)
+    planned = table.services.plan_rollback(one.requested)
     assert planned is not None and planned.files == (f"rome/f9-0_0-1-0_{one.requested}.parquet",)
     assert len(table.timeline.pending()) == 2
-    result = table.rollback(one.requested)
+    result = table.services.rollback(one.requested)
     assert result and (result.instant, result.action, result.files) == (
         one.requested,
         "deltacommit",
         1,
     )
     assert [each.requested for each in table.timeline.pending()] == [other.requested]
-    assert table.rollback(), "without a name it is the newest"
+    assert table.services.rollback(), "without a name it is the newest"
     assert (held(table), leftovers(table), orphans(table)) == (MERGED, [], [])
-    assert not table.rollback()
+    assert not table.services.rollback()
 
 
 @versions
 def test_a_plan_is_unscheduled_by_name_only(version: int) -> None:
     table = logged(version)
-    dead, plan = dead_write(table), table.schedule_compaction(options=NO_ROLLBACK)
+    dead, plan = dead_write(table), table.services.schedule_compaction(options=NO_ROLLBACK)
     assert plan is not None and plan > dead.requested
-    for ask in (table.plan_rollback, table.rollback):
+    for ask in (table.services.plan_rollback, table.services.rollback):
         chosen = ask()
         assert chosen is not None and chosen.instant == dead.requested
     assert [each.requested for each in table.timeline.pending()] == [plan]
-    assert table.plan_rollback() is None and not table.rollback()
+    assert table.services.plan_rollback() is None and not table.services.rollback()
     assert [each.requested for each in table.timeline.pending()] == [plan]
-    assert table.rollback(plan)
+    assert table.services.rollback(plan)
 
 
 def test_a_preview_refuses_a_plan_whose_lease_is_held() -> None:
     table = logged(9)
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     assert instant is not None
     context = table._context
     with service_lease(context.storage, context.clock, context.ids, instant):
-        for ask in (table.plan_rollback, table.rollback):
+        for ask in (table.services.plan_rollback, table.services.rollback):
             with pytest.raises(ConflictError, match="Another process runs this compaction"):
                 ask(instant)
-    assert table.plan_rollback(instant) is not None
+    assert table.services.plan_rollback(instant) is not None
 
 
 def test_a_preview_leaves_no_trace(tmp_path: Path) -> None:
     table = drawstring.create(tmp_path, rides().schema, record_key="id", partition_by="city", table_type=MOR)
     table.upsert(rides(("a", "rome", 1, 1.0)))
     table.upsert(rides(("a", "rome", 2, 2.0)))
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     before = sorted(tmp_path.rglob("*"))
-    assert table.plan_rollback(instant) is not None
+    assert table.services.plan_rollback(instant) is not None
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -104,30 +104,30 @@ def test_a_preview_leaves_no_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize("began", [False, True])
 def test_a_compaction_that_nobody_wants_is_unscheduled(version: int, began: bool) -> None:
     table = logged(version)
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     assert instant is not None
     if began:
         store = store_of(table, SystemClock())
         store.start(store.load().pending_of(Action.COMPACTION)[0])
         table._context.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
-    result = table.rollback(instant)
+    result = table.services.rollback(instant)
     assert result and (result.action, result.files) == ("compaction", int(began))
     assert (table.timeline.pending(), leftovers(table), orphans(table)) == ((), [], [])
     table.upsert(rides(NEWEST))
     assert held(table) == WITH_NEWEST
-    assert table.compact()
-    assert (held(table), logs(table), table.validate().is_sound) == (WITH_NEWEST, 0, True)
+    assert table.services.compact()
+    assert (held(table), logs(table), table.services.validate().is_sound) == (WITH_NEWEST, 0, True)
 
 
 @versions
 def test_the_time_of_an_unscheduled_plan_is_not_used_again(version: int) -> None:
     """A write that is requested within the same millisecond gets another time."""
     table = logged(version)
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     assert instant is not None
     now_ms = epoch_ms_of(instant, table.config.timezone)
     assert now_ms is not None
-    assert table.rollback(instant)
+    assert table.services.rollback(instant)
     standing = SteppingClock(now_ms, step_ms=0)
     upserted = Table(replace(table._context, clock=standing)).upsert(rides(NEWEST))
     assert upserted.instant is not None and upserted.instant > instant
@@ -137,43 +137,43 @@ def test_the_time_of_an_unscheduled_plan_is_not_used_again(version: int) -> None
 @pytest.mark.parametrize("version", (8, 9))
 def test_a_compaction_is_unscheduled_though_others_wrote_since(version: int) -> None:
     table = logged(version)
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     table.upsert(rides(NEWEST))
-    assert table.rollback(instant)
+    assert table.services.rollback(instant)
     assert held(table) == WITH_NEWEST
-    assert table.compact()
-    assert (held(table), logs(table), table.validate().is_sound) == (WITH_NEWEST, 0, True)
+    assert table.services.compact()
+    assert (held(table), logs(table), table.services.validate().is_sound) == (WITH_NEWEST, 0, True)
 
 
 def test_a_compaction_of_version_6_that_others_wrote_on_top_of_is_not_unscheduled() -> None:
     table = logged(6)
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     table.upsert(rides(NEWEST))
-    for ask in (table.plan_rollback, table.rollback):
+    for ask in (table.services.plan_rollback, table.services.rollback):
         with pytest.raises(ConflictError, match="Run it"):
             ask(instant)
     assert (len(table.timeline.pending()), held(table)) == (1, WITH_NEWEST)
-    assert table.compact(instant=instant)
+    assert table.services.compact(instant=instant)
     assert held(table) == WITH_NEWEST
 
 
 def test_a_log_compaction_is_unscheduled() -> None:
     table = logged(9)
     table.upsert(rides(NEWEST))
-    instant = table.schedule_log_compaction(options={"hoodie.log.compaction.blocks.threshold": 2})
+    instant = table.services.schedule_log_compaction(options={"hoodie.log.compaction.blocks.threshold": 2})
     assert instant is not None
-    assert table.rollback(instant)
+    assert table.services.rollback(instant)
     assert (table.timeline.pending(), held(table)) == ((), WITH_NEWEST)
 
 
 @versions
 def test_a_clustering_that_refuses_writes_says_how_to_unschedule_it(version: int) -> None:
     table = scattered(version)
-    instant = table.schedule_clustering()
+    instant = table.services.schedule_clustering()
     assert instant is not None
     with pytest.raises(ConflictError, match=f"rollback of {instant}"):
         in_no_time(table).upsert(rides(("a0", "rome", 2, 2.0)))
-    result = table.rollback(instant)
+    result = table.services.rollback(instant)
     assert result and (result.action, result.files) == ("clustering", 0)
     table.upsert(rides(("a0", "rome", 2, 2.0)))
     assert [row[2] for row in held(table)] == [2, 1, 1]
@@ -184,15 +184,15 @@ def test_a_clustering_that_refuses_writes_says_how_to_unschedule_it(version: int
 @pytest.mark.parametrize("service", ["compact", "cluster"])
 def test_a_plan_whose_completion_was_lost_keeps_its_files(version: int, service: str) -> None:
     table = logged(version)
-    result = table.compact() if service == "compact" else table.cluster()
+    result = table.services.compact() if service == "compact" else table.services.cluster()
     assert result
-    table.clean(
+    table.services.clean(
         options={"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
     )
     write = table.timeline.write_at(result.instant)
     assert write is not None and held(table) == MERGED
     lost, files = lose_completion(table, write), data_files(table._context.storage)
-    for ask in (table.plan_rollback, table.rollback):
+    for ask in (table.services.plan_rollback, table.services.rollback):
         with pytest.raises(CorruptTableError, match="had been completed"):
             ask(result.instant)
     assert data_files(table._context.storage) == files
@@ -209,17 +209,21 @@ def test_a_rollback_that_dies_at_any_step_is_done_again(version: int, kind: str)
     if kind == "write":
         instant = dead_write(table).requested
     else:
-        planned = table.schedule_compaction() if kind == "compaction" else table.schedule_clustering()
+        planned = (
+            table.services.schedule_compaction()
+            if kind == "compaction"
+            else table.services.schedule_clustering()
+        )
         store = store_of(table, SystemClock())
         store.start(store.load().pending()[0])
         assert planned is not None
         instant = planned
         table._context.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
-    for copy, step in Prepared.of(table).deaths(lambda each: each.rollback(instant), steps_min=2):
+    for copy, step in Prepared.of(table).deaths(lambda each: each.services.rollback(instant), steps_min=2):
         again = opened(copy, START_MS + HOUR_MS)
         assert held(again) == MERGED
         with suppress(InvalidError):  # it is gone already
-            again.rollback(instant)
+            again.services.rollback(instant)
         again.upsert(rides(NEWEST))
         assert (held(again), leftovers(again), orphans(again)) == (WITH_NEWEST, [], []), step
 
@@ -228,12 +232,12 @@ def test_what_is_completed_or_unknown_is_refused_with_the_way_to_go() -> None:
     table = scattered()
     first, before, last = (each.requested for each in table.timeline.writes())
     with pytest.raises(InvalidError, match=f"Restore the table to {before}"):
-        table.rollback(last)
+        table.services.rollback(last)
     with pytest.raises(InvalidError, match="It is the first"):
-        table.rollback(first)
-    instant = table.schedule_clustering()
+        table.services.rollback(first)
+    instant = table.services.schedule_clustering()
     with pytest.raises(InvalidError, match=f"Pending: {instant}"):
-        table.rollback("20200101000000000")
+        table.services.rollback("20200101000000000")
     assert len(held(table)) == 3
 
 
@@ -241,14 +245,14 @@ def test_what_a_live_process_runs_is_left_to_it(tmp_path: Path) -> None:
     table = create(path=tmp_path, table_type=MOR)
     table.upsert(rides(("a", "rome", 1, 1.0)))
     table.upsert(rides(("a", "rome", 2, 2.0)))
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     assert instant is not None
     with runner(table.uri, instant, 3) as other:
         other.says()
-        for ask in (table.plan_rollback, table.rollback):
+        for ask in (table.services.plan_rollback, table.services.rollback):
             with pytest.raises(ConflictError, match="Another process runs this compaction"):
                 ask(instant)
         other.kill()
-    assert table.plan_rollback(instant) is not None
-    assert table.rollback(instant)
+    assert table.services.plan_rollback(instant) is not None
+    assert table.services.rollback(instant)
     assert (held(table), table.timeline.pending(), orphans(table)) == ([("a", "rome", 2, 2.0)], (), [])

@@ -47,7 +47,7 @@ def test_a_table_opened_without_cleaning_keeps_all_files(tmp_path: Path) -> None
     assert len(base_files(tmp_path / "kept")) == 6
     upserts(table, 1, **{"hoodie.cleaner.commits.retained": 3, "hoodie.clean.automatic": "true"})
     assert len(base_files(tmp_path / "kept")) == 3, "options of the call win, under whatever key"
-    assert table.clean().files == 2
+    assert table.services.clean().files == 2
     upserts(opened(tmp_path / "cleaned", few))
     assert len(base_files(tmp_path / "cleaned")) == 2
     archived = opened(tmp_path / "cleaned").timeline

@@ -31,14 +31,14 @@ def made(service: str, version: int) -> tuple[Table, Instant]:
     if service == "compact":
         table.upsert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
         table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
-        result = table.compact()
+        result = table.services.compact()
         assert result
     elif service == "cluster":
         for number in range(3):
             table.insert(
                 rides((f"a{number}", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS}
             )
-        result = table.cluster()
+        result = table.services.cluster()
         assert result
     else:
         for number in range(3):
@@ -49,17 +49,17 @@ def made(service: str, version: int) -> tuple[Table, Instant]:
 
 
 def services(table: Table) -> None:
-    failed = [done.error for done in table.run_services() if done.error is not None]
+    failed = [done.error for done in table.services.run() if done.error is not None]
     if failed:
         raise failed[0]
 
 
 ASKS: list[tuple[str, Callable[[Table], Any]]] = [
-    ("compact", lambda table: table.compact()),
+    ("compact", lambda table: table.services.compact()),
     ("compact", services),
-    ("cluster", lambda table: table.cluster()),
+    ("cluster", lambda table: table.services.cluster()),
     ("cluster", services),
-    ("append", lambda table: table.cluster()),
+    ("append", lambda table: table.services.cluster()),
 ]
 
 
@@ -69,7 +69,7 @@ def test_a_plan_whose_inputs_are_gone_is_not_run_again(
     version: int, service: str, ask: Callable[[Table], Any]
 ) -> None:
     table, instant = made(service, version)
-    table.clean(options=CLEAN)
+    table.services.clean(options=CLEAN)
     before, files = held(table), data_files(table._context.storage)
     lost = lose_completion(table, instant)
     with pytest.raises(CorruptTableError, match="Put what is missing back from a backup") as refused:
@@ -78,17 +78,17 @@ def test_a_plan_whose_inputs_are_gone_is_not_run_again(
     assert data_files(table._context.storage) == files
     (finding,) = (each for each in errors(table) if each.check == "timeline")
     assert finding.instant == instant.requested and "only copy" in finding.what
-    table.repair(apply=True)
+    table.services.repair(apply=True)
     for path, data in lost.items():
         table._context.storage.put(path, data)
-    assert (held(table), table.validate().findings) == (before, ())
+    assert (held(table), table.services.validate().findings) == (before, ())
 
 
 @versions
 @pytest.mark.parametrize(("service", "then"), [("compact", "upsert"), ("append", "append")])
 def test_a_write_stands_and_what_follows_it_deletes_nothing(version: int, service: str, then: str) -> None:
     table, instant = made(service, version)
-    table.clean(options=CLEAN)
+    table.services.clean(options=CLEAN)
     before, files = held(table), data_files(table._context.storage)
     lost = lose_completion(table, instant)
     getattr(table, then)(rides(OSLO), options=INLINE if service == "compact" else WITHOUT_SERVICES)
@@ -105,9 +105,9 @@ def test_while_its_inputs_are_there_a_plan_is_run_again(version: int, service: s
     before = held(table)
     lose_completion(table, instant)
     assert errors(table) == []
-    result = table.compact() if service == "compact" else table.cluster()
+    result = table.services.compact() if service == "compact" else table.services.cluster()
     assert result and result.instant == instant.requested
-    assert (held(table), table.validate().findings, orphans(table)) == (before, (), [])
+    assert (held(table), table.services.validate().findings, orphans(table)) == (before, (), [])
 
 
 @versions
@@ -116,7 +116,7 @@ def test_inputs_that_were_rewritten_since_may_be_gone(version: int) -> None:
     for number in range(2):
         table.insert(rides((f"a{number}", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
     old = data_files(table._context.storage)
-    instant = table.schedule_clustering()
+    instant = table.services.schedule_clustering()
     assert instant is not None
     store = store_of(table, SystemClock())
     store.start(store.load().pending_of(Action.CLUSTERING)[0])
@@ -126,5 +126,5 @@ def test_inputs_that_were_rewritten_since_may_be_gone(version: int) -> None:
     allows_updates = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
     table.upsert(rides(*newer), options={**WITHOUT_SERVICES, **allows_updates})
     table._context.storage.delete([path for path in old if path.startswith("rome/")])
-    assert run_clustering(table._context, instant, table._options("cluster", None)) is None
+    assert run_clustering(table._context, instant, table._calls.options("cluster", None)) is None
     assert (held(table), table.timeline.pending(), orphans(table)) == (newer, (), [])

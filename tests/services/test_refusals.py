@@ -122,10 +122,10 @@ def check(table: Table, error: ConflictError, instant: str, what: str = FILE_GRO
 
 
 BESIDE_WRITE: dict[str, tuple[dict[str, Any], Refused]] = {
-    "rollback": ({}, lambda table: table.rollback()),
+    "rollback": ({}, lambda table: table.services.rollback()),
     "single writer": ({}, upserting(("b", "rome", 1, 1.0), options=ALONE)),
-    "restore": ({}, lambda table: table.restore(table.timeline.writes()[0].requested)),
-    "downgrade": ({}, lambda table: table.downgrade(8)),
+    "restore": ({}, lambda table: table.savepoints.restore(table.timeline.writes()[0].requested)),
+    "downgrade": ({}, lambda table: table.versions.downgrade(8)),
     "early detection": ({}, upserting(("b", "rome", 1, 1.0), options=EARLY)),
 }
 
@@ -143,7 +143,7 @@ def test_the_savepoint_of_an_older_table_that_a_live_write_would_be_in_half_of(t
 
     def save(other: Table) -> None:
         other.upsert(rides(("x", "oslo", 1, 1.0)), options={**OPTIMISTIC, **WITHOUT_SERVICES})
-        other.savepoint()
+        other.savepoints.create()
 
     check(table, *beside_write(save, table, dict(OPTIMISTIC)))
 
@@ -155,15 +155,15 @@ def test_a_table_lock_that_somebody_else_holds(is_local: bool, tmp_path: Path) -
 
 
 BESIDE_SERVICE: dict[str, tuple[str, Callable[[str], Refused]]] = {
-    "cluster again": ("cluster", lambda time: lambda table: table.cluster(instant=time)),
-    "roll the clustering back": ("cluster", lambda time: lambda table: table.rollback(time)),
+    "cluster again": ("cluster", lambda time: lambda table: table.services.cluster(instant=time)),
+    "roll the clustering back": ("cluster", lambda time: lambda table: table.services.rollback(time)),
     "restore beside a clustering": (
         "cluster",
-        lambda time: lambda table: table.restore(table.timeline.writes()[0].requested),
+        lambda time: lambda table: table.savepoints.restore(table.timeline.writes()[0].requested),
     ),
     "write where it clusters": ("cluster", lambda time: upserting(("a", "rome", 7, 7.0), options=ONCE)),
-    "downgrade beside a compaction": ("compact", lambda time: lambda table: table.downgrade(8)),
-    "compact again": ("compact", lambda time: lambda table: table.compact(instant=time)),
+    "downgrade beside a compaction": ("compact", lambda time: lambda table: table.versions.downgrade(8)),
+    "compact again": ("compact", lambda time: lambda table: table.services.compact(instant=time)),
 }
 
 
@@ -196,7 +196,7 @@ def with_column(name: str) -> pa.Table:
 
 
 def change_properties(table: Table) -> object:
-    return table.create_index("column_stats")
+    return table.indexes.create("column_stats")
 
 
 LOST: dict[str, tuple[Act, Act]] = {
@@ -224,7 +224,9 @@ def test_what_another_write_has_committed(case: str) -> None:
 
 def test_a_clustering_that_was_planned_since() -> None:
     table = two_file_groups({})
-    error, _ = after_other(upserting(ROW, options=ONCE), lambda other: other.schedule_clustering(), table)
+    error, _ = after_other(
+        upserting(ROW, options=ONCE), lambda other: other.services.schedule_clustering(), table
+    )
     (plan,) = table.timeline.pending_of(*PLANNED_ACTIONS)
     assert plan.requested in str(error)
     assert re.search(FILE_GROUP, str(error))
@@ -253,7 +255,7 @@ def test_another_engine_that_is_at_work_is_told_as_such() -> None:
     def of_hudi(other: Table) -> object:
         (write,) = other.timeline.pending_writes()
         other._context.storage.put(f".hoodie/.heartbeat/{write.requested}", b"")
-        return other.rollback()
+        return other.services.rollback()
 
     error, instant = beside_write(of_hudi, table, dict(OPTIMISTIC))
     assert f"the commit {instant} of another engine, at work in rome/" in str(error)

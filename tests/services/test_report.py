@@ -45,10 +45,10 @@ def rides(count: int, city: str, ts: int = 1) -> pa.Table:
 
 
 def test_facts_are_what_was_done(table: Table) -> None:
-    facts = table.report().facts
+    facts = table.inspect.report().facts
     assert [(each.inserts, each.updates) for each in facts.commits] == [(10, 0), (4, 0)] + [(0, 3)] * 5
     assert all(each.seconds is not None and each.seconds >= 0 for each in facts.commits)
-    slices = table.file_slices()
+    slices = table.inspect.files()
     assert sum(each.base_bytes + each.log_bytes for each in facts.slices) == sum(x.size_bytes for x in slices)
     assert sorted(each.logs for each in facts.slices) == [0, 5]
     assert {each.path for each in facts.partitions} == {each.partition for each in slices}
@@ -59,15 +59,15 @@ def test_facts_are_what_was_done(table: Table) -> None:
 
 
 def test_services_that_are_due_say_why_and_no_longer_once_they_ran(table: Table) -> None:
-    due = {each.service: each for each in table.report().facts.due}
+    due = {each.service: each for each in table.inspect.report().facts.due}
     assert due["compaction"].is_due
     assert due["compaction"].why == "7 delta commits since the last one, due at 5; 5 log files"
     assert not due["clean"].is_due and not due["clustering"].is_due
-    planned = str(table.schedule_compaction())
-    (pending,) = [each for each in table.report().facts.due if "not completed" in each.why]
+    planned = str(table.services.schedule_compaction())
+    (pending,) = [each for each in table.inspect.report().facts.due if "not completed" in each.why]
     assert planned in pending.why
-    table.compact()
-    after = table.report().facts
+    table.services.compact()
+    after = table.inspect.report().facts
     assert not any(each.is_due for each in after.due if each.service == "compaction")
     assert after.commits[-1].is_service and after.write_amplification is not None
     assert after.write_amplification > 1 and after.read_amplification == 1.0
@@ -79,7 +79,7 @@ def test_the_command_writes_the_page_and_the_facts(
     file = tmp_path / "report.html"
     assert run(["report", table.uri, "-o", str(file), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    facts = json.loads(json.dumps(asdict(table.report().facts)))
+    facts = json.loads(json.dumps(asdict(table.inspect.report().facts)))
     assert told.keys() == facts.keys()
     for name in ("commits", "slices", "due", "read_amplification"):
         assert told[name] == facts[name]
@@ -103,7 +103,7 @@ class Page(HTMLParser):
 
 
 def test_the_page_stands_alone_and_shows_names_as_text(table: Table) -> None:
-    text = table.report().to_html()
+    text = table.inspect.report().to_html()
     page = Page(text)
     assert page.tags.count("svg") == 4 and page.tags.count("rect") > 2 * 7
     assert page.loaded == [] and "script" not in page.tags
@@ -111,13 +111,13 @@ def test_the_page_stands_alone_and_shows_names_as_text(table: Table) -> None:
 
 
 def test_a_table_without_commits_has_a_report(tmp_path: Path) -> None:
-    empty = drawstring.create(tmp_path / "e", SCHEMA, record_key="id").report()
+    empty = drawstring.create(tmp_path / "e", SCHEMA, record_key="id").inspect.report()
     assert empty.facts.commits == () and "nothing yet" in empty.to_html()
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed; the page is tested as text only")
 def test_a_browser_shows_the_page(table: Table, tmp_path: Path) -> None:
-    (tmp_path / "report.html").write_text(table.report().to_html(), encoding="utf-8")
+    (tmp_path / "report.html").write_text(table.inspect.report().to_html(), encoding="utf-8")
     assert BROWSER is not None
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
     address = (tmp_path / "report.html").as_uri()

@@ -46,9 +46,9 @@ from tests.support.validation import errors
 def test_buckets_of_other_partitions_than_asked_for_stay(told: dict[str, str]) -> None:
     table = resizable_table()
     table.upsert(rides(*((key, "pisa", ts, fare) for key, _, ts, fare in ROWS)))
-    assert table.cluster(options={**MORE, **told})
+    assert table.services.cluster(options={**MORE, **told})
     assert [len(ring_of(table, city).values) for city in ("pisa", "rome")] == [2, 4]
-    assert table.cluster(options=MORE)
+    assert table.services.cluster(options=MORE)
     assert len(ring_of(table, "pisa").values) == 4
 
 
@@ -56,7 +56,7 @@ def test_buckets_of_other_partitions_than_asked_for_stay(told: dict[str, str]) -
 def test_large_buckets_are_split_and_small_ones_merged(version: int) -> None:
     table = resizable_table(version)
     before = held(table)
-    result = table.cluster(options=MORE)
+    result = table.services.cluster(options=MORE)
     assert result and (result.files, result.records_written) == (4, 40)
     ring = ring_of(table)
     assert (len(ring.values), ring.buckets, ring.sequence) == (4, 2, 1)
@@ -64,10 +64,10 @@ def test_large_buckets_are_split_and_small_ones_merged(version: int) -> None:
     check_places(table)
     table.upsert(rides(("k003", "rome", 100, 1.0), ("new", "rome", 1, 1.0)))
     assert len(held(table)) == 41
-    table.compact()
+    table.services.compact()
     check_places(table)
     before = held(table)
-    result = table.cluster(options=FEWER)
+    result = table.services.cluster(options=FEWER)
     assert result and result.files == 1
     ring = ring_of(table)
     assert (len(ring.values), ring.sequence, ring.values[-1]) == (1, 2, HASH_MASK)
@@ -79,11 +79,11 @@ def test_large_buckets_are_split_and_small_ones_merged(version: int) -> None:
 
 def test_how_many_buckets_there_may_be_is_bounded() -> None:
     table = resizable_table()
-    assert not table.cluster(options=SPLIT)
-    result = table.cluster(options={**SPLIT, "hoodie.bucket.index.max.num.buckets": 3})
+    assert not table.services.cluster(options=SPLIT)
+    result = table.services.cluster(options={**SPLIT, "hoodie.bucket.index.max.num.buckets": 3})
     assert result and result.files == 2
     assert len(ring_of(table).values) == 3
-    assert not table.cluster(options={"hoodie.bucket.index.min.num.buckets": 3})
+    assert not table.services.cluster(options={"hoodie.bucket.index.min.num.buckets": 3})
 
 
 @versions
@@ -95,9 +95,9 @@ def test_buckets_that_are_written_all_the_time_are_resized_with_their_log_files(
             options=WITHOUT_COMPACTION,
         )
     table.delete(rides((*ROWS[0][:2], 500, 0.0)), options=WITHOUT_COMPACTION)
-    assert all(each.logs for each in table.file_slices())
+    assert all(each.logs for each in table.inspect.files())
     before = held(table)
-    result = table.cluster(options=MORE)
+    result = table.services.cluster(options=MORE)
     assert result and result.files == 4
     assert held(table) == before and len(before) == len(ROWS) - 1
     check_places(table)
@@ -107,15 +107,15 @@ def test_buckets_that_are_written_all_the_time_are_resized_with_their_log_files(
 def test_an_even_split_puts_half_of_the_records_on_either_side() -> None:
     table = create(table_type=MOR, properties={**CONSISTENT, "hoodie.bucket.index.num.buckets": "1"})
     table.upsert(rides(*((f"key{number}", "rome", 1, 1.0) for number in range(2000))))
-    table.compact()
-    table.cluster(options={**MORE, "drawstring.bucket.split.policy": "EVEN"})
+    table.services.compact()
+    table.services.cluster(options={**MORE, "drawstring.bucket.split.policy": "EVEN"})
     counts = [
         table.scan(columns=["_hoodie_file_name"])
         .to_arrow()
         .column(0)
         .to_pylist()
         .count(each.base.status.name)
-        for each in table.file_slices()
+        for each in table.inspect.files()
         if each.base
     ]
     assert len(counts) == 2 and abs(counts[0] - counts[1]) <= 2
@@ -191,7 +191,7 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_is_run(version: int, tmp_path
             table.scan().to_arrow().drop_columns(["_hoodie_file_name", "_hoodie_commit_seqno"]).to_pylist(),
         )
     )
-    result = table.cluster(instant=pending.requested, options=CONSISTENT)
+    result = table.services.cluster(instant=pending.requested, options=CONSISTENT)
     assert result and result.files == 4
     after = sorted(
         map(
@@ -209,13 +209,13 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_is_run(version: int, tmp_path
 @versions
 def test_a_write_that_does_not_wait_gives_the_resizing_up(version: int) -> None:
     table = resizable_table(version)
-    table.schedule_clustering(options=MORE)
+    table.services.schedule_clustering(options=MORE)
     table.upsert(rides(("k003", "rome", 500, 5.0), ("new", "rome", 1, 1.0)), options=ALLOW)
     assert table.timeline.pending() == ()
     assert len(ring_of(table).values) == 2
     assert ("k003", "rome", 500, 5.0) in held(table) and len(held(table)) == 41
-    table.compact()
-    table.cluster(options=MORE)
+    table.services.compact()
+    table.services.cluster(options=MORE)
     check_places(table)
     assert ("k003", "rome", 500, 5.0) in held(table) and len(held(table)) == 41
     assert orphans(table) == []
@@ -229,7 +229,7 @@ def test_a_resizing_that_a_write_gave_up_while_it_ran_leaves_nothing() -> None:
             table.upsert(rides(("k003", "rome", 500, 5.0)), options=ALLOW)
 
     with pytest.raises(ConflictError):
-        table.cluster(progress=meanwhile, options=MORE)
+        table.services.cluster(progress=meanwhile, options=MORE)
     assert (len(ring_of(table).values), len(held(table))) == (2, 40)
     table.upsert(rides(("k004", "rome", 501, 5.0)))
     assert (orphans(table), leftovers(table)) == ([], [])
@@ -251,19 +251,19 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_goes_with_what_was_written(tm
 
 def test_writes_wait_for_a_resizing_if_told_to_and_another_kind_of_clustering_is_refused() -> None:
     table = resizable_table()
-    scheduled = table.schedule_clustering(options=MORE)
+    scheduled = table.services.schedule_clustering(options=MORE)
     with pytest.raises(ConflictError, match="splits or merges buckets"):
         table.upsert(
             rides(ROWS[0]), options={"hoodie.clustering.updates.strategy": "SparkRejectUpdateStrategy"}
         )
-    assert table.schedule_clustering(options=MORE) is None
-    table.cluster(instant=scheduled)
+    assert table.services.schedule_clustering(options=MORE) is None
+    table.services.cluster(instant=scheduled)
     table.upsert(rides(ROWS[0]))
     strategy = "hoodie.clustering.plan.strategy.class"
     with pytest.raises(InvalidError, match="does not fit a consistent hashing index"):
-        table.cluster(options={strategy: "SparkSizeBasedClusteringPlanStrategy"})
+        table.services.cluster(options={strategy: "SparkSizeBasedClusteringPlanStrategy"})
     with pytest.raises(InvalidError, match="needs a consistent hashing index"):
-        create().cluster(options={strategy: "SparkConsistentBucketClusteringPlanStrategy"})
+        create().services.cluster(options={strategy: "SparkConsistentBucketClusteringPlanStrategy"})
 
 
 def rings(storage: Storage) -> list[str]:
@@ -275,10 +275,10 @@ def rings(storage: Storage) -> list[str]:
 def test_a_resizing_that_dies_at_any_step_is_finished_by_the_next(version: int) -> None:
     table = resizable_table(version)
     start = Prepared.of(table)
-    for storage, step in start.deaths(lambda each: each.cluster(options=MORE)):
+    for storage, step in start.deaths(lambda each: each.services.cluster(options=MORE)):
         table = opened(storage, START_MS + HOUR_MS)
         assert held(table) == start.before, step
-        table.cluster(options={**MORE, "hoodie.bucket.index.max.num.buckets": 4})
+        table.services.cluster(options={**MORE, "hoodie.bucket.index.max.num.buckets": 4})
         assert held(table) == start.before, step
         assert len(ring_of(table).values) == 4, step
         check_places(table)

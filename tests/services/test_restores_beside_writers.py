@@ -36,16 +36,16 @@ def begun(table_type: str = COW, version: int = 9) -> Table:
 @kinds
 def test_a_restore_is_refused_while_a_write_goes_on(table_type: str, version: int) -> None:
     table = begun(table_type, version)
-    saved = table.savepoint()
+    saved = table.savepoints.create()
     table.upsert(rides(B), options=WITHOUT_SERVICES)
     writer = Standing(table, upserting(NEW))
     writer.start()
     with pytest.raises(ConflictError, match=r"is writing to this table.*Stop it"):
-        table.restore(saved)
+        table.savepoints.restore(saved)
     writer.finish()
     assert writer.error is None
     assert held(table) == [NEW, B]
-    assert len(table.restore(saved).undone) == 2
+    assert len(table.savepoints.restore(saved).undone) == 2
     assert held(table) == [A]
 
 
@@ -80,16 +80,16 @@ def test_two_processes_that_carry_out_one_restore_do_not_hinder_each_other(
 ) -> None:
     table = listing(create(table_type=table_type, version=version))
     table.upsert(rides(A), options=WITHOUT_SERVICES)
-    saved = table.savepoint()
+    saved = table.savepoints.create()
     for row in (B, NEW):
         table.upsert(rides(row), options=WITHOUT_SERVICES)
     storage = TakenAway(table._context.storage, saved)
-    assert Table(replace(table._context, storage=storage)).restore(saved)
+    assert Table(replace(table._context, storage=storage)).savepoints.restore(saved)
     assert storage.taken
     assert held(table) == [A]
     table.upsert(rides(NEW))
     assert held(table) == [NEW]
-    assert not any(each.severity is Severity.ERROR for each in table.validate().findings)
+    assert not any(each.severity is Severity.ERROR for each in table.services.validate().findings)
 
 
 def overlapped() -> tuple[Table, str, str]:
@@ -106,23 +106,23 @@ def overlapped() -> tuple[Table, str, str]:
 
 def test_a_savepoint_of_a_write_whose_files_a_clean_took_early_is_refused() -> None:
     table, first, second = overlapped()
-    assert table.savepoint() == second, "all files are there"
-    table.delete_savepoint(second)
-    assert table.clean(retain_commits=1).files
+    assert table.savepoints.create() == second, "all files are there"
+    table.savepoints.delete(second)
+    assert table.services.clean(retain_commits=1).files
     with pytest.raises(InvalidError, match=f"because {first} began before"):
-        table.savepoint()
+        table.savepoints.create()
     later = table.upsert(rides(("c", "bern", 6, 6.0)), options=WITHOUT_SERVICES)
-    assert table.savepoint() == later.instant
+    assert table.savepoints.create() == later.instant
 
 
 def test_a_savepoint_keeps_what_was_requested_later_and_completed_earlier() -> None:
     table, first, _ = overlapped()
     rows = held(table)
-    table.savepoint(first)
+    table.savepoints.create(first)
     for ts in (7, 8, 9):
         table.upsert(rides(("a", "rome", ts, 7.0), ("b", "oslo", ts, 7.0)), options=WITHOUT_SERVICES)
-    assert table.clean(retain_commits=1).files
-    table.restore(first)
+    assert table.services.clean(retain_commits=1).files
+    table.savepoints.restore(first)
     assert held(table) == rows
 
 
@@ -145,7 +145,7 @@ class SlowToSave(FaultyStorage):
             self._clock.sleep(HOUR_SECONDS)
             for ts in (7, 8, 9):
                 self._table.upsert(rides(("a", "rome", ts, 7.0)), options=WITHOUT_SERVICES)
-            assert self._table.clean(retain_commits=1).files
+            assert self._table.services.clean(retain_commits=1).files
             self.was_slow = True
         super()._change(path)
 
@@ -159,7 +159,7 @@ def test_a_savepoint_that_stalls_is_refused_or_kept(state: str) -> None:
     slow = SlowToSave(table, state, clock)
     assert write is not None
     try:
-        opened(slow, clock).savepoint()
+        opened(slow, clock).savepoints.create()
     except ConflictError:
         assert not table.timeline.completed_of(Action.SAVEPOINT)
     else:
@@ -168,7 +168,7 @@ def test_a_savepoint_that_stalls_is_refused_or_kept(state: str) -> None:
     if not table.timeline.completed_of(Action.SAVEPOINT):
         later = table.timeline.latest_write()
         assert later is not None
-        assert table.savepoint() == later.requested
+        assert table.savepoints.create() == later.requested
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])
@@ -178,12 +178,12 @@ def test_a_savepoint_of_version_6_waits_for_writes_that_began_before(table_type:
     writer.start()
     table.upsert(rides(B), options=WITHOUT_SERVICES)
     with pytest.raises(ConflictError, match=r"began before .* and still goes on"):
-        table.savepoint()
+        table.savepoints.create()
     writer.finish()
     assert writer.error is None
-    rows, saved = held(table), table.savepoint()
+    rows, saved = held(table), table.savepoints.create()
     table.upsert(rides(("c", "bern", 9, 9.0)), options=WITHOUT_SERVICES)
-    table.restore(saved)
+    table.savepoints.restore(saved)
     assert held(table) == rows == [NEW, B]
 
 
@@ -209,7 +209,7 @@ class SlowToComplete(FaultyStorage):
             self._clock.sleep(HOUR_SECONDS)
             self._table.upsert(rides(("c", "bern", 3, 3.0)), options=WITHOUT_SERVICES)
             assert held(self._table) == [NEW, B, ("c", "bern", 3, 3.0)]
-            self._table.restore(self._until)
+            self._table.savepoints.restore(self._until)
             self.is_put = True
         super()._change(path)
 

@@ -21,13 +21,13 @@ def test_a_write_goes_on_beside_a_process_that_compacts_and_a_second_one_is_turn
     tmp_path: Path,
 ) -> None:
     table = logged(path=tmp_path / "rides")
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     assert instant is not None
     with runner(table.uri, instant, IN_THE_MIDDLE) as other:
         assert other.says().startswith(("oslo/", "rome/"))  # the larger slice comes first
         table.upsert(rides(("c", "rome", 9, 9.0)))
         with pytest.raises(ConflictError, match="Another process runs this compaction"):
-            table.compact(instant=instant)
+            table.services.compact(instant=instant)
         other.go_on()
         assert other.says() == "done"
     expected = sorted([("c", "rome", 9, 9.0), *(row for row in MERGED if row[:2] != ("c", "rome"))])
@@ -36,12 +36,12 @@ def test_a_write_goes_on_beside_a_process_that_compacts_and_a_second_one_is_turn
 
 def test_the_plan_of_a_killed_process_is_taken_over_at_once(tmp_path: Path) -> None:
     table = logged(path=tmp_path / "rides")
-    instant = table.schedule_compaction()
+    instant = table.services.schedule_compaction()
     assert instant is not None
     with runner(table.uri, instant, IN_THE_MIDDLE + 2) as other:
         other.says()
         other.kill()
     assert held(table) == MERGED
-    result = table.compact(instant=instant)
+    result = table.services.compact(instant=instant)
     assert result and result.instant == instant
     assert (held(table), logs(table), leftovers(table), orphans(table)) == (MERGED, 0, [], [])

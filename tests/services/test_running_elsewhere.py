@@ -27,7 +27,9 @@ def begun(service: str, age_ms: int = 0) -> tuple[Table, str, str]:
     for number in range(5):
         key = "a" if service == "compact" else f"a{number}"
         table.upsert(rides((key, "rome", number, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
-    instant = table.schedule_compaction() if service == "compact" else table.schedule_clustering()
+    instant = (
+        table.services.schedule_compaction() if service == "compact" else table.services.schedule_clustering()
+    )
     assert instant is not None
     store = store_of(table, SystemClock())
     store.start(store.load().pending_of(Action.COMPACTION, Action.CLUSTERING)[0])
@@ -52,8 +54,8 @@ def test_it_is_passed_over_by_writes_and_services(service: str) -> None:
     table, instant, written = begun(service)
     before = held(table)
     table.upsert(rides(("x", "oslo", 1, 1.0)))
-    (table.compact if service == "compact" else table.cluster)()
-    assert [done.error for done in table.run_services() if done.error] == []
+    (table.services.compact if service == "compact" else table.services.cluster)()
+    assert [done.error for done in table.services.run() if done.error] == []
     assert is_left_alone(table, instant, written)
     assert held(table) == sorted([*before, ("x", "oslo", 1, 1.0)])
 
@@ -61,10 +63,10 @@ def test_it_is_passed_over_by_writes_and_services(service: str) -> None:
 @services
 def test_it_is_not_run_or_unscheduled_by_name(service: str) -> None:
     table, instant, written = begun(service)
-    run = table.compact if service == "compact" else table.cluster
+    run = table.services.compact if service == "compact" else table.services.cluster
     with pytest.raises(ConflictError, match="Another process or engine"):
         run(instant=instant)
-    for ask in (table.plan_rollback, table.rollback):
+    for ask in (table.services.plan_rollback, table.services.rollback):
         with pytest.raises(ConflictError, match="Another process or engine"):
             ask(instant)
     assert is_left_alone(table, instant, written)
@@ -77,9 +79,9 @@ def test_it_is_taken_over_once_its_sign_of_life_is_as_old_as_the_options_say(
 ) -> None:
     table, instant, written = begun(service, age_ms=5000)
     before = held(table)
-    run = table.compact if service == "compact" else table.cluster
+    run = table.services.compact if service == "compact" else table.services.cluster
     assert not run() or is_left_alone(table, instant, written)
     if unscheduled:
-        assert table.plan_rollback(instant, options=IMPATIENT) is not None
-    (table.rollback if unscheduled else run)(instant=instant, options=IMPATIENT)
+        assert table.services.plan_rollback(instant, options=IMPATIENT) is not None
+    (table.services.rollback if unscheduled else run)(instant=instant, options=IMPATIENT)
     assert (held(table), table.timeline.pending(), orphans(table)) == (before, (), [])

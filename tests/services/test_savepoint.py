@@ -33,14 +33,14 @@ def begun(table_type: str, version: int, **how: Any) -> tuple[Table, str, list[t
     table = create(table_type=table_type, version=version, **how)
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=WITHOUT_SERVICES)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
-    return table, table.savepoint(comments="before the import"), held(table)
+    return table, table.savepoints.create(comments="before the import"), held(table)
 
 
 def much_more(table: Table) -> None:
     """Write in every way there is."""
     table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), options=WITHOUT_SERVICES)
     if table.config.is_merge_on_read:
-        table.compact(options=WITHOUT_SERVICES)
+        table.services.compact(options=WITHOUT_SERVICES)
     table.delete(rides(("b", "oslo", 4, 4.0)), options=WITHOUT_SERVICES)
     table.insert_overwrite(rides(("d", "rome", 5, 5.0)), options=WITHOUT_SERVICES)
     table.upsert(rides(("d", "rome", 6, 6.0), ("e", "oslo", 6, 6.0)), options=WITHOUT_SERVICES)
@@ -52,18 +52,18 @@ def test_a_table_goes_back_to_a_savepoint_whatever_was_done_since(table_type: st
     table, saved, rows = begun(table_type, version)
     much_more(table)
     assert held(table) != rows
-    planned = table.plan_restore(saved)
-    result = table.restore(saved)
+    planned = table.savepoints.plan_restore(saved)
+    result = table.savepoints.restore(saved)
     assert result and result.undone == tuple(time for time, _ in planned.instants)
     assert len(result.undone) == (6 if table_type == MOR else 5)
     assert held(table) == rows
     assert table.timeline.writes()[-1].requested == saved
-    assert (orphans(table), leftovers(table), table.validate().findings) == ([], [], ())
-    assert not table.restore(saved)
+    assert (orphans(table), leftovers(table), table.services.validate().findings) == ([], [], ())
+    assert not table.savepoints.restore(saved)
     table.upsert(rides(("a", "rome", 9, 9.0), ("new", "bern", 9, 9.0)))
     assert held(table) == sorted([("a", "rome", 9, 9.0), ("b", "oslo", 1, 1.0), ("new", "bern", 9, 9.0)])
     if table_type == MOR:
-        table.compact()
+        table.services.compact()
         assert len(held(table)) == 3
 
 
@@ -75,9 +75,9 @@ def test_cleaning_and_archiving_leave_a_savepoint_alone_until_it_is_deleted(
     for number in range(10, 16):
         table.upsert(rides(("a", "rome", number, 1.0)), options=SHORT)
         if table_type == MOR:
-            table.compact(options=SHORT)
-    table.clean(options=KEEP_1)
-    assert not table.archive(options=SHORT)
+            table.services.compact(options=SHORT)
+    table.services.clean(options=KEEP_1)
+    assert not table.services.archive(options=SHORT)
     names = {
         name
         for each in decode_savepoint(store_of(table).read(_saved(table, saved))).files.values()
@@ -86,12 +86,12 @@ def test_cleaning_and_archiving_leave_a_savepoint_alone_until_it_is_deleted(
     there = {status.name for status in table._context.storage.list_tree("")}
     assert names and names <= there
     copy = Prepared.of(table).copy()
-    assert opened(copy, START_MS).restore(saved)
+    assert opened(copy, START_MS).savepoints.restore(saved)
     assert held(opened(copy, START_MS)) == rows
-    table.delete_savepoint(saved)
-    assert table.clean(options=KEEP_1)
+    table.savepoints.delete(saved)
+    assert table.services.clean(options=KEEP_1)
     assert not names <= {status.name for status in table._context.storage.list_tree("")}
-    assert table.archive(options=SHORT)
+    assert table.services.archive(options=SHORT)
     assert held(table) == [("a", "rome", 15, 1.0), ("b", "oslo", 1, 1.0)]
 
 
@@ -105,14 +105,14 @@ def test_a_write_without_a_savepoint_is_gone_back_to_while_its_files_are_there(v
     times = [
         table.upsert(rides(("a", "rome", n, float(n))), options=WITHOUT_SERVICES).instant for n in range(5)
     ]
-    table.clean(options={"hoodie.clean.commits.retained": "2"})
+    table.services.clean(options={"hoodie.clean.commits.retained": "2"})
     with pytest.raises(InvalidError, match=f"Choose {times[3]} or later"):
-        table.restore(times[1])
+        table.savepoints.restore(times[1])
     with pytest.raises(InvalidError, match="cleaned away"):
-        table.savepoint(times[1])
-    assert table.restore(times[3])
+        table.savepoints.create(times[1])
+    assert table.savepoints.restore(times[3])
     assert held(table) == [("a", "rome", 3, 3.0)]
-    assert table.savepoint() == times[3] == table.savepoint()
+    assert table.savepoints.create() == times[3] == table.savepoints.create()
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
@@ -123,19 +123,19 @@ def test_compactions_pending_before_and_after_the_savepoint_are_no_obstacle(
     table = create(table_type=MOR, version=version, properties=index)
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=WITHOUT_SERVICES)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
-    before = table.schedule_compaction()
+    before = table.services.schedule_compaction()
     table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
-    rows, saved = held(table), table.savepoint()
+    rows, saved = held(table), table.savepoints.create()
     table.upsert(rides(("b", "oslo", 4, 4.0)), options=WITHOUT_SERVICES)
-    after = table.schedule_compaction()
+    after = table.services.schedule_compaction()
     table.upsert(rides(("a", "rome", 5, 5.0), ("b", "oslo", 5, 5.0)), options=WITHOUT_SERVICES)
     assert before and after
-    result = table.restore(saved)
+    result = table.savepoints.restore(saved)
     assert result and after in result.undone
     assert held(table) == rows
     assert [each.requested for each in table.timeline.pending()] == [before]
     table.upsert(rides(("b", "oslo", 6, 6.0)), options=WITHOUT_SERVICES)
-    assert table.compact()
+    assert table.services.compact()
     assert held(table) == sorted([("a", "rome", 3, 3.0), ("b", "oslo", 6, 6.0)])
     assert table.timeline.pending() == ()
 
@@ -148,10 +148,10 @@ def test_a_restore_that_dies_at_any_step_is_finished_by_the_next_writer(
     table, saved, rows = begun(table_type, version)
     table.upsert(rides(("a", "rome", 3, 3.0), ("c", "bern", 3, 3.0)), options=WITHOUT_SERVICES)
     if table_type == MOR:
-        table.compact(options=WITHOUT_SERVICES)
+        table.services.compact(options=WITHOUT_SERVICES)
     table.insert_overwrite(rides(("d", "rome", 5, 5.0)), options=WITHOUT_SERVICES)
     start = Prepared.of(table)
-    for storage, step in start.deaths(lambda each: each.restore(saved), steps_min=10):
+    for storage, step in start.deaths(lambda each: each.savepoints.restore(saved), steps_min=10):
         table = opened(storage, START_MS + HOUR_MS)
         assert held(table), step
         begun_at_all = any(
@@ -170,12 +170,12 @@ def test_a_savepoint_that_dies_at_any_step_is_made_by_the_next_call(table_type: 
     table = create(table_type=table_type, version=version)
     table.upsert(rides(("a", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
     start = Prepared.of(table)
-    for storage, step in start.deaths(Table.savepoint, steps_min=0):
+    for storage, step in start.deaths(lambda each: each.savepoints.create(), steps_min=0):
         table = opened(storage, START_MS + HOUR_MS)
         assert held(table) == start.after, step
-        saved = table.savepoint()
+        saved = table.savepoints.create()
         table.upsert(rides(("a", "rome", 2, 2.0)))
-        assert table.restore(saved)
+        assert table.savepoints.restore(saved)
         assert held(table) == start.after
         assert leftovers(table) == [], step
 
@@ -184,20 +184,20 @@ def test_what_stands_in_the_way_of_a_restore_is_told_and_nothing_changes() -> No
     table, saved, _ = begun(COW, 9)
     first = table.timeline.writes()[0].requested
     with pytest.raises(InvalidError, match=f"{saved}.*Delete them first"):
-        table.restore(first)
+        table.savepoints.restore(first)
     with pytest.raises(InvalidError, match="no completed write 20200101000000000"):
-        table.restore("20200101000000000")
+        table.savepoints.restore("20200101000000000")
     with pytest.raises(InvalidError, match="no completed savepoint"):
-        table.delete_savepoint(first)
+        table.savepoints.delete(first)
     with pytest.raises(InvalidError, match="has no writes yet"):
-        create().savepoint()
+        create().savepoints.create()
     table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     before = Prepared.of(table).files
     (file,) = [s.path for s in table._context.storage.list_files("oslo") if s.name.endswith(".parquet")]
     content = table._context.storage.read(file)
     table._context.storage.delete([file])
     with pytest.raises(CorruptTableError, match="of the savepoint is gone"):
-        table.restore(saved)
+        table.savepoints.restore(saved)
     table._context.storage.put(file, content)
     assert Prepared.of(table).files.keys() == before.keys()
 
@@ -209,7 +209,7 @@ def test_a_savepoint_is_read_after_cleaning(table_type: str, version: int) -> No
     for number in range(10, 16):
         table.upsert(rides(("a", "rome", number, 1.0), ("b", "oslo", number, 1.0)), options=SHORT)
         if table_type == MOR and number % 2:
-            table.compact(options=SHORT)
+            table.services.compact(options=SHORT)
     first = table.timeline.writes()[0].requested
     with pytest.raises(InvalidError, match="cleaned away"):
         table.scan(as_of=first if first != saved else table.timeline.writes()[1].requested).to_arrow()
@@ -241,7 +241,7 @@ def test_a_savepoint_without_the_log_files_of_its_write_keeps_too_little_to_be_r
     table._context.storage.put(store.path(instant), encode_savepoint(replace(content, files=bases)))
     for number in range(10, 16):
         table.upsert(rides(("a", "rome", number, 1.0)), options=SHORT)
-        table.compact(options=SHORT)
+        table.services.compact(options=SHORT)
     with pytest.raises(InvalidError, match="cleaned away"):
         table.scan(as_of=saved).to_arrow()
 
@@ -254,7 +254,7 @@ def test_a_restore_tells_what_it_undid() -> None:
     table, saved, _ = begun(MOR, 6)
     table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     undone = table.timeline.writes()[-1]
-    result = table.restore(saved)
+    result = table.savepoints.restore(saved)
     (instant,) = [each for each in table.timeline.instants if each.action is Action.RESTORE]
     done = one_record(store_of(table).read(instant))
     assert result and result.undone == (undone.requested,)
@@ -275,7 +275,7 @@ def test_a_savepoint_of_real_hudi_is_gone_back_to(name: str, tmp_path: Any) -> N
     expected = table.scan(columns=["_hoodie_commit_time", *columns]).to_arrow()
     assert max(expected["_hoodie_commit_time"].to_pylist()) > saved
     as_kept = table.scan(columns=["_hoodie_commit_time", *columns], as_of=saved).to_arrow()
-    assert table.restore(saved)
+    assert table.savepoints.restore(saved)
     rows = table.scan(columns=["_hoodie_commit_time", *columns]).to_arrow()
     assert sorted(map(str, rows.to_pylist())) == sorted(map(str, as_kept.to_pylist()))
     assert max(rows["_hoodie_commit_time"].to_pylist()) <= saved
@@ -302,21 +302,21 @@ def test_a_pending_restore_of_another_engine_is_finished() -> None:
 @pytest.mark.parametrize("is_run", [True, False], ids=["run", "pending"])
 def test_a_ring_is_what_it_was_before_its_buckets_were_split(version: int, is_run: bool) -> None:
     table = resizable_table(version)
-    rows, ring, saved = held(table), ring_of(table), table.savepoint()
+    rows, ring, saved = held(table), ring_of(table), table.savepoints.create()
     if is_run:
-        assert table.cluster(options=MORE)
+        assert table.services.cluster(options=MORE)
         table.upsert(rides(("k003", "rome", 200, 1.0), ("new", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
         assert ring_of(table) != ring
     else:
-        assert table.schedule_clustering(options=MORE)
-    assert table.restore(saved)
+        assert table.services.schedule_clustering(options=MORE)
+    assert table.savepoints.restore(saved)
     assert (held(table), ring_of(table)) == (rows, ring)
     table.upsert(rides(("k003", "rome", 300, 3.0), ("new", "rome", 1, 1.0)))
     check_places(table)
     assert len(held(table)) == len(rows) + 1
-    assert table.compact() and table.cluster(options=MORE)
+    assert table.services.compact() and table.services.cluster(options=MORE)
     check_places(table)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 def test_a_compaction_without_work_is_undone_too() -> None:
@@ -325,6 +325,6 @@ def test_a_compaction_without_work_is_undone_too() -> None:
     time = store.new_time(store.load())
     store.request(Action.COMPACTION, time, encode_compaction_plan(CompactionPlan(())))
     assert Instant(time, Action.COMPACTION, State.REQUESTED) in table.timeline.pending()
-    result = table.restore(saved)
+    result = table.savepoints.restore(saved)
     assert result and result.undone == (time,)
     assert (held(table), table.timeline.pending()) == (rows, ())

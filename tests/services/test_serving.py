@@ -52,7 +52,7 @@ def clock() -> SteppingClock:
 
 @pytest.fixture
 def server(tables: list[Table], clock: SteppingClock) -> Iterator[ReportServer]:
-    served = [ServedTable(table.uri, lambda table=table: table.report().facts) for table in tables]  # type: ignore[misc]
+    served = [ServedTable(table.uri, lambda table=table: table.inspect.report().facts) for table in tables]  # type: ignore[misc]
     with ReportServer(ReportPages(served, REFRESH_SECONDS, clock), "127.0.0.1", 0) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()

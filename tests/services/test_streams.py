@@ -76,7 +76,7 @@ def test_the_position_is_in_the_commit_as_hudi_has_it(table: Table) -> None:
 def test_a_batch_without_rows_writes_nothing(table: Table) -> None:
     stream = table.stream("s")
     assert not stream.write(rows(), "a")
-    assert stream.position is None and not table.instants()
+    assert stream.position is None and not table.inspect.instants()
     assert stream.write(rows(1), "b")
 
 
@@ -94,9 +94,9 @@ def test_a_restore_takes_the_position_back(table: Table) -> None:
     stream = table.stream("s", operation="insert")
     first = stream.write(rows(1), "a")
     assert first.instant is not None
-    table.savepoint(first.instant)
+    table.savepoints.create(first.instant)
     stream.write(rows(2), "b")
-    table.restore(first.instant)
+    table.savepoints.restore(first.instant)
     again = table.stream("s", operation="insert")
     assert again.position == "a"
     with pytest.raises(OvertakenError):

@@ -7,21 +7,20 @@ from collections.abc import Callable
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.table import Table
 from tests.support.rows import rides
 from tests.support.tables import MOR, create
 
 SERVICES: dict[str, Callable[..., object]] = {
-    "clean": Table.clean,
-    "archive": Table.archive,
-    "compact": Table.compact,
-    "log_compact": Table.log_compact,
-    "cluster": Table.cluster,
-    "compact_base_files": Table.compact_base_files,
-    "plan_expiry": Table.plan_expiry,
-    "savepoint": Table.savepoint,
-    "upgrade": Table.upgrade,
-    "run_services": lambda table, options: list(table.run_services(options=options)),
+    "clean": lambda table, options: table.services.clean(options=options),
+    "archive": lambda table, options: table.services.archive(options=options),
+    "compact": lambda table, options: table.services.compact(options=options),
+    "log_compact": lambda table, options: table.services.log_compact(options=options),
+    "cluster": lambda table, options: table.services.cluster(options=options),
+    "compact_base_files": lambda table, options: table.services.compact_base_files(options=options),
+    "plan_expiry": lambda table, options: table.services.plan_expiry(options=options),
+    "savepoint": lambda table, options: table.savepoints.create(options=options),
+    "upgrade": lambda table, options: table.versions.upgrade(options=options),
+    "run_services": lambda table, options: list(table.services.run(options=options)),
     "upsert": lambda table, options: table.upsert(rides(("b", "rome", 1, 1.0)), options=options),
 }
 
@@ -46,4 +45,4 @@ def test_options_that_agree_with_the_table_are_taken() -> None:
     table = create(table_type=MOR)
     table.upsert(rides(("a", "rome", 1, 1.0)), options=buckets)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=buckets)
-    assert table.compact(options={**buckets, "hoodie.table.name": "rides"})
+    assert table.services.compact(options={**buckets, "hoodie.table.name": "rides"})

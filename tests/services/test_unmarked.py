@@ -52,14 +52,14 @@ def test_until_the_next_write_a_backup_of_the_lost_file_brings_it_back(
     table_type: str, version: int, verb: str
 ) -> None:
     table, write, lost = with_lost(table_type, version, verb)
-    (finding,) = table.validate().findings
+    (finding,) = table.services.validate().findings
     assert (finding.severity, finding.check, finding.instant) == ("warning", "timeline", write.requested)
     assert "Put that file back from a backup" in finding.what
     for path, data in lost.items():
         table._context.storage.put(path, data)
     table.upsert(rides(NEXT))
     assert held(table) == sorted([*((UPDATED,) if verb == "upsert" else (FIRST, SECOND)), NEXT])
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @kinds
@@ -75,7 +75,7 @@ def test_the_next_write_rolls_it_back_and_keeps_what_it_wrote_though_it_dies_at_
         assert held(again) in ([FIRST], sorted([FIRST, NEXT]))
         again.upsert(rides(NEXT))
         assert (held(again), leftovers(again)) == (sorted([FIRST, NEXT]), []), step
-        assert [each.check for each in again.validate().findings] == ["kept"]
+        assert [each.check for each in again.services.validate().findings] == ["kept"]
         kept = files(storage, f"{LOST_FOLDER}/{write.requested}")
         assert len(kept) >= 3, "a data file and two files of the timeline"
         assert kept.items() <= before.items(), "under the paths and with the bytes that they had"
@@ -105,15 +105,19 @@ def test_rows_that_were_kept_can_be_written_again(version: int) -> None:
     rows = pq.read_table(storage.open(path))
     table.upsert(rows.drop_columns([name for name in rows.column_names if name.startswith("_hoodie_")]))
     assert held(table) == sorted([FIRST, SECOND, NEXT])
-    (finding,) = table.validate().findings
+    (finding,) = table.services.validate().findings
     assert (finding.severity, finding.check, finding.path) == ("note", "kept", folder)
     storage.delete_tree(folder)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @versions
 def test_a_clean_that_takes_dead_writes_back_and_repair_keep_them_too(version: int) -> None:
-    for way in (lambda each: each.clean(options=LAZY), lambda each: each.repair(apply=True), Table.rollback):
+    for way in (
+        lambda each: each.services.clean(options=LAZY),
+        lambda each: each.services.repair(apply=True),
+        lambda each: each.services.rollback(),
+    ):
         table, write, _ = with_lost(COW, version, "append")
         way(table)
         assert table.timeline.pending_writes() == ()
@@ -123,8 +127,8 @@ def test_a_clean_that_takes_dead_writes_back_and_repair_keep_them_too(version: i
 @versions
 def test_what_is_given_up_by_name_is_not_kept(version: int) -> None:
     table, write, _ = with_lost(MOR, version, "append")
-    table.rollback(write.requested)
-    assert (held(table), table.validate().findings) == ([FIRST], ())
+    table.services.rollback(write.requested)
+    assert (held(table), table.services.validate().findings) == ([FIRST], ())
 
 
 class DiesAtTheEnd(FaultyStorage):
@@ -147,7 +151,9 @@ def test_what_a_dead_writer_left_is_not_kept_though_its_rollback_dies_at_any_ste
     with suppress(DrawstringError):
         opened(DiesAtTheEnd(table._context.storage, 1_000), START_MS - HOUR_MS).upsert(rides(UPDATED))
     (dead,) = table.timeline.pending_writes()
-    for storage, step in Prepared.of(table).deaths(lambda each: each.rollback(dead.requested), steps_min=4):
+    for storage, step in Prepared.of(table).deaths(
+        lambda each: each.services.rollback(dead.requested), steps_min=4
+    ):
         again = opened(storage, START_MS + HOUR_MS)
         again.upsert(rides(NEXT))
-        assert (held(again), again.validate().findings) == (sorted([FIRST, NEXT]), ()), step
+        assert (held(again), again.services.validate().findings) == (sorted([FIRST, NEXT]), ()), step

@@ -70,18 +70,18 @@ def test_a_table_with_unusual_partition_values_goes_through_all_services(
     table.upsert(rows(3), options=OPTIONS)
     assert held(table) == dict.fromkeys(VALUES, 3)
     if table_type == "MERGE_ON_READ":
-        table.schedule_compaction(options=OPTIONS)
+        table.services.schedule_compaction(options=OPTIONS)
         die(table, "compact")
-        assert table.compact(options=OPTIONS)
-    table.schedule_clustering(options=OPTIONS)
+        assert table.services.compact(options=OPTIONS)
+    table.services.schedule_clustering(options=OPTIONS)
     die(table, "cluster")
-    assert table.cluster(options=OPTIONS)
+    assert table.services.cluster(options=OPTIONS)
     table.delete(rows(4, VALUES[::2]), options=OPTIONS)
     table.upsert(rows(5, VALUES[1::2]), options=OPTIONS)
-    table.clean(options={"hoodie.clean.commits.retained": "1"})
+    table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     assert held(table) == dict.fromkeys(VALUES[1::2], 5)
     assert table._context.storage.list_folders(".hoodie/.temp") == []
     table.delete_partition(VALUES[1], options=OPTIONS)
     assert held(table) == dict.fromkeys(VALUES[3::2], 5)
-    found = table.validate().findings
+    found = table.services.validate().findings
     assert [each for each in found if each.severity is not Severity.NOTE] == []

@@ -27,12 +27,12 @@ from tests.support.tables import BUCKETS, COW, MOR, create, listing, store_of, v
 
 
 def found(table: Table, **how: Any) -> list[tuple[str, str, str | None]]:
-    return [(each.severity, each.check, each.path) for each in table.validate(**how).findings]
+    return [(each.severity, each.check, each.path) for each in table.services.validate(**how).findings]
 
 
 def base_file(table: Table, partition: str = "rome") -> str:
     return next(
-        each.base.status.path for each in table.file_slices() if each.base and each.partition == partition
+        each.base.status.path for each in table.inspect.files() if each.base and each.partition == partition
     )
 
 
@@ -41,18 +41,18 @@ def base_file(table: Table, partition: str = "rome") -> str:
 @pytest.mark.parametrize("index", [{}, BUCKETS], ids=["simple", "bucket"])
 def test_a_table_in_use_is_sound(version: int, table_type: str, index: dict[str, str]) -> None:
     table = create(table_type=table_type, version=version, properties=index)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
     table.upsert(rides(*FIRST))
     table.upsert(rides(*NEWER))
     table.delete(rides(("c", "oslo", 9, 9.0)))
     table.insert_overwrite(rides(("x", "rome", 1, 1.0)))
     if table_type == MOR:
-        table.log_compact(options={"hoodie.log.compaction.blocks.threshold": "2"})
-        table.compact()
-    result = table.validate()
+        table.services.log_compact(options={"hoodie.log.compaction.blocks.threshold": "2"})
+        table.services.compact()
+    result = table.services.validate()
     assert (result.findings, result.is_sound) == ((), True)
     assert (result.partitions, result.records) == (2, len(held(table)))
-    assert table.repair() == ()
+    assert table.services.repair() == ()
 
 
 @versions
@@ -65,16 +65,16 @@ def test_a_missing_a_shortened_and_a_damaged_file_are_named(version: int) -> Non
             storage.delete([path])
         else:
             storage.put(path, data[:-9] if damage == "shorter" else b"\0" * len(data))
-        result = table.validate()
+        result = table.services.validate()
         assert not result.is_sound, damage
         named = {each.check for each in result.findings if each.path == path}
         assert named & {"gone": {"missing"}, "shorter": {"size"}, "flipped": {"unreadable"}}[damage], damage
-        assert table.repair() == (), "a lost file is nothing that a repair brings back"
+        assert table.services.repair() == (), "a lost file is nothing that a repair brings back"
 
 
 def test_a_damaged_log_block_is_named_only_where_contents_are_looked_at() -> None:
     table = logged(9)
-    log = next(log.status.path for each in table.file_slices() for log in each.logs)
+    log = next(log.status.path for each in table.inspect.files() for log in each.logs)
     data = table._context.storage.read(log)
     table._context.storage.put(log, data[:60] + b"\xff" * (len(data) - 60))
     assert ("error", "unreadable", log) in found(table)
@@ -93,11 +93,11 @@ def test_orphans_are_found_and_deleted_when_asked_to(version: int) -> None:
         storage.put(orphan, storage.read(path))
     expected = {("warning", "orphan", never), ("warning", "orphan", again)}
     assert set(found(table, quick=True)) == expected
-    assert {each.path for each in table.repair()} == {never, again}
+    assert {each.path for each in table.services.repair()} == {never, again}
     assert storage.exists(never)
-    assert {each.path for each in table.repair(only=["orphan"], apply=True)} == {never, again}
+    assert {each.path for each in table.services.repair(only=["orphan"], apply=True)} == {never, again}
     assert not storage.exists(never) and not storage.exists(again)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 def test_a_partition_that_lost_its_metadata_is_a_partition_again() -> None:
@@ -108,9 +108,9 @@ def test_a_partition_that_lost_its_metadata_is_a_partition_again() -> None:
     assert ("error", "partition", "rome") in found(table)
     with pytest.raises(DrawstringError):
         held(table)
-    table.repair(apply=True)
+    table.services.repair(apply=True)
     assert b"partitionDepth=1" in storage.read("rome/.hoodie_partition_metadata")
-    assert (held(table), table.validate().findings) == (before, ())
+    assert (held(table), table.services.validate().findings) == (before, ())
 
 
 def test_damaged_properties_are_put_in_order_from_their_backup() -> None:
@@ -120,9 +120,9 @@ def test_damaged_properties_are_put_in_order_from_their_backup() -> None:
     storage.put(BACKUP_PATH, good)
     storage.put(PROPERTIES_PATH, good[: len(good) // 2])
     assert found(table, quick=True) == [("error", "properties", PROPERTIES_PATH)]
-    table.repair(only=["properties"], apply=True)
+    table.services.repair(only=["properties"], apply=True)
     assert not storage.exists(BACKUP_PATH)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @pytest.mark.parametrize("version", [6, 9])
@@ -136,36 +136,38 @@ def test_what_dead_writers_leave_is_told_and_taken_back(version: int) -> None:
             continue  # the repair completes it
         table = opened(copy, START_MS + HOUR_MS)
         rows = held(table)
-        assert table.validate().is_sound, steps
-        table.repair(apply=True)
+        assert table.services.validate().is_sound, steps
+        table.services.repair(apply=True)
         assert (held(table), table.timeline.pending()) == (rows, ()), steps
-        assert table.validate().findings == (), steps
+        assert table.services.validate().findings == (), steps
 
 
 def test_a_rollback_that_was_cut_short_is_finished() -> None:
     table = logged(9)
     store = store_of(table)
     stuck = store.request(Action.ROLLBACK, store.new_time(store.load()), b"")
-    assert [each.check for each in table.validate().findings] == ["rollback"]
-    assert [each.instant for each in table.repair(only=["rollback"], apply=True)] == [stuck.requested]
-    assert (table.validate().findings, table.timeline.pending()) == ((), ())
+    assert [each.check for each in table.services.validate().findings] == ["rollback"]
+    assert [each.instant for each in table.services.repair(only=["rollback"], apply=True)] == [
+        stuck.requested
+    ]
+    assert (table.services.validate().findings, table.timeline.pending()) == ((), ())
 
 
 def test_a_key_in_several_file_groups_and_one_in_a_wrong_bucket_are_named() -> None:
     table = create(table_type=COW)
     table.insert(rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)))
     table.append(rides(("a", "rome", 2, 2.0)))
-    (shared,) = table.validate().findings
+    (shared,) = table.services.validate().findings
     assert (shared.check, shared.severity, shared.path) == ("key", Severity.WARNING, "rome")
     assert "1 keys are in several file groups, 'a' in " in shared.what
 
     buckets = create(table_type=COW, properties=BUCKETS)
     buckets.upsert(rides(*((str(number), "rome", 1, 1.0) for number in range(20))))
-    one, other = (each.base for each in buckets.file_slices()[:2])
+    one, other = (each.base for each in buckets.inspect.files()[:2])
     assert one is not None and other is not None
     storage = buckets._context.storage
     storage.put(one.status.path, storage.read(other.status.path))
-    checks = {each.check: each for each in buckets.validate().findings}
+    checks = {each.check: each for each in buckets.services.validate().findings}
     assert checks["bucket"].severity is Severity.ERROR
     assert "Upserts will not find them" in checks["bucket"].what
 
@@ -175,16 +177,16 @@ def test_a_key_in_two_partitions_is_named_where_a_key_has_one_place() -> None:
         table = create(table_type=COW, properties={"hoodie.index.type": index})
         table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)))
         table.upsert(rides(("a", "oslo", 2, 2.0)))
-        assert table.validate().findings == ()
+        assert table.services.validate().findings == ()
         table.append(rides(("a", "bern", 3, 3.0), ("b", "bern", 3, 3.0)))
-        (shared,) = table.validate().findings
+        (shared,) = table.services.validate().findings
         assert (shared.check, shared.severity, shared.path) == ("key", Severity.WARNING, ".")
         assert "2 keys are in several file groups, 'a' in the partitions bern and" in shared.what
 
     plain = create(table_type=COW)
     plain.upsert(rides(("a", "rome", 1, 1.0), ("a", "oslo", 1, 1.0)))
-    assert plain.validate().findings == ()
-    assert len(plain.validate(global_keys=True).findings) == 1
+    assert plain.services.validate().findings == ()
+    assert len(plain.services.validate(global_keys=True).findings) == 1
 
 
 def test_keys_are_compared_alike_in_memory_and_on_disk() -> None:
@@ -209,19 +211,19 @@ def test_a_damaged_commit_and_timeline_are_findings_and_no_exceptions() -> None:
     path = store.path(write)
     data = table._context.storage.read(path)
     table._context.storage.put(path, data[:100])
-    (finding,) = (each for each in table.validate().findings if each.check == "commit")
+    (finding,) = (each for each in table.services.validate().findings if each.check == "commit")
     assert (finding.path, finding.instant, finding.severity) == (path, write.requested, Severity.ERROR)
     table._context.storage.put(path, data)
     twice = path.replace(f"_{write.completed}", "_29990101000000000")
     table._context.storage.put(twice, data)
-    assert any("completed twice" in each.what for each in table.validate().findings)
+    assert any("completed twice" in each.what for each in table.services.validate().findings)
 
 
 def test_a_remedy_that_is_none_is_refused() -> None:
     with pytest.raises(
         InvalidError, match="Choose among metadata, orphan, partition-metadata, properties, rollback"
     ):
-        create(table_type=COW).repair(only=["everything"])
+        create(table_type=COW).services.repair(only=["everything"])
 
 
 def test_the_command_line_says_what_it_found_and_did(

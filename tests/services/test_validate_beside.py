@@ -14,7 +14,7 @@ from tests.support.tables import COW, MOR
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (MOR, 9)])
 def test_what_is_cleaned_during_a_validation_is_no_damage(table_type: str, version: int) -> None:
     def read(storage: Storage, race: Race) -> None:
-        findings = table_on(storage).validate().findings
+        findings = table_on(storage).services.validate().findings
         assert [each for each in findings if each.severity is Severity.ERROR] == [], race
 
     assert list(races(changed_table(table_type, version), ALL, read, 4))

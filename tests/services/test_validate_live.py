@@ -23,12 +23,18 @@ def filled() -> Table:
 
 
 def pending(table: Table) -> list[tuple[str, Remedy | None]]:
-    return [(each.what, each.remedy) for each in table.validate().findings if each.check == "pending"]
+    return [
+        (each.what, each.remedy) for each in table.services.validate().findings if each.check == "pending"
+    ]
 
 
 @pytest.mark.parametrize(
     "act",
-    [upserting(NEW, options=OPTIMISTIC), upserting(NEW, options=SINGLE), lambda table: table.compact()],
+    [
+        upserting(NEW, options=OPTIMISTIC),
+        upserting(NEW, options=SINGLE),
+        lambda table: table.services.compact(),
+    ],
     ids=["write", "single", "service"],
 )
 def test_what_a_live_process_is_at_work_on_needs_no_repair(act: Act) -> None:
@@ -51,10 +57,10 @@ def test_a_dead_write_is_repaired_beside_a_live_one() -> None:
     store_file = f".hoodie/timeline/{int(live.requested) - 5}"
     storage.put(f"{store_file}.deltacommit.requested", b"")
     storage.put(f"{store_file}.deltacommit.inflight", b"")
-    dead = [each for each in table.repair(apply=False) if each.remedy is Remedy.ROLLBACK]
+    dead = [each for each in table.services.repair(apply=False) if each.remedy is Remedy.ROLLBACK]
     assert [each.instant for each in dead] == [str(int(live.requested) - 5)]
     assert "no process shows" in dead[0].what
-    assert table.repair(apply=True)
+    assert table.services.repair(apply=True)
     assert [each.requested for each in table.timeline.pending_writes()] == [live.requested]
     process.finish()
     assert process.error is None

@@ -85,7 +85,7 @@ def test_what_a_killed_writer_left_goes_though_the_disk_is_full(kind: Kind) -> N
     assert world.table().timeline.pending_writes()
     disk = FullDisk(world.storage, 0)
     with suppress(UnavailableError):
-        world.table(disk).clean()
+        world.table(disk).services.clean()
     assert disk.free_bytes > 0 or disk.refused == 0
     assert uncounted(world) == []
     world.settle()

@@ -42,7 +42,7 @@ def main(folder: str, checkpoint: str, path: str, name: str, until: str) -> None
     )
     if until == "once":
         writer.trigger(availableNow=True).start(path).awaitTermination()
-        drawstring.open(path).wait_for_services()
+        drawstring.open(path).services.wait()
         return
     threading.Thread(target=stop_when_told, args=(spark,), daemon=True).start()
     while True:

@@ -57,4 +57,4 @@ def test_both_engines_write_at_the_same_time(session: SparkSession, tmp_path: Pa
     assert [row[0] for row in held(table)] == expected
     assert sorted(row.id for row in session.read.format("hudi").load(table.uri).collect()) == expected
     assert meanwhile[-1] > meanwhile[0], "the embedded engine wrote nothing while Spark did"
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()

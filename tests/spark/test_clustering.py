@@ -25,13 +25,13 @@ def test_file_groups_come_together_in_executors(spark: SparkSession, tmp_path: P
         drawstring.spark.write(rides(spark, *range(first, first + 6)), path, options=apart)
     drawstring.spark.write(rides(spark, 2, 13, ts=5), path, options=apart)
     table = drawstring.spark.table(spark, path)
-    before, groups = held(spark, path), len(table.file_slices())
+    before, groups = held(spark, path), len(table.inspect.files())
     told: list[tuple[int, int]] = []
-    result = table.cluster(progress=lambda done, total: told.append((done, total)), options=ORDER)
+    result = table.services.cluster(progress=lambda done, total: told.append((done, total)), options=ORDER)
     assert result and result.files == told[-1][1] < groups
-    assert len(table.file_slices()) == result.files
+    assert len(table.inspect.files()) == result.files
     assert held(spark, path) == before
-    assert not table.cluster(options=ORDER)
+    assert not table.services.cluster(options=ORDER)
 
 
 def test_executors_fold_log_files_when_a_table_changes_its_version(
@@ -44,9 +44,9 @@ def test_executors_fold_log_files_when_a_table_changes_its_version(
     before, table = held(spark, path), drawstring.spark.table(spark, path)
     assert table.config.version == 6
     told: list[tuple[int, int]] = []
-    result = table.upgrade(9, progress=lambda done, total: told.append((done, total)))
+    result = table.versions.upgrade(9, progress=lambda done, total: told.append((done, total)))
     assert result.compacted and told[-1][0] == told[-1][1] > 0
     assert (table.config.version, held(spark, path)) == (9, before)
     drawstring.spark.write(rides(spark, 2, ts=7), path, options={**KEYS, **MOR})
-    assert table.downgrade(6).compacted
+    assert table.versions.downgrade(6).compacted
     assert len(held(spark, path)) == len(before)

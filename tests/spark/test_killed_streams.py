@@ -131,7 +131,7 @@ def assert_complete(folder: Path, count: int) -> None:
     table = drawstring.open(folder / "t")
     found = sorted(table.scan(columns=["id"]).to_arrow()["id"].to_pylist())
     assert found == list(range(count)), f"seed {SEED}"
-    assert not table.validate().findings
+    assert not table.services.validate().findings
 
 
 def test_a_stream_whose_driver_workers_and_query_are_killed_again_and_again(tmp_path: Path) -> None:

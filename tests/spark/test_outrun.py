@@ -29,8 +29,8 @@ def outdate(table: Table) -> None:
     for ts in (10, 11):
         write(table, ts)
         if table.config.is_merge_on_read:
-            table.compact(options=LEAVE)
-    assert table.clean(options=KEEP_1)
+            table.services.compact(options=LEAVE)
+    assert table.services.clean(options=KEEP_1)
 
 
 def created(path: Path, table_type: str) -> Table:
@@ -68,7 +68,9 @@ def test_a_file_that_spark_misses_in_a_table_that_stands_still_is_lost(
     drawstring.spark.register(spark)
     table = created(tmp_path / "t", "COPY_ON_WRITE")
     df = spark.read.format("hudi").load(table.uri)
-    (lost,) = {each.base.status.path for each in table.file_slices() if each.base and each.partition == "c0"}
+    (lost,) = {
+        each.base.status.path for each in table.inspect.files() if each.base and each.partition == "c0"
+    }
     (tmp_path / "t" / lost).unlink()
     with pytest.raises(CorruptTableError, match="is missing") as caught:
         df.collect()

@@ -31,8 +31,8 @@ def table(tmp_path: Path) -> drawstring.Table:
 
 def test_a_compaction_is_planned_and_run_by_spark(spark: SparkSession, table: drawstring.Table) -> None:
     opened = drawstring.spark.table(spark, table.uri)
-    instant = opened.schedule_compaction()
-    assert (logs(table), opened.schedule_compaction()) == (2, None)
+    instant = opened.services.schedule_compaction()
+    assert (logs(table), opened.services.schedule_compaction()) == (2, None)
     with pytest.raises(InvalidError, match="no compaction"):
         drawstring.spark.compact(spark, table.uri, "20200101000000000")
     result = drawstring.spark.compact(spark, table.uri, instant)
@@ -58,7 +58,7 @@ def test_a_thread_compacts_between_the_writes_of_a_stream(
     for turn in (3, 4):
         rows = spark.createDataFrame([("a", "rome", turn, float(turn))], COLUMNS)
         drawstring.spark.write(rows, table.uri, options=BACKGROUND)
-    assert drawstring.spark.table(spark, table.uri).wait_for_services(120)
+    assert drawstring.spark.table(spark, table.uri).services.wait(120)
     assert held(table) == [("a", "rome", 4, 4.0), ("b", "oslo", 2, 2.0)]
     assert any(each.action == "commit" for each in table.timeline.writes())
 
@@ -69,9 +69,9 @@ def test_spark_rewrites_the_buckets_of_a_partition(spark: SparkSession, tmp_path
     made.upsert(rides(*((f"k{number}", city, 1, 1.0) for city in ("oslo", "rome") for number in range(20))))
     made.upsert(rides(("k7", "rome", 2, 2.0)))
     before = held(made)
-    assert drawstring.spark.table(spark, made.uri).rescale_buckets(5, "rome").files == 5
+    assert drawstring.spark.table(spark, made.uri).services.rescale_buckets(5, "rome").files == 5
     assert held(made) == before
     assert len(made.scan(where="city = 'rome' AND id = 'k7'").tasks()) == 1
     made.upsert(rides(("k7", "rome", 3, 3.0)))
     assert len(held(made)) == 40
-    assert made.validate().is_sound
+    assert made.services.validate().is_sound

@@ -26,7 +26,7 @@ def wide(spark: SparkSession, start: int, count: int, ts: int = 1) -> DataFrame:
 
 
 def file_ids(path: Path, city: str) -> set[str]:
-    return {each.file_id for each in drawstring.open(path).file_slices() if each.partition == city}
+    return {each.file_id for each in drawstring.open(path).inspect.files() if each.partition == city}
 
 
 @pytest.mark.parametrize("options", [COW, MOR], ids=["cow", "mor"])

@@ -54,7 +54,7 @@ def table(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     made = create(SCHEMA, path, table_type=request.param)
     for each in (DAY, LATER):
         made.insert(rows(*each), options=INDEXED)
-    made.create_index("by_name", "name", using="column_stats", options={"expr": "upper"})
+    made.indexes.create("by_name", "name", using="column_stats", options={"expr": "upper"})
     for each in (DAY, LATER):
         made.upsert(rows(*((*row[:2], 9, *row[3:]) for row in each)), options=QUIET)
     return drawstring.open(path)

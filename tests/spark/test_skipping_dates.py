@@ -56,7 +56,7 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     for month in (1, 2):
         made.insert(rows(month, 1), options=GROUPS)
     for name, (column, options) in INDEXES.items():
-        made.create_index(name, column, using="column_stats", options=options)
+        made.indexes.create(name, column, using="column_stats", options=options)
     for month in (1, 2):
         made.upsert(rows(month, 2), options=GROUPS)
     return drawstring.open(path)

@@ -84,12 +84,12 @@ def test_a_stream_under_a_hold_keeps_what_it_has_not_seen(
     }
     write(table, 1)
     streamed(spark, table, tmp_path / "c", batches.append, **ONE_EACH, **HOLD)
-    assert [each.name for each in table.holds()] == ["stream-1"]
+    assert [each.name for each in table.holds.list()] == ["stream-1"]
     for number in range(2, 8):
         table.upsert(pa.table({"id": [number], "ts": [1]}, SCHEMA), options=few)
-        table.compact(options=few)
-        table.clean(options=few)
-        table.archive(options=few)
+        table.services.compact(options=few)
+        table.services.clean(options=few)
+        table.services.archive(options=few)
     streamed(spark, table, tmp_path / "c", batches.append, **ONE_EACH, **HOLD)
     assert batches == [[(number, 1)] for number in range(1, 8)]
 
@@ -112,7 +112,7 @@ def test_a_stream_goes_on_where_it_was_stopped_or_broke_off(
 
     with pytest.raises(StreamingQueryException):
         streamed(spark, table, tmp_path / "c", breaks_off, **ONE_EACH)
-    table.compact()
+    table.services.compact()
     write(table, 6)
     batches.clear()
     streamed(spark, table, tmp_path / "c", batches.append, **ONE_EACH)

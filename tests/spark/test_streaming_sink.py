@@ -104,7 +104,7 @@ def test_a_batch_without_rows_writes_nothing(folder: Folder, tmp_path: Path) -> 
     run(folder.stream(), tmp_path / "c", tmp_path / "t", KEYS)
     folder.put(2)
     run(folder.stream().where("id > 5"), tmp_path / "c", tmp_path / "t", KEYS)
-    assert len(drawstring.open(tmp_path / "t").instants()) == 1
+    assert len(drawstring.open(tmp_path / "t").inspect.instants()) == 1
 
 
 def test_two_streams_into_one_table_count_their_own_batches(folder: Folder, tmp_path: Path) -> None:
@@ -203,8 +203,8 @@ def test_compaction_of_a_stream_runs_in_the_background(folder: Folder, tmp_path:
         folder.put(1, ts=number)
     run(folder.stream(), tmp_path / "c", tmp_path / "t", merge_on_read)
     table = drawstring.open(tmp_path / "t")
-    assert table.wait_for_services()
-    assert any(each.instant.action == "commit" for each in table.instants())
+    assert table.services.wait()
+    assert any(each.instant.action == "commit" for each in table.inspect.instants())
     assert drawstring.open(tmp_path / "t").scan().to_arrow()["ts"].to_pylist() == [2]
 
 

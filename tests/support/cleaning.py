@@ -36,6 +36,6 @@ def written(table: Table, rounds: int = 6, **options: Any) -> list[list[tuple[An
     for number in range(1, rounds):
         table.upsert(rides(("a", "rome", number, float(number))), options=options)
         if table.config.is_merge_on_read:
-            table.compact(options=options)
+            table.services.compact(options=options)
         states.append(held(table))
     return states

@@ -29,7 +29,7 @@ def logged(version: int = 9, **how: Any) -> Table:
 def schedule(table: Table) -> Instant:
     """Put a compaction on the timeline as another engine does, and leave it there."""
     store = store_of(table, SystemClock())
-    plan = plan_compaction(table.file_slices())
+    plan = plan_compaction(table.inspect.files())
     return store.request(Action.COMPACTION, store.new_time(store.load()), encode_compaction_plan(plan))
 
 

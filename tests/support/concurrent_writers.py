@@ -71,7 +71,7 @@ class WrittenRows:
 
     def compact(self, table: Table) -> None:
         if table.config.is_merge_on_read:
-            table.compact(options=ONLY_THE_WRITE)
+            table.services.compact(options=ONLY_THE_WRITE)
             self.note()
 
     def note(self) -> None:
@@ -102,8 +102,8 @@ def later_writes(written: WrittenRows, options: dict[str, str]) -> Callable[[Tab
             written.then(table, "insert_overwrite", ("d", "oslo", number, 1.0 * number))
         written.then(table, "upsert", ("g", "lima", 7, 7.0), ("h", "rome", 7, 7.0))
         written.compact(table)
-        assert table.clean(options=options)
-        assert table.archive(options=options)
+        assert table.services.clean(options=options)
+        assert table.services.archive(options=options)
 
     return act
 
@@ -117,7 +117,7 @@ def changed_table(
     first_writes(written)
     writes = table.timeline.writes()
     if hold:
-        table.hold("reader", time_of(writes[HELD]), hours=10_000)
+        table.holds.add("reader", time_of(writes[HELD]), hours=10_000)
     first, length = files_of(table._context.storage), len(written.states)
     options = {
         **ONLY_THE_WRITE,

@@ -49,7 +49,7 @@ def dual_write_logs(table: Table, resizing: str) -> list[LogFile]:
 def written_during_resizing(version: int) -> tuple[Table, str, Rows]:
     """A table whose resizing is pending, written twice to already."""
     table = resizable_table(version)
-    resizing = table.schedule_clustering(options=MORE)
+    resizing = table.services.schedule_clustering(options=MORE)
     assert resizing is not None
     table.upsert(rides(row(3, 500), row(90, 500)))
     return table, resizing, rows_of(table)
@@ -61,7 +61,7 @@ def resizable_table(version: int = 9, **how: Any) -> Table:
     table = create(table_type=MOR, version=version, properties=CONSISTENT, **how)
     table.upsert(rides(*ROWS))
     table.upsert(rides(("k003", "rome", 99, 99.0)))
-    table.compact()
+    table.services.compact()
     return table
 
 

@@ -38,7 +38,7 @@ OPERATIONS: dict[str, Callable[[Table], Any]] = {
     "bulk_insert": lambda table: table.bulk_insert(NEWER),
     "insert_overwrite": lambda table: table.insert_overwrite(NEWER),
     "insert_overwrite_table": lambda table: table.insert_overwrite_table(NEWER),
-    "compact": lambda table: table.compact(),
+    "compact": lambda table: table.services.compact(),
 }
 NO_ROLLBACK = {"hoodie.clean.failed.writes.policy": "NEVER"}
 

@@ -88,9 +88,9 @@ class History:
                 self.table.delete_partition(self.rng.choice(PARTS), options=QUIET)
             case "compact":
                 if self.table.config.is_merge_on_read:
-                    self.table.compact()
+                    self.table.services.compact()
             case "cluster":
-                self.table.cluster()
+                self.table.services.cluster()
             case "clean":
-                self.table.clean(options={"hoodie.clean.commits.retained": "1"})
+                self.table.services.clean(options={"hoodie.clean.commits.retained": "1"})
         return operation

@@ -136,10 +136,10 @@ def _expected(
 def check(table: Table, expected: Sequence[Rows], where: str) -> None:
     """Make sure that a table holds one of some rows, is sound, and can be written."""
     assert held(table) in expected, f"{where}: {held(table)} is none of {expected}"
-    bad = [each for each in table.validate().findings if each.severity is Severity.ERROR]
+    bad = [each for each in table.services.validate().findings if each.severity is Severity.ERROR]
     assert bad == [], f"{where}: {bad}"
     try:
-        table.clean(options=OPTIMISTIC)
+        table.services.clean(options=OPTIMISTIC)
     except DrawstringError as error:
         raise AssertionError(f"{where}: it cannot be cleaned: {error}") from error
     assert held(table) in expected, f"{where}, after a clean"

@@ -70,7 +70,7 @@ def consistent_table(path: str, case: Case) -> History:
     """Write a table with consistent hashing: two buckets a partition, no log files."""
     history = create(path, case, properties=CONSISTENT)
     history.upsert([row(number, 100) for number in range(60)])
-    history.table.compact()
+    history.table.services.compact()
     return history
 
 

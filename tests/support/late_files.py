@@ -101,7 +101,7 @@ def judge(table: Table, requested: str, rows: list[Any], ends: Sequence[str]) ->
     assert time_of(table.timeline.writes()[0]) > requested
     assert len(files_of(table, requested)) == ends.count("died"), "a marker tells the next writer of the rest"
     assert_never_counts(table, requested, rows)
-    table.repair(apply=True)
+    table.services.repair(apply=True)
     assert files_of(table, requested) == []
     assert problems(table) == []
     assert_never_counts(table, requested, rows)

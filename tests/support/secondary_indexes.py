@@ -24,7 +24,7 @@ def stored_values(table: drawstring.Table, column: str) -> Values:
 
 def indexed_values(table: drawstring.Table, partition: str) -> Values:
     """Return the values that a secondary index has."""
-    rows: list[dict[str, Any]] = table.metadata(partition).to_pylist()
+    rows: list[dict[str, Any]] = table.inspect.metadata(partition).to_pylist()
     found = [(row["value"], row["key"]) for row in rows]
     assert len(found) == len(set(found))
     return set(found)

@@ -19,7 +19,7 @@ def runner(table: str, instant: str, step: int, service: str = "compact") -> Abs
 
 def main(path: str, instant: str, step: str, service: str) -> None:
     def run(table: Table) -> str:
-        verb = table.cluster if service == "cluster" else table.compact
+        verb = table.services.cluster if service == "cluster" else table.services.compact
         return "done" if verb(instant=instant) else "nothing to do"
 
     work(path, step, run)

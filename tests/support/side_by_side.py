@@ -143,5 +143,5 @@ def assert_all_is_well(referee: Referee, history: History, batches: list[list[Ro
     assert_both_read(referee, history)
     left = history.table.timeline.pending_of(*PLANNED_ACTIONS)
     assert left == (), "writes of Hudi that lost stay for a clean, and nothing else"
-    bad = [each for each in history.table.validate().findings if each.severity is Severity.ERROR]
+    bad = [each for each in history.table.services.validate().findings if each.severity is Severity.ERROR]
     assert bad == []

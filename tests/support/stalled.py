@@ -77,5 +77,5 @@ def check(storage: MemoryStorage, clock: SharedClock) -> None:
     clock.sleep(3600.0)
     table = opened(storage, clock)
     before = held(table)
-    table.clean(options=OPTIMISTIC)
+    table.services.clean(options=OPTIMISTIC)
     assert (held(table), errors(table), table.timeline.pending_writes()) == (before, [], ())

@@ -57,7 +57,7 @@ def add_statistics(table: Table) -> None:
     columns = {file.status.path: (file, dict(columns_of(table, file))) for file in parsed if file is not None}
     of_files = [record(file, name, each) for file, held in columns.values() for name, each in held.items()]
     latest: dict[tuple[str, str], list[pa.Array]] = {}
-    for each in table.file_slices():
+    for each in table.inspect.files():
         for file in filter(None, (each.base, *each.logs)):
             for name, values in columns[file.status.path][1].items():
                 latest.setdefault((each.partition, name), []).append(values)
@@ -114,7 +114,7 @@ def columns_of(table: Table, file: BaseFile | LogFile) -> Iterator[tuple[str, pa
 
 
 def _logged(table: Table, log: LogFile) -> Iterator[pa.RecordBatch]:
-    facts = table._facts()
+    facts = table._calls.facts()
     instants = InstantRange.of(facts.timeline)
     reading = LogReading(facts.storage, facts.config, without_meta(facts.schema), instants)
     with open_logs(reading, FileSlice(log.status.folder, log.file_id, log.instant, None, (log,))) as logs:

@@ -80,12 +80,12 @@ def table_at(path: Path, table_type: str = MOR, version: int = 9, **how: Any) ->
 
 def file_groups(table: Table) -> int:
     """Return how many file groups a table has."""
-    return len(table.file_slices())
+    return len(table.inspect.files())
 
 
 def logs(table: Table) -> int:
     """Return how many log files the newest slices of a table have."""
-    return sum(len(each.logs) for each in table.file_slices())
+    return sum(len(each.logs) for each in table.inspect.files())
 
 
 def store_of(table: Table, clock: Clock | None = None) -> TimelineStore:

@@ -25,8 +25,8 @@ def table_with_history(table_type: str, version: int, writes: int = 10) -> Table
     for number in range(6 - writes, 6):
         table.upsert(rides(("a", "rome", number, 1.0), ("b", "oslo", number, 1.0)), options=SHORT_HISTORY)
         if table_type == MOR and number % 2 == 0:
-            table.compact(options=SHORT_HISTORY)
-    table.savepoint(comments="before it changes")
+            table.services.compact(options=SHORT_HISTORY)
+    table.savepoints.create(comments="before it changes")
     table.insert_overwrite(rides(("c", "rome", 6, 6.0), ("d", "rome", 6, 6.0)), options=WITHOUT_SERVICES)
     table.delete(rides(("b", "oslo", 7, 7.0)), options=WITHOUT_SERVICES)
     table.upsert(rides(("c", "rome", 8, 8.0), ("e", "bern", 8, 8.0)), options=WITHOUT_SERVICES)
@@ -50,4 +50,4 @@ def files_of_other_layout(storage: Storage, layout: int) -> list[str]:
 def change_version(table: Table, version: int) -> None:
     """Upgrade or downgrade a table."""
     down = version < table.config.version or version == 6
-    (table.downgrade if down else table.upgrade)(version)
+    (table.versions.downgrade if down else table.versions.upgrade)(version)

@@ -27,10 +27,10 @@ ACTS: dict[str, Act] = {
     "append": lambda table, options: table.insert(rides(("i", "rome", 6, 6.0)), options=options),
     "overwrite": lambda table, options: table.insert_overwrite(rides(("o", "rome", 7, 7.0)), options=options),
     "drop": lambda table, options: table.delete_partition("rome", options=options),
-    "cluster": lambda table, options: table.cluster(options=options),
-    "compact": lambda table, options: table.compact(options=options),
-    "clean": lambda table, options: table.clean(retain_commits=1, options=options),
-    "archive": lambda table, options: table.archive(options=options),
+    "cluster": lambda table, options: table.services.cluster(options=options),
+    "compact": lambda table, options: table.services.compact(options=options),
+    "clean": lambda table, options: table.services.clean(retain_commits=1, options=options),
+    "archive": lambda table, options: table.services.archive(options=options),
 }
 
 

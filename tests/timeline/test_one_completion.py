@@ -91,26 +91,26 @@ def test_every_action_completes_its_instant_through_one_function(
     )
     table.insert(ROWS)
     first = table.upsert(ROWS).instant
-    table.savepoint(first)
+    table.savepoints.create(first)
     table.upsert(ROWS)
     if version > 6:
-        table.log_compact(min_blocks=2)
+        table.services.log_compact(min_blocks=2)
     table.upsert(ROWS)
-    table.compact()
-    table.cluster(options={"hoodie.clustering.plan.strategy.small.file.limit": 1 << 30})
+    table.services.compact()
+    table.services.cluster(options={"hoodie.clustering.plan.strategy.small.file.limit": 1 << 30})
     table.delete_partition("y")
-    table.delete_savepoint(first)
+    table.savepoints.delete(first)
     for _ in range(3):
         table.upsert(ROWS)
-        table.compact()
-    table.clean(retain_commits=1)
+        table.services.compact()
+    table.services.clean(retain_commits=1)
     with monkeypatch.context() as failing, pytest.raises(OSError):
         failing.setattr(Transaction, "commit", _fail)
         table.upsert(ROWS)
     saved = table.upsert(ROWS).instant
-    table.savepoint(saved)
+    table.savepoints.create(saved)
     table.upsert(ROWS)
-    table.restore(saved)
+    table.savepoints.restore(saved)
     assert completed.outside == []
     seen = {instant.action for instant in completed.inside}
     assert seen >= {

@@ -58,7 +58,7 @@ def test_properties_that_are_changed_during_a_look_are_not_lost() -> None:
 def test_a_plan_that_was_taken_off_during_a_look_is_no_damage() -> None:
     table = create(version=6)
     table.insert(rides(("a", "rome", 1, 1.0)))
-    instant = table.schedule_clustering()
+    instant = table.services.schedule_clustering()
     assert instant is not None
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
     storage = table._context.storage

@@ -35,7 +35,7 @@ def test_what_a_live_writer_stands_in_the_way_of_is_refused_with_its_instant_and
     def refused(other: Table) -> None:
         (write,) = other.timeline.pending_writes()
         calls = {
-            "rollback": lambda: other.rollback(),
+            "rollback": lambda: other.services.rollback(),
             "single writer": lambda: upserting(("b", "rome", 1, 1.0), options=ALONE)(other),
             "eager": lambda: upserting(("b", "rome", 1, 1.0), options=EAGER)(other),
         }
@@ -57,17 +57,17 @@ def test_a_clustering_that_another_process_runs_is_named_with_that_process(
     table = create(path=place(is_local, tmp_path))
     for key in "ab":
         table.append(rides((key, "rome", 1, 1.0)), options=WITHOUT_SERVICES)
-    time = table.schedule_clustering() or ""
+    time = table.services.schedule_clustering() or ""
     refused: list[str] = []
 
     def meanwhile(other: Table) -> None:
         named = rf"Another process runs this clustering \(.*{SELF}"
-        for call in (lambda: other.cluster(instant=time), lambda: other.rollback(time)):
+        for call in (lambda: other.services.cluster(instant=time), lambda: other.services.rollback(time)):
             with pytest.raises(ConflictError, match=named) as caught:
                 call()
             refused.append(str(caught.value))
 
-    on(Interrupted(table, meanwhile)).cluster(instant=time)
+    on(Interrupted(table, meanwhile)).services.cluster(instant=time)
     assert len(refused) == 2
 
 

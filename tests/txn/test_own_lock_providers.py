@@ -17,6 +17,7 @@ from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import InProcessLock
 from drawstring.txn.locks.table_lock import Lock, table_lock
 from tests.support.lock_providers import provided, settings_of
+from tests.support.methods import method
 from tests.support.rows import held, rides
 from tests.support.storages import memory
 
@@ -70,7 +71,7 @@ def test_a_provider_of_a_user_s_own_is_an_entry_point(own_provider: str) -> None
     assert "checked" in taken
 
 
-@pytest.mark.parametrize("service", ["compact", "clean", "savepoint", "archive"])
+@pytest.mark.parametrize("service", ["compact", "clean", "savepoints.create", "archive"])
 def test_services_take_the_lock_that_their_options_name(own_provider: str, service: str) -> None:
     rows = rides(("a", "rome", 1, 1.0))
     table = drawstring.create(
@@ -79,7 +80,7 @@ def test_services_take_the_lock_that_their_options_name(own_provider: str, servi
     table.upsert(rows)
     table.upsert(rows)
     given = {"hoodie.write.lock.provider": own_provider, "hoodie.write.lock.mine.url": service}
-    getattr(table, service)(options=given)
+    method(table, service)(options=given)
     taken = sys.modules["mylocks"].LogLock.taken
     assert (taken[0], taken[-1]) == (service, "released")
 

@@ -132,7 +132,7 @@ def test_instants_far_in_the_future_are_told(caplog: pytest.LogCaptureFixture) -
     at(table, 48 * HOUR_MS).append(rides(ROW), options=QUIET)
     assert "more than a day in the future" not in caplog.text
     (early,) = table.timeline.writes()
-    (finding,) = table.validate().findings
+    (finding,) = table.services.validate().findings
     assert (finding.instant, finding.severity.name) == (early.requested, "WARNING")
     assert "more than a day in the future" in finding.what
     table.append(rides(OTHER), options=QUIET)

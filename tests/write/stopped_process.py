@@ -22,6 +22,7 @@ from drawstring.table import Table
 from drawstring.txn.locks import table_lock
 from drawstring.txn.locks.storage_lock import LeaseLock
 from drawstring.txn.table_context import TableContext
+from tests.support.methods import method
 from tests.support.rows import rides
 
 LEASE_MS = 1_500
@@ -55,7 +56,7 @@ def main(uri: str, options: str, verb: str, place: str) -> None:
         if verb == "upsert":
             table.upsert(rides(("z", "rome", 1, 1.0), ("a", "rome", 2, 2.0)), options=KEEP_FEW)
         else:
-            getattr(table, verb)(options=KEEP_FEW)
+            method(table, verb)(options=KEEP_FEW)
         print("done", flush=True)
     except DrawstringError as error:
         print(type(error).__name__, error, flush=True)

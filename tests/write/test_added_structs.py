@@ -67,7 +67,7 @@ def test_rows_from_before_a_struct_are_rewritten_and_merged(
     table.upsert(arrow_rows(OLD, ("c", 2)), options={**options, **NULLS})
     table.upsert(arrow_rows(new, ("b", 2, more)), options=options)
     if table_type == MOR:
-        table.compact()
+        table.services.compact()
     assert held(table) == {"a": None, "b": more, "c": None, "d": more}
 
 
@@ -84,7 +84,7 @@ def test_a_struct_below_a_null_one_may_grow(table_type: str) -> None:
     table.upsert(arrow_rows(OLD.append(pa.field("more", grown)), ("c", 1, after), ("d", 1, None)))
     if table_type == MOR:
         table.upsert(arrow_rows(OLD, ("d", 2)), options=NULLS)
-        table.compact()
+        table.services.compact()
     before = {"s": {**A, "c": None}, "t": "t"}
     assert held(table) == {"a": None, "b": before, "c": after, "d": None}
 
@@ -111,5 +111,5 @@ def test_rows_joined_with_nothing_are_written(table_type: str, log_format: str, 
     table.upsert(rows, options=options)
     assert held(table) == {"a": None, "b": {"s": A, "t": "t"}}
     if table_type == MOR:
-        table.compact()
+        table.services.compact()
         assert held(table) == {"a": None, "b": {"s": A, "t": "t"}}

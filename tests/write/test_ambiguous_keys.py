@@ -102,7 +102,7 @@ def test_a_table_that_has_such_keys_is_read_and_kept_in_shape(
         table.upsert(rows_of(AMBIGUOUS, n=2), options=WITHOUT_COMPACTION)
 
     assert held(table) == [(*AMBIGUOUS, 2)]
-    assert table.validate().is_sound
-    table.compact()
+    assert table.services.validate().is_sound
+    table.services.compact()
     table.delete(where="n = 2")
     assert held(table) == []

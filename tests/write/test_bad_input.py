@@ -221,8 +221,8 @@ def test_a_property_that_does_not_exist_makes_no_table(tmp_path: Path, key: str,
 def test_a_compaction_takes_no_option_that_is_nobodys(tmp_path: Path) -> None:
     table = table_at(tmp_path)
     with pytest.raises(InvalidError, match="'foo'"):
-        table.compact(options={"foo": 1})
-    assert table.compact(options={"hoodie.datasource.write.operation": "upsert"})
+        table.services.compact(options={"foo": 1})
+    assert table.services.compact(options={"hoodie.datasource.write.operation": "upsert"})
 
 
 def test_a_value_that_does_not_fit_its_column_is_told(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_table_version_that_is_unknown_is_named(tmp_path: Path, version: str) 
         lambda: drawstring.open(tmp_path),
         lambda: table.scan().to_arrow(),
         lambda: table.upsert(rides(*OLD)),
-        lambda: table.compact(),
+        lambda: table.services.compact(),
     ):
         with pytest.raises((UnsupportedError, CorruptTableError), match=version) as caught:
             call()

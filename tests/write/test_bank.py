@@ -21,6 +21,7 @@ from tests.support.bank.accounts import HEARTBEAT_MS, OPTIONS, Kind, Transfer, l
 from tests.support.bank.day import Day, Member, mishaps, work
 from tests.support.bank.staff import GONE, LEASE_MS, Job
 from tests.support.metadata_tables import listed
+from tests.support.methods import method
 from tests.support.storages import data_files
 from tests.support.store_server import StoreServer
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES
@@ -77,7 +78,7 @@ def settle(table: Table, kind: Kind) -> None:
     """Finish what killed processes left, once their heartbeats and leases have expired."""
     for _ in range(LOOKS_MAX):
         for service in services_of(kind):
-            getattr(table, service)(options=OPTIONS)
+            method(table, service)(options=OPTIONS)
         if table.timeline.pending() == ():
             return
         time.sleep(HEARTBEAT_MS / 4000)

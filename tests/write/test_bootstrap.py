@@ -97,9 +97,9 @@ def test_a_bootstrapped_table_goes_on_like_any_other(
     assert held(table, as_of=bootstraps[-1]) == rows_of(rides(*range(40)))
     if table_type == MOR:
         assert set(held(table, read_optimized=True)) >= {f"r{number:03}" for number in range(40)}
-        assert table.compact()
+        assert table.services.compact()
         assert held(table, read_optimized=True) == model
-    assert not table.validate().findings
+    assert not table.services.validate().findings
     assert table.changes("earliest").to_arrow().num_rows >= 46
     assert held(drawstring.open(path)) == model
     assert digest(source) == before
@@ -155,10 +155,10 @@ def test_files_with_fewer_columns_and_narrower_types_make_one_table(tmp_path: Pa
 def test_clustering_brings_the_rows_of_a_source_into_the_table(tmp_path: Path, source: Path) -> None:
     drawstring.bootstrap(tmp_path / "table", source, **KEYS)
     table = drawstring.open(tmp_path / "table")
-    assert table.cluster()
+    assert table.services.cluster()
     assert held(table) == rows_of(rides(*range(40)))
-    assert not table.compact_base_files() or held(table) == rows_of(rides(*range(40)))
-    assert all(each.base and each.base.source is None for each in table.file_slices())
+    assert not table.services.compact_base_files() or held(table) == rows_of(rides(*range(40)))
+    assert all(each.base and each.base.source is None for each in table.inspect.files())
 
 
 def test_small_files_that_stand_for_others_come_together_with_their_rows(
@@ -166,7 +166,7 @@ def test_small_files_that_stand_for_others_come_together_with_their_rows(
 ) -> None:
     drawstring.bootstrap(tmp_path / "table", source, **KEYS)
     table = drawstring.open(tmp_path / "table")
-    assert table.compact_base_files()
+    assert table.services.compact_base_files()
     assert held(table) == rows_of(rides(*range(40)))
 
 

@@ -110,7 +110,7 @@ def test_log_files_need_no_change_logs(version: int) -> None:
     table.upsert(rows_of(("a", "rome", 2, 1.5)), options={"hoodie.parquet.small.file.limit": "0"})
     table.delete(rows_of(("b", "rome", 2, 0.0)))
     assert changes(table) == [("i", None, 1.0), ("i", None, 2.0), ("u", 1.0, 1.5), ("d", 2.0, None)]
-    table.compact()
+    table.services.compact()
     assert logs(table) == []
     assert changes(table)[-1] == ("d", 2.0, None)
 

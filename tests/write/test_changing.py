@@ -201,7 +201,7 @@ def test_changes_and_new_rows_of_a_merge_share_a_small_file(table_type: str) -> 
     merge = table.merge(source).when_matched_delete("source.id = 'b'").when_matched_update_all()
     result = merge.when_not_matched_insert_all().execute()
     assert held(table) == [("a", "rome", 2, 5.0), ("n", "rome", 1, 1.0)]
-    assert (result.inserts, result.updates, result.deletes, len(table.file_slices())) == (1, 1, 1, 1)
+    assert (result.inserts, result.updates, result.deletes, len(table.inspect.files())) == (1, 1, 1, 1)
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])

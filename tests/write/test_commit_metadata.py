@@ -35,4 +35,4 @@ def test_entries_that_commits_have_already_are_refused(prefix: str, name: str) -
     options = {"hoodie.datasource.write.commitmeta.key.prefix": prefix, name: "boom"}
     with pytest.raises(InvalidError, match=f"{name} is an entry that commits have already"):
         table.upsert(rides(("a", "rome", 1, 1.0)), options=options)
-    assert table.instants() == ()
+    assert table.inspect.instants() == ()

@@ -83,10 +83,12 @@ def test_two_that_fill_a_new_bucket_are_told_so() -> None:
 def test_a_write_is_told_to_wait_for_a_clustering_that_was_planned_meanwhile() -> None:
     table = filled()
     message = lost(
-        table, upserting(("a", "rome", 9, 9.0), options=ONCE), lambda other: other.schedule_clustering()
+        table,
+        upserting(("a", "rome", 9, 9.0), options=ONCE),
+        lambda other: other.services.schedule_clustering(),
     )
     (plan,) = table.timeline.pending()
-    (group,) = [each.file_id for each in table.file_slices() if each.partition == "rome"]
+    (group,) = [each.file_id for each in table.inspect.files() if each.partition == "rome"]
     assert f"The clustering {plan.requested} of another writer was planned" in message
     assert f"it is going to rewrite file groups that this write changed: rome/{group}." in message
     assert "Write again when the clustering is done" in message
@@ -129,7 +131,7 @@ def test_a_write_that_was_rolled_back_meanwhile_names_the_rollback() -> None:
         storage = other._context.storage
         (write,) = other.timeline.pending_writes()
         storage.delete([f"{HEARTBEAT_FOLDER}/{write.requested}"])
-        other.rollback(write.requested)
+        other.services.rollback(write.requested)
 
     with pytest.raises(LostRaceError) as caught:
         on(Interrupted(table, roll_back)).upsert(rides(NEW), options=ONCE)

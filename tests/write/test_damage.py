@@ -44,7 +44,7 @@ def test_a_damaged_data_file_is_named_and_nothing_is_lost(
     calls = {
         "scan": lambda: table.scan().to_arrow(),
         "upsert": lambda: table.upsert(rides(*OLD)),
-        "compact": lambda: table.compact(),
+        "compact": lambda: table.services.compact(),
     }
     for name, call in calls.items():
         try:
@@ -133,15 +133,15 @@ def test_a_partition_with_missing_files_can_be_replaced(
         path.unlink()
     with pytest.raises(CorruptTableError, match=r"from a backup, or .* with insert_overwrite"):
         held(table)
-    missing = [each.what for each in table.validate().findings if each.check == "missing"]
+    missing = [each.what for each in table.services.validate().findings if each.check == "missing"]
     assert missing
     assert all("with insert_overwrite" in what for what in missing)
     call, left = REPAIRS[repair]
     result = call(table)
     assert held(table) == left
-    assert {each.check for each in table.validate().findings} <= {"metadata"}
-    table.repair(apply=True)
-    assert table.validate().findings == ()
+    assert {each.check for each in table.services.validate().findings} <= {"metadata"}
+    table.services.repair(apply=True)
+    assert table.services.validate().findings == ()
     if repair == "delete_partition":
         assert (result.partitions_dropped, result.groups_dropped) == (1, 1)
     table.upsert(rides(("z", "rome", 1, 1.0)))
@@ -160,7 +160,7 @@ def test_a_partition_without_its_metadata_file_is_named(
     for call in (
         lambda: table.scan().to_arrow(),
         lambda: table.insert_overwrite_table(rides(*OLD)),
-        lambda: table.file_slices(),
+        lambda: table.inspect.files(),
     ):
         with pytest.raises(CorruptTableError, match="metadata file of a partition is missing") as caught:
             call()
@@ -179,8 +179,8 @@ def test_a_partition_with_old_files_alone_is_replaced_once_it_is_one_again(tmp_p
         table.delete_partition("rome")
     shutil.move(tmp_path / "kept", rome / ".hoodie_partition_metadata")
     table.delete_partition("rome")
-    table.repair(apply=True)
-    assert (held(table), table.validate().findings) == ([OSLO], ())
+    table.services.repair(apply=True)
+    assert (held(table), table.services.validate().findings) == ([OSLO], ())
 
 
 def test_a_partition_whose_folder_is_gone_is_named(tmp_path: Path) -> None:

@@ -41,13 +41,13 @@ def test_partitions_in_a_pending_compaction_stay_until_it_ran() -> None:
     table = create(table_type=MOR)
     table.upsert(rides(ROME, OSLO), options=WITHOUT_COMPACTION)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_COMPACTION)
-    planned = table.schedule_compaction()
+    planned = table.services.schedule_compaction()
     with pytest.raises(ConflictError, match="Partition rome has file groups in the pending compaction"):
         table.delete_partition("*")
     assert len(held(table)) == 2
     table.delete_partition("oslo")
     assert held(table) == [("a", "rome", 2, 2.0)]
-    table.compact(planned)
+    table.services.compact(planned)
     table.delete_partition("rome")
     assert held(table) == []
 

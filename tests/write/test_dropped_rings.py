@@ -26,7 +26,7 @@ def test_the_table_goes_on_and_the_partition_begins_anew(version: int) -> None:
     table.upsert(rides(("k1", "rome", 3, 3.0)))
     rows[0] = ("k1", "rome", 3, 3.0)
     assert held(table) == sorted(rows)
-    table.compact()
+    table.services.compact()
     assert held(table) == sorted(rows)
     since = table.incremental(time_of(dropped), columns=["id"]).to_arrow()
     assert sorted(since["id"].to_pylist()) == ["k1", "new", "p"]
@@ -35,18 +35,18 @@ def test_the_table_goes_on_and_the_partition_begins_anew(version: int) -> None:
     assert held(table, as_of=loaded.requested, where="id = 'k8'") == [ROMANS[8]]
     after = prefixes(table, "rome")
     assert len(after) == len(before) and not set(after) & set(before)
-    assert not table.validate().findings
+    assert not table.services.validate().findings
 
 
 def test_it_can_be_dropped_again_and_restored() -> None:
     table = table_with_two_rings(9)
-    table.savepoint()
+    table.savepoints.create()
     first = prefixes(table, "rome")
     for _ in range(2):
         table.delete_partition("rome")
         table.upsert(rides(*ROMANS))
         assert held(table) == sorted([*ROMANS, PISA])
-    table.restore(table.timeline.writes()[0].requested)
+    table.savepoints.restore(table.timeline.writes()[0].requested)
     assert prefixes(table, "rome") == first
     table.upsert(rides(("k1", "rome", 3, 3.0)))
     assert ("k1", "rome", 3, 3.0) in held(table) and len(held(table)) == 10

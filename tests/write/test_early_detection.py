@@ -82,7 +82,7 @@ def test_a_write_notices_a_rival_that_begins_while_it_writes_other_file_groups(
     first = Standing(table, upserting(("x", "lima", 1, 1.0)), folder="lima")
     first.start()
     (rival,) = table.timeline.pending_writes()
-    begun = [f"{each.partition}/{each.file_id}_0-0-0_1.parquet" for each in table.file_slices()]
+    begun = [f"{each.partition}/{each.file_id}_0-0-0_1.parquet" for each in table.inspect.files()]
 
     def begin_others(_: Table) -> None:
         for path in begun:

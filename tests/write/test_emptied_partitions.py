@@ -38,7 +38,7 @@ def test_a_clean_that_drops_the_partition_of_a_write_loses_no_rows(
     outcomes = interleave(
         with_dropped_partition(table_type, version, how),
         lambda table, options: table.upsert(rides(("n", "bern", 9, 9.0)), options=options),
-        lambda table, options: table.clean(retain_commits=1, options=options),
+        lambda table, options: table.services.clean(retain_commits=1, options=options),
         every=EVERY,
     )
     assert "done" in outcomes
@@ -53,7 +53,7 @@ def test_the_metadata_table_keeps_a_partition_that_a_write_fills_after_a_clean(
     outcomes = interleave(
         table,
         lambda table, options: table.upsert(rides(("n", "bern", 9, 9.0)), options=options),
-        lambda table, options: table.clean(retain_commits=1, options=options),
+        lambda table, options: table.services.clean(retain_commits=1, options=options),
         every=EVERY,
     )
     assert "done" in outcomes

@@ -44,26 +44,26 @@ def lived_in(table_type: str, version: int, **options: Any) -> Storage:
 @tables
 def test_partitions_go_that_nobody_wrote_to_for_so_long(table_type: str, version: int) -> None:
     table = on_day(lived_in(table_type, version), 10)
-    assert table.plan_expiry(options={DAYS: 11}) == []
-    assert not table.expire_partitions(options={DAYS: 11})
-    assert table.plan_expiry(options={DAYS: 3}) == ["bern", "oslo"]
-    result = table.expire_partitions(options={DAYS: 6})
+    assert table.services.plan_expiry(options={DAYS: 11}) == []
+    assert not table.services.expire_partitions(options={DAYS: 11})
+    assert table.services.plan_expiry(options={DAYS: 3}) == ["bern", "oslo"]
+    result = table.services.expire_partitions(options={DAYS: 6})
     assert result
     assert held(table) == [("a", "rome", 2, 2.0), ("c", "bern", 1, 1.0)]
-    assert not table.expire_partitions(options={DAYS: 6})
+    assert not table.services.expire_partitions(options={DAYS: 6})
     table.upsert(rides(("b", "oslo", 9, 9.0)))
-    assert table.plan_expiry(options={DAYS: 6}) == []
+    assert table.services.plan_expiry(options={DAYS: 6}) == []
 
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_the_first_write_counts_where_that_is_asked_for(version: int) -> None:
     table = on_day(lived_in(COW, version), 10)
     by_creation = {"hoodie.partition.ttl.management.strategy.type": "KEEP_BY_CREATION_TIME", DAYS: 7}
-    assert table.plan_expiry(options=by_creation) == ["oslo", "rome"]
+    assert table.services.plan_expiry(options=by_creation) == ["oslo", "rome"]
     one = {"hoodie.partition.ttl.strategy.max.delete.partitions": "1"}
-    assert table.plan_expiry(options={**by_creation, **one}) == ["oslo"]
+    assert table.services.plan_expiry(options={**by_creation, **one}) == ["oslo"]
     rome = {"hoodie.partition.ttl.strategy.partition.selected": "rome,paris"}
-    assert table.plan_expiry(options={**by_creation, **rome}) == ["rome"]
+    assert table.services.plan_expiry(options={**by_creation, **rome}) == ["rome"]
 
 
 def test_a_write_drops_old_partitions_when_told_to() -> None:
@@ -79,8 +79,8 @@ def test_a_damaged_partition_holds_up_no_other(
     storage = lived_in(table_type, version)
     storage.delete([each.path for each in storage.list_tree("bern") if each.name.endswith(lost)])
     table = listing(on_day(storage, 10))
-    assert table.plan_expiry(options={DAYS: 3}) == ["oslo"]
-    result = table.expire_partitions(options={DAYS: 3})
+    assert table.services.plan_expiry(options={DAYS: 3}) == ["oslo"]
+    result = table.services.expire_partitions(options={DAYS: 3})
     assert result
     assert result.partitions_dropped == 1
     assert "partition 'bern' is damaged and is not dropped" in caplog.text
@@ -103,15 +103,17 @@ def test_a_late_update_in_a_log_file_keeps_a_partition_when_its_commit_is_archiv
         on_day(storage, 9).upsert(rides(("z", "milan", number, 1.0)), options=short)
     table = on_day(storage, 10)
     assert len(table.timeline.writes()) <= 5
-    assert table.plan_expiry(options={DAYS: 3}) == ["bern", "oslo"]
+    assert table.services.plan_expiry(options={DAYS: 3}) == ["bern", "oslo"]
 
 
 def test_what_is_not_said_or_not_known_is_refused() -> None:
     table = create()
     with pytest.raises(InvalidError, match=r"days\.retain"):
-        table.expire_partitions()
+        table.services.expire_partitions()
     with pytest.raises(InvalidError, match=r"days\.retain"):
         table.upsert(rides(("a", "rome", 1, 1.0)), options={"hoodie.partition.ttl.inline": "true"})
     with pytest.raises(UnsupportedError, match="CUSTOM"):
-        table.expire_partitions(options={"hoodie.partition.ttl.management.strategy.type": "CUSTOM", DAYS: 1})
+        table.services.expire_partitions(
+            options={"hoodie.partition.ttl.management.strategy.type": "CUSTOM", DAYS: 1}
+        )
     assert table.timeline.instants == ()

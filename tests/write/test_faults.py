@@ -88,7 +88,7 @@ def check_after_death(storage: Storage, start: Prepared, step: str) -> None:
     expected = sorted([*seen, ("next", "rome", 9, 9.0)])
     assert held(table) == expected, step
     if table.timeline.pending():
-        table.compact()
+        table.services.compact()
     assert held(table) == expected, step
     assert orphans(table) == [], step
     assert leftovers(table) == [], step

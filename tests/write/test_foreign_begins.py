@@ -46,11 +46,11 @@ def with_a_beginner(table_type: str, *, inflight: bool = False) -> tuple[Table, 
 
 
 def cluster(table: Table, options: dict[str, str]) -> object:
-    return table.cluster(options=options)
+    return table.services.cluster(options=options)
 
 
 def compact(table: Table, options: dict[str, str]) -> object:
-    return table.compact(options=options)
+    return table.services.compact(options=options)
 
 
 def upsert(table: Table, options: dict[str, str]) -> object:

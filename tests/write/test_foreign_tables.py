@@ -106,7 +106,7 @@ def test_writes_go_on_where_real_hudi_stopped(name: str, tmp_path: Path) -> None
     expected = sorted(plain(updates, before.slice(4), fresh))
     assert sorted(plain(data(table))) == expected
     if table.config.is_merge_on_read:
-        table.compact()
+        table.services.compact()
         assert sorted(plain(data(table))) == expected
     assert last is not None
     then = table.scan(columns=before.column_names, as_of=last.requested).to_arrow()
@@ -131,7 +131,7 @@ def test_writes_go_on_where_spark_sql_made_texts_of_partition_numbers(
     table.update("id = 9", {"v": "'z'"})
     table.delete(rows.slice(0, 1).select(["id", "part"]))
     if table.config.is_merge_on_read:
-        table.compact()
+        table.services.compact()
     assert data(table).select(["id", "v"]).sort_by("id").to_pydict() == {"id": [3, 9], "v": ["c", "z"]}
     with pytest.raises(InvalidError, match=r"'2024-01-05', which is not an integer\. Give it as EPOCHMILLI"):
         table.upsert(pa.table([[1], ["a"], [9], ["2024-01-05"]], names=schema.names))
@@ -182,7 +182,7 @@ def test_a_refused_call_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
     for wrong in (
         lambda: table.upsert(rows.drop_columns([key])),
         lambda: table.upsert(rows, options={"hoodie.index.type": "SIMPEL"}),
-        lambda: table.compact(),
+        lambda: table.services.compact(),
     ):
         before = all_files(tmp_path)
         with pytest.raises((InvalidError, UnsupportedError)):

@@ -17,6 +17,7 @@ from drawstring.base.errors import InvalidError, UnavailableError, disk_error, d
 from drawstring.engine.spill import SpillingGroups
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
+from tests.support.methods import method
 from tests.support.simulation.full_disks import FullDisk
 
 SCHEMA = pa.schema(
@@ -127,7 +128,7 @@ def test_a_folder_that_may_not_be_written_to_is_the_callers_to_fix(
 ) -> None:
     table = made(tmp_path / "t", "MERGE_ON_READ")
     table.upsert(rows(10))
-    calls = {"upsert": lambda: table.upsert(rows(10)), "hold": lambda: table.hold("reader")}
+    calls = {"upsert": lambda: table.upsert(rows(10)), "hold": lambda: table.holds.add("reader")}
     opened = os.open
 
     def refuse(path: str, flags: int, *args: int, **given: int) -> int:
@@ -138,7 +139,7 @@ def test_a_folder_that_may_not_be_written_to_is_the_callers_to_fix(
     monkeypatch.setattr(os, "open", refuse)
     monkeypatch.setattr("builtins.open", lambda path, mode, **_: refuse(path, os.O_CREAT))
     with pytest.raises(InvalidError, match="The file system refuses access") as caught:
-        calls.get(call, getattr(table, call))()
+        (calls[call] if call in calls else method(table, call))()
     assert caught.value.table == str(tmp_path / "t")
     assert (caught.value.path or "").startswith(".hoodie/")
 

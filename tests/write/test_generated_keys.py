@@ -57,7 +57,7 @@ def test_rows_of_a_scan_are_updated_and_deleted(version: int, table_type: str) -
     table.delete(table.scan(where="fare = 1").to_arrow().slice(0, 1))
     assert scanned(table, SCHEMA.names) == [("oslo", 3), ("rome", 1), ("rome", 12)]
     if table_type == MOR:
-        table.compact()
+        table.services.compact()
         assert scanned(table, SCHEMA.names) == [("oslo", 3), ("rome", 1), ("rome", 12)]
 
 

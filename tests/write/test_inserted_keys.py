@@ -45,7 +45,7 @@ def test_different_new_keys_are_no_conflict(table_type: str, version: int) -> No
     table = prepared(table_type, version)
     upserting("m", "o")(behind(table, upserting("l", "n", "p")), ONCE)
     assert [row[0] for row in held(table)] == [*"abclmnop"]
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @kinds
@@ -143,12 +143,12 @@ def test_a_record_that_an_update_brings_back_is_there_once(version: int) -> None
     """One writer finds the deletion in a log file, the other one begins after a compaction dropped it."""
     table = prepared(MOR, version)
     table.delete(rides(("a", "rome", 1, 0.0)), options=WITHOUT_COMPACTION)
-    planned = table.schedule_compaction()
+    planned = table.services.schedule_compaction()
     late: list[Exception] = []
 
     def come_back(other: Table) -> None:
         """Compact the table, and let a second writer insert the key before the first one commits."""
-        other.compact(planned, options=OPTIMISTIC)
+        other.services.compact(planned, options=OPTIMISTIC)
         second = on(Interrupted(other, lambda _: writer.finish()))
         try:
             upserting("a", "x", value=3)(second, ONCE)
@@ -166,7 +166,7 @@ def delete_and_clean(table: Table, options: dict[str, str]) -> None:
     """Insert a key, and delete its file again."""
     upserting("l")(table, options)
     upserting("l", value=5)(table, options)
-    table.clean(retain_versions=1, options=options)
+    table.services.clean(retain_versions=1, options=options)
 
 
 def test_a_file_that_was_cleaned_since_is_a_conflict() -> None:

@@ -31,17 +31,17 @@ OPERATIONS: dict[str, Callable[[Table], Any]] = {
     "upsert_and_clean": lambda table: table.upsert(NEWER),
     "insert_overwrite": lambda table: table.insert_overwrite(NEWER, options=QUIET),
     "delete_partition": lambda table: table.delete_partition("rome"),
-    "compact": lambda table: table.compact(),
-    "cluster": lambda table: table.cluster(),
-    "clean": lambda table: table.clean(options=CLEAN_ALL),
+    "compact": lambda table: table.services.compact(),
+    "cluster": lambda table: table.services.cluster(),
+    "clean": lambda table: table.services.clean(options=CLEAN_ALL),
 }
 
 
 def restored(table: Table) -> None:
     """Make a savepoint, change the table, and go back."""
-    instant = table.savepoint()
+    instant = table.savepoints.create()
     table.upsert(NEWER, options=QUIET)
-    assert table.restore(instant)
+    assert table.savepoints.restore(instant)
 
 
 def rolled_back(table: Table) -> None:
@@ -49,20 +49,20 @@ def rolled_back(table: Table) -> None:
     faulty = FaultyStorage(table._context.storage, WRITTEN)
     with suppress(InjectedFault):
         opened(faulty, START_MS + HOUR_MS).upsert(NEWER, options=QUIET)
-    assert opened(LongAgo(table._context.storage), START_MS + 2 * HOUR_MS).rollback()
+    assert opened(LongAgo(table._context.storage), START_MS + 2 * HOUR_MS).services.rollback()
 
 
 def reversioned(table: Table) -> None:
     """Change the version, with which the metadata table goes until the next write."""
-    assert table.downgrade(6) if table.config.version > 6 else table.upgrade(9)
+    assert table.versions.downgrade(6) if table.config.version > 6 else table.versions.upgrade(9)
     assert not table.config.metadata_partitions
     opened(table._context.storage, START_MS + HOUR_MS).upsert(NEWER, options=QUIET)
 
 
 OTHERS: dict[str, Callable[[Table], Any]] = {
-    "log_compact": lambda table: table.log_compact(min_blocks=2, options=QUIET),
-    "compact_base_files": lambda table: table.compact_base_files(),
-    "savepoint": lambda table: table.savepoint(),
+    "log_compact": lambda table: table.services.log_compact(min_blocks=2, options=QUIET),
+    "compact_base_files": lambda table: table.services.compact_base_files(),
+    "savepoint": lambda table: table.savepoints.create(),
     "restore": restored,
     "rollback": rolled_back,
     "change_version": reversioned,
@@ -112,7 +112,7 @@ def test_the_metadata_table_names_the_files_of_the_table_after_each_action(
     if (table_type, operation, version) == (MOR, "rollback", 6):  # whose log files stay, and do not count
         files = {each for each in files if each in listed(table) or ".log.3_" not in each}
     assert listed(table) == files
-    assert not table.validate().findings
+    assert not table.services.validate().findings
     assert held(table) == held(opened(table._context.storage, by_metadata=False))
 
 
@@ -176,9 +176,11 @@ def check_survivors(storage: Storage, before: list[Any], after: list[Any], step:
     assert seen == held(opened(storage, by_metadata=False)), step
     assert seen in (before, after), step
     table.upsert(rides(("next", "rome", 99, 9.0)))
-    for service in (table.compact,) if table.timeline.pending() and table.config.is_merge_on_read else ():
+    for service in (
+        (table.services.compact,) if table.timeline.pending() and table.config.is_merge_on_read else ()
+    ):
         service()
-    table.clean()
+    table.services.clean()
     assert orphans_are_gone(table), step
     unlisted = data_files(storage) - listed(table)
     # In version 6 log files of failed writes stay, with the name of a slice; nothing in them counts.
@@ -186,7 +188,7 @@ def check_survivors(storage: Storage, before: list[Any], after: list[Any], step:
     assert not unlisted or table.config.version == 6, step
     assert all(".log." in path for path in unlisted), step
     assert held(table) == held(opened(storage, by_metadata=False)), step
-    assert not table.validate().findings, step
+    assert not table.services.validate().findings, step
 
 
 def orphans_are_gone(table: Table) -> bool:
@@ -225,7 +227,7 @@ def test_a_table_gets_a_metadata_table_with_its_first_write(version: int) -> Non
 def test_a_table_gets_none_where_the_open_table_or_the_write_does_without() -> None:
     table = create(table_type=MOR)
     table.upsert(FIRST, options=WITHOUT)
-    table.compact(options=WITHOUT)
+    table.services.compact(options=WITHOUT)
     storage = table._context.storage
     opened(storage, by_metadata=False).upsert(NEWER)
     assert not storage.list_folders(".hoodie/metadata")
@@ -238,10 +240,10 @@ def test_a_table_of_version_6_gets_one_once_nothing_is_pending() -> None:
     table = create(table_type=MOR, version=6)
     for rows in (FIRST, NEWER):
         table.upsert(rows, options=QUIET | WITHOUT)
-    assert table.schedule_compaction(options=WITHOUT) is not None
+    assert table.services.schedule_compaction(options=WITHOUT) is not None
     table.upsert(NEWER, options=QUIET)  # into log files that are named by the compaction
     assert not table.config.metadata_partitions
-    assert table.compact()
+    assert table.services.compact()
     table.upsert(NEWER, options=QUIET)
     assert table.config.metadata_partitions == ("files",)
     assert listed(table) == data_files(table._context.storage)
@@ -249,12 +251,12 @@ def test_a_table_of_version_6_gets_one_once_nothing_is_pending() -> None:
 
 def test_a_compaction_of_version_6_waits_for_what_is_pending() -> None:
     table = made(MOR, version=6)
-    assert table.schedule_compaction() is not None
+    assert table.services.schedule_compaction() is not None
     for number in range(12):
         table.upsert(rides(("c", "rome", number + 20, 3.0)), options=QUIET)
     assert not own_compactions(table)
     assert listed(table) == data_files(table._context.storage)
-    assert table.compact()
+    assert table.services.compact()
     table.upsert(rides(("c", "rome", 40, 3.0)), options=QUIET)
     assert own_compactions(table)
     assert listed(table) == data_files(table._context.storage)
@@ -306,7 +308,7 @@ def test_both_timelines_stay_short(table_type: str) -> None:
     assert max(lengths[30:]) <= max(lengths[:30])
     assert len(table.timeline.instants) < 40
     assert listed(table) == data_files(table._context.storage)
-    assert not table.validate().findings
+    assert not table.services.validate().findings
     assert len(table._context.storage.list_files(".hoodie/metadata/files")) < 40
     assert len(held(table)) == 46
 
@@ -324,11 +326,11 @@ def test_an_index_that_was_built_again_is_whole_when_its_build_is_archived() -> 
     rows = [rides(*((f"{key}", "rome", number, 1.0) for key in range(number + 2))) for number in range(12)]
     for number, each in enumerate(rows):
         if number == 7:
-            table.drop_index("partition_stats")
+            table.indexes.drop("partition_stats")
         table.upsert(each, options=options)
         if number == 2:
-            table.cluster(options=options)
+            table.services.cluster(options=options)
         if number == 4:
-            table.clean(retain_commits=1)
-            table.schedule_compaction(options=options)
-        assert table.validate().is_sound, number
+            table.services.clean(retain_commits=1)
+            table.services.schedule_compaction(options=options)
+        assert table.services.validate().is_sound, number

@@ -100,7 +100,7 @@ def test_rows_may_bring_the_numbers_of_dates_as_queries_show_them(table_type: st
     assert held(table) == [("a", 5.0), ("b", 6.0)]
     table.delete(shown.slice(1))
     assert held(table) == [("a", 5.0)]
-    assert table._facts().full_schema.field("made").type == pa.int64()
+    assert table._calls.facts().full_schema.field("made").type == pa.int64()
     wrong = shown.set_column(shown.schema.get_field_index("made"), "made", pa.array(["2024/01/15"] * 2))
     with pytest.raises(InvalidError, match="'made' does not fit its type int64"):
         table.upsert(wrong)

@@ -18,7 +18,7 @@ versions = pytest.mark.parametrize("version", [6, 8, 9])
 def with_base_file(version: int) -> Table:
     table = create(SCHEMA.append(MARK), table_type=MOR, version=version)
     table.upsert(rides(FIRST))
-    table.compact()
+    table.services.compact()
     return table
 
 
@@ -35,7 +35,7 @@ def test_after_a_plain_delete_the_late_row_comes_in(version: int) -> None:
 def test_after_a_compaction_of_the_delete_the_late_row_comes_in(version: int) -> None:
     table = with_base_file(version)
     table.delete(where="id = 'a'")
-    table.compact()
+    table.services.compact()
     table.upsert(rides(LATE))
     assert held(table) == [LATE]
 

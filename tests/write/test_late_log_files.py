@@ -68,7 +68,7 @@ def test_a_query_is_planned_again_if_a_late_log_file_is_deleted_before_it_is_rea
     table = create(table_type=MOR, version=6)
     for ts in (1, 2):
         table.upsert(rides(("a", "rome", ts, float(ts))), options=WITHOUT_SERVICES)
-    table.rollback(dead_write(table).requested)
+    table.services.rollback(dead_write(table).requested)
     storage = table._context.storage
     (log,) = [path for path in data_files(storage) if ".log." in path]
     late = log.replace(".log.1_", ".log.2_")

@@ -29,7 +29,7 @@ indexes = pytest.mark.parametrize(
 
 
 def base_files(table: Table) -> set[str]:
-    return {each.base.status.path for each in table.file_slices() if each.base}
+    return {each.base.status.path for each in table.inspect.files() if each.base}
 
 
 @pytest.fixture(params=["one batch", "many batches"])
@@ -228,4 +228,4 @@ def test_a_table_is_cleaned_and_archived_across_commits_without_files() -> None:
         table.upsert(rides(*LATE), options=often)
         table.upsert(rides(("rome00", "rome", 11 + number, 1.0)), options=often)
     assert len(held(table)) == len(FIRST)
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound

@@ -54,7 +54,7 @@ def go_through(table: Table, **options: str) -> None:
     expected = [("b", "rome", 2, 2.0), ("d", "oslo", 1, 4.0), ("e", "rome", 1, 5.0)]
     assert held(table) == expected
     if table.config.is_merge_on_read:
-        table.compact()
+        table.services.compact()
         assert held(table) == expected
     table.upsert(arrow_rows(SCHEMA, ("d", "oslo", 2, 4.5)), options=options)
     table.insert_overwrite(arrow_rows(SCHEMA, ("z", "rome", 1, 7.0)), options=options)
@@ -126,7 +126,7 @@ def test_log_files_lack_dropped_partition_columns_as_well(version: int, kind: st
     assert list((tmp_path / "t").glob("*/.*.log.*"))
     files = list((tmp_path / "t/rome").glob("*.parquet"))
     assert files and all("city" not in pq.ParquetFile(file).schema_arrow.names for file in files)
-    table.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "fare"})
+    table.services.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "fare"})
     assert held(table, where="city = 'rome'") == [("z", "rome", 1, 7.0)]
     changes = table.incremental("earliest", columns=["id", "city"]).to_arrow().to_pylist()
     assert sorted(tuple(row.values()) for row in changes) == [("d", "oslo"), ("z", "rome")]
@@ -218,4 +218,4 @@ def test_a_merge_on_read_table_of_real_hudi_goes_on(tmp_path: Path) -> None:
     for _ in range(2):
         assert scanned(table, columns) == [(1, "u1", 99.0, 2000, "d1"), *kept, new]
         assert scanned(table, columns, where="dt = 'd1' AND price < 40") == [kept[0]]
-        table.compact()
+        table.services.compact()

@@ -98,9 +98,9 @@ def test_the_values_survive_each_write_and_service(kind: str, version: int, logs
     inline = {key for key, each in expected.items() if each["b"] and each["b"]["type"] == "INLINE"}
     assert stored(table, "b.type = 'INLINE'").keys() == inline
     if kind == MOR:
-        table.compact()
+        table.services.compact()
         assert stored(table) == expected
-    table.cluster()
+    table.services.cluster()
     assert stored(table) == expected
     assert table.schema == SCHEMA
 
@@ -150,7 +150,7 @@ def test_vectors_and_blobs_are_added_to_a_table() -> None:
     schema = pa.schema([("id", pa.string()), ("ts", pa.int64())])
     table = drawstring.create(new_address(), schema, record_key="id", ordering="ts", table_type=MOR)
     table.insert(pa.table({"id": ["a"], "ts": [1]}))
-    table.add_column("v", vector_type(2))
+    table.columns.add("v", vector_type(2))
     added = pa.field("w", pa.list_(pa.float64()), metadata={"hudi_type": "VECTOR(2, DOUBLE)"})
     new = pa.Table.from_pylist(
         [{"id": "b", "ts": 1, "v": [1, 2], "w": [3, 4]}], pa.schema([*table.schema, added])

@@ -114,7 +114,7 @@ def test_a_change_of_columns_that_stands_still_just_before_it_commits_runs_again
 ) -> None:
     storage, clock = shared(table_type, version)
     stalled = StallsCommitting(storage, clock, ClaimState.COMMITTING)
-    opened(stalled, clock).move_column("fare", first=True)
+    opened(stalled, clock).columns.move("fare", first=True)
     assert stalled.has_stood
     check(storage, clock)
     table = opened(storage, clock)
@@ -145,14 +145,14 @@ def test_a_write_that_others_complete_while_it_stands_still_is_done_once(
     uses_metadata = how != "listing"
     keep = MetadataTableGuard._keep
     first = opened(storage, clock, uses_metadata).upsert(rides(("b", "rome", 1, 1.0))).instant
-    opened(storage, clock).savepoint(first)
+    opened(storage, clock).savepoints.create(first)
 
     def act(_: Table) -> None:
         others = opened(DiesDecided(storage) if then == "die" else storage, clock, uses_metadata)
         with pytest.raises(InjectedFault) if then == "die" else nullcontext():
             others.insert(rides(("n", "oslo", 3, 3.0)), options=OPTIMISTIC)
         if then == "restore":
-            others.restore(first)
+            others.savepoints.restore(first)
 
     def looks_at_the_lock(guard: MetadataTableGuard, *given: Any) -> bool:
         guard._check()  # as it does before it switches the metadata table off
@@ -215,7 +215,7 @@ def test_a_clustering_whose_runner_lost_its_lease_says_that_others_unscheduled_i
     stalled = Stalled(storage, clock, upserting(("a", "rome", 3, 3.0)))
     stalled.lists_before = lists
     with suppress(ConflictError):
-        opened(stalled, clock).cluster(options=OPTIMISTIC)
+        opened(stalled, clock).services.cluster(options=OPTIMISTIC)
     assert stalled.has_stood
     check(storage, clock)
     assert held(opened(storage, clock)) == [("a", "rome", 3, 3.0), ("b", "rome", 1, 1.0)]
@@ -236,7 +236,7 @@ def test_a_clustering_whose_runner_lost_its_lease_does_not_blame_the_table_for_c
 
     stalled = StallsReading(storage, clock, rewrite_and_archive)
     with pytest.raises(ConflictError):
-        opened(stalled, clock).cluster(options=OPTIMISTIC)
+        opened(stalled, clock).services.cluster(options=OPTIMISTIC)
     check(storage, clock)
 
 
@@ -251,9 +251,9 @@ class StallsBehindLog(Stalled):
 
 
 def clean_and_plan(table: Table) -> None:
-    table.clean(options=OPTIMISTIC)
+    table.services.clean(options=OPTIMISTIC)
     table.upsert(rides(("b", "rome", 2, 2.0)), options={**OPTIMISTIC, **WITHOUT_COMPACTION})
-    table.schedule_compaction(options={**OPTIMISTIC, "hoodie.compact.inline.max.delta.commits": "1"})
+    table.services.schedule_compaction(options={**OPTIMISTIC, "hoodie.compact.inline.max.delta.commits": "1"})
 
 
 def test_a_log_file_that_was_rolled_back_stays_for_a_plan_that_includes_it() -> None:
@@ -265,10 +265,10 @@ def test_a_log_file_that_was_rolled_back_stays_for_a_plan_that_includes_it() -> 
             options={**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "0"},
         )
     table = opened(storage, clock)
-    assert table.compact(options=OPTIMISTIC)
+    assert table.services.compact(options=OPTIMISTIC)
     check(storage, clock)
     assert held(table) == [("a", "rome", 1, 1.0), ("b", "rome", 2, 2.0)]
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 class StalledAtItsHeartbeat(Stalled):
@@ -284,9 +284,9 @@ class StalledAtItsHeartbeat(Stalled):
 def test_a_plan_that_goes_after_the_lock_was_lost_is_no_damage(table_type: str, version: int) -> None:
     storage, clock = shared(table_type, version)
     opened(storage, clock).insert(rides(("c", "rome", 1, 1.0)), options=NEW_FILE_GROUPS)
-    planned = opened(storage, clock).schedule_clustering()
+    planned = opened(storage, clock).services.schedule_clustering()
     assert planned
-    stalled = StalledAtItsHeartbeat(storage, clock, lambda other: other.rollback(planned))
+    stalled = StalledAtItsHeartbeat(storage, clock, lambda other: other.services.rollback(planned))
     opened(stalled, clock).upsert(rides(("x", "oslo", 1, 1.0)), options=OPTIMISTIC)
     assert stalled.has_stood
     check(storage, clock)

@@ -95,7 +95,7 @@ def test_a_patched_table_holds_what_the_fold_comes_to(
         for step in history:
             if step == "compact":
                 if model.is_mor and model.has_base:
-                    table.compact()
+                    table.services.compact()
                     model.compact()
             elif isinstance(step, set):
                 if model.has_base:
@@ -152,7 +152,7 @@ def test_a_merger_of_ones_own_merges_batches_files_and_logs(table_type: str) -> 
         table.delete(pa.table({"key": ["c"]}))
         assert counted(table) == {"a": 113, "d": 5}
         if table_type == "MERGE_ON_READ":
-            table.compact()
+            table.services.compact()
             assert counted(table) == {"a": 113, "d": 5}
         table.upsert(counts(("c", 7)))
         assert counted(table) == {"a": 113, "c": 7, "d": 5}

@@ -140,9 +140,9 @@ ACTIONS: dict[str, Callable[[Table], object]] = {
     "upsert": lambda table: table.upsert(rows(table)),
     "delete": lambda table: table.delete(rows(table).slice(0, 1)),
     "insert_overwrite": lambda table: table.insert_overwrite(rows(table).slice(0, 1)),
-    "cluster": lambda table: table.cluster(),
-    "restore": lambda table: table.restore(writes(table)[-2]),
-    "clean": lambda table: table.clean(options={"hoodie.clean.commits.retained": "1"}),
+    "cluster": lambda table: table.services.cluster(),
+    "restore": lambda table: table.savepoints.restore(writes(table)[-2]),
+    "clean": lambda table: table.services.clean(options={"hoodie.clean.commits.retained": "1"}),
 }
 
 
@@ -172,13 +172,13 @@ def test_an_action_that_took_effect_keeps_the_partitions_that_this_release_knows
     assert ACTIONS[action](table)
     assert sorted(table.config.metadata_partitions) == kept
     assert listed(table) == data_files(table._context.storage)
-    assert [each for each in table.validate().findings if each.check == "metadata"] == []
+    assert [each for each in table.services.validate().findings if each.check == "metadata"] == []
 
 
 def test_a_change_of_version_leaves_no_metadata_table(tmp_path: Path) -> None:
     root = unpack("v9_mdt_cow", tmp_path)
     table = drawstring.open(root)
-    assert table.downgrade(8)
+    assert table.versions.downgrade(8)
     assert not table.config.metadata_partitions
     assert not (root / ".hoodie/metadata").exists()
 
@@ -186,9 +186,9 @@ def test_a_change_of_version_leaves_no_metadata_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_compaction_keeps_the_list_of_files(version: int, tmp_path: Path) -> None:
     table = drawstring.open(unpack(f"v{version}_mdt_compacted", tmp_path))
-    assert table.schedule_compaction() is not None
+    assert table.services.schedule_compaction() is not None
     assert len(table.config.metadata_partitions) > 1
-    assert table.compact()
+    assert table.services.compact()
     assert listed(table) == data_files(table._context.storage)
 
 
@@ -197,9 +197,9 @@ def test_a_repair_builds_a_damaged_metadata_table_again(tmp_path: Path) -> None:
     table = drawstring.open(root)
     for file in (root / ".hoodie/metadata/files").glob("*.hfile"):
         file.write_bytes(b"damaged")
-    assert {each.remedy for each in table.validate().findings} == {Remedy.METADATA}
-    assert table.repair(apply=True)
-    assert not table.validate().findings
+    assert {each.remedy for each in table.services.validate().findings} == {Remedy.METADATA}
+    assert table.services.repair(apply=True)
+    assert not table.services.validate().findings
     assert listed(table) == data_files(table._context.storage)
 
 
@@ -226,7 +226,7 @@ def test_a_savepoint_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
     root = unpack("v9_mdt_cow", tmp_path)
     table = drawstring.open(root)
     before = kept(root)
-    table.savepoint()
+    table.savepoints.create()
     assert table.timeline.completed_of(Action.SAVEPOINT)
     assert kept(root) == before
 
@@ -241,7 +241,7 @@ def test_a_restore_that_dies_has_switched_the_metadata_table_off_before_a_write_
         table = Table(replace(drawstring.open(copy)._context, storage=LocalStorage(copy)))
         dying, faulty = through(table, changes)
         with suppress(InjectedFault):
-            dying.restore(before[-2])
+            dying.savepoints.restore(before[-2])
         if writes(table) != before and table.config.metadata_partitions:
             assert not table.timeline.pending()  # it is built again once the restore is complete
             assert listed(table) == data_files(table._context.storage)

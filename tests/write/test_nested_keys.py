@@ -44,7 +44,7 @@ def test_records_are_found_by_a_nested_key(tmp_path: Path, version: int, table_t
     table.delete(pa.Table.from_pylist([{"a": {"k": 4}}], pa.schema([("a", pa.struct([("k", pa.int64())]))])))
     assert keys(table) == [("2", "", 2), ("3", "", 1)]
     if table_type == "MERGE_ON_READ":
-        table.compact()
+        table.services.compact()
         assert keys(table) == [("2", "", 2), ("3", "", 1)]
     assert table.scan("city", where="city = 'oslo' and ts > 1").to_arrow().num_rows == 1
 
@@ -57,7 +57,7 @@ def test_paths_and_compound_keys_have_the_dotted_names(tmp_path: Path) -> None:
     assert keys(table) == [("a.n.x:x1,city:oslo", "a.c=p", 2), ("a.n.x:x2,city:oslo", default, 1)]
     assert table.config.record_key_fields == ("a.n.x", "city")
     assert drawstring.open(f"{tmp_path}/t/a.c=p").scan("ts").to_arrow()["ts"].to_pylist() == [2]
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @tables

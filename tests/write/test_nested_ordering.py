@@ -76,11 +76,11 @@ def test_the_greater_value_wins_in_every_way_to_merge(kind: str, tmp_path: Any) 
                 state[key] = (seq, written[-1][2])
         table.upsert(rows(*written), options=WITHOUT_SERVICES)
         if step in (4, 6) and kind not in ("copied", "by columns"):
-            table.log_compact(min_blocks=2) if step == 4 else table.compact()
+            table.services.log_compact(min_blocks=2) if step == 4 else table.services.compact()
         expected = sorted((key, *each) for key, each in state.items())
         assert held(table) == expected
         assert held(table, where="value > 3") == [row for row in expected if row[2] > 3]
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
     if kind.startswith("sorted"):
         check_sorted(table)
 
@@ -135,5 +135,5 @@ def test_the_column_around_the_field_is_not_altered() -> None:
     table.insert(rows(("a", 5, 1, False)))
     for name in ("m", "m.seq"):
         with pytest.raises(InvalidError, match="m is a column of the ordering"):
-            table.rename_column(name, "other")
-    assert table.rename_column("m.who", "whom")
+            table.columns.rename(name, "other")
+    assert table.columns.rename("m.who", "whom")

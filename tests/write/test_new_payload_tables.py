@@ -144,7 +144,7 @@ def test_a_delete_marker_deletes_by_event_time(tmp_path: Path, version: int, tab
     table.upsert(data, options=MARKED)
     assert values(table) == {2: ("old", None), 3: ("old", None), 4: ("kept", None)}
     if table.config.is_merge_on_read:
-        table.compact()
+        table.services.compact()
         assert values(table) == {2: ("old", None), 3: ("old", None), 4: ("kept", None)}
 
 

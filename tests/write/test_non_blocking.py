@@ -45,7 +45,7 @@ def test_log_files_of_two_writers_in_one_bucket_are_no_conflict(version: int) ->
     slow.upsert(rides(("a", "rome", 6, 6.0), ("b", "rome", 6, 6.0)), options=ONCE)
     rows = [("a", "rome", 7, 7.0), ("b", "rome", 6, 6.0)]
     assert in_rome(table) == rows
-    table.compact(options=NON_BLOCKING)
+    table.services.compact(options=NON_BLOCKING)
     assert in_rome(table) == rows
     assert table.timeline.rolled_back == frozenset()
 
@@ -58,13 +58,13 @@ def test_two_writers_begin_one_file_group_for_a_new_bucket(version: int) -> None
     slow.upsert(rides(("n", "rome", 3, 3.0)), options=ONCE)
     rows = [("m", "rome", 2, 2.0), ("n", "rome", 3, 3.0)]
     assert in_rome(table) == rows
-    (file_slice,) = [each for each in table.file_slices() if each.partition == "rome"]
+    (file_slice,) = [each for each in table.inspect.files() if each.partition == "rome"]
     assert file_slice.file_id == f"00000000{FIXED_TAIL}"
     assert file_slice.base is None
     assert len(file_slice.logs) == 2
-    table.compact(options=NON_BLOCKING)
+    table.services.compact(options=NON_BLOCKING)
     assert in_rome(table) == rows
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @pytest.mark.parametrize("version", [8, 9, 10])
@@ -82,13 +82,15 @@ def test_rows_that_begin_a_file_group_are_counted_as_inserts(version: int) -> No
 def test_a_write_belongs_to_the_slice_of_a_compaction_that_it_overlaps() -> None:
     table = filled(table_type=MOR, properties=BUCKETS)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=NON_BLOCKING)
-    slow = behind(table, lambda other: other.compact(options=NON_BLOCKING))
+    slow = behind(table, lambda other: other.services.compact(options=NON_BLOCKING))
     slow.upsert(rides(("a", "rome", 3, 3.0)), options=ONCE)
     assert in_rome(table)[0] == ("a", "rome", 3, 3.0)
     for ts in range(4, 12):
         table.upsert(rides(("b", "rome", ts, 1.0)), options=NON_BLOCKING)
-    table.clean(retain_versions=1, options=NON_BLOCKING)
-    table.archive(options={**NON_BLOCKING, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"})
+    table.services.clean(retain_versions=1, options=NON_BLOCKING)
+    table.services.archive(
+        options={**NON_BLOCKING, "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+    )
     assert in_rome(table)[0] == ("a", "rome", 3, 3.0)
 
 
@@ -97,13 +99,13 @@ def test_an_overlapping_write_stays_in_its_slice_when_hudi_archives_it(
     version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = filled(table_type=MOR, version=version, properties=BUCKETS)
-    slow = behind(table, lambda other: other.compact(options=NON_BLOCKING))
+    slow = behind(table, lambda other: other.services.compact(options=NON_BLOCKING))
     table.upsert(rides(("a", "rome", 2, 2.0)), options=NON_BLOCKING)
     late = slow.upsert(rides(("a", "rome", 3, 3.0)), options=ONCE)
     for ts in range(4, 12):
         table.upsert(rides(("c", "pisa", ts, 1.0)), options=NON_BLOCKING)
     monkeypatch.setattr("drawstring.services.archive.overlapping", lambda timeline: iter(()))
-    table.archive(options={**NON_BLOCKING, **SHORT_TIMELINE})
+    table.services.archive(options={**NON_BLOCKING, **SHORT_TIMELINE})
     assert table.timeline.is_archived(late.instant)
     assert in_rome(table)[0] == ("a", "rome", 3, 3.0)
 
@@ -121,7 +123,7 @@ def test_a_write_that_is_overtaken_where_the_order_counts_runs_again(how: dict[s
         behind(table, act).upsert(rides(("a", "rome", 6, 6.0)), options=ONCE)
     behind(table, act).upsert(rides(("a", "rome", 6, 6.0)), options=NON_BLOCKING)
     assert in_rome(table)[0] == ("a", "rome", 6, 6.0)
-    table.compact(options=NON_BLOCKING)
+    table.services.compact(options=NON_BLOCKING)
     assert in_rome(table)[0] == ("a", "rome", 6, 6.0)
 
 
@@ -161,7 +163,7 @@ def test_a_new_bucket_of_a_writer_of_another_mode_is_a_conflict() -> None:
     other = behind(table, lambda each: each.upsert(rides(("m", "rome", 2, 2.0)), options=optimistic))
     other.upsert(rides(("n", "rome", 3, 3.0)), options=NON_BLOCKING)
     assert in_rome(table) == [("m", "rome", 2, 2.0), ("n", "rome", 3, 3.0)]
-    assert len([each for each in table.file_slices() if each.partition == "rome"]) == 1
+    assert len([each for each in table.inspect.files() if each.partition == "rome"]) == 1
 
 
 CONSISTENT = {**BUCKETS, "hoodie.index.bucket.engine": "CONSISTENT_HASHING"}

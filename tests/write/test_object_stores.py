@@ -35,7 +35,7 @@ def test_a_table_lives_in_a_store(store: StoreServer, table_type: str, version: 
     expected = [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]
     assert held(table) == expected
     for _ in range(2 if table_type == MOR else 0):
-        assert table.compact()
+        assert table.services.compact()
         assert held(table) == expected
         table.upsert(rides(("a", "rome", 2, 2.0)))
     assert [row[0] for row in held(table, as_of=first.instant)] == ["a", "b", "c"]
@@ -43,7 +43,7 @@ def test_a_table_lives_in_a_store(store: StoreServer, table_type: str, version: 
     assert ("a", 2) in [(row["id"], row["ts"]) for row in changes.to_arrow().to_pylist()]
     again = drawstring.open(table.uri, storage_options=store.options)
     assert held(again, where="city = 'rome' and fare > 1.5") == expected[:1]
-    assert table.clean(retain_commits=1)
+    assert table.services.clean(retain_commits=1)
     assert held(again) == expected
     assert (orphans(again), leftovers(again)) == ([], [])
 

@@ -275,7 +275,7 @@ def test_every_type_of_column_survives(version: int, table_type: str, options: d
     table.upsert(pa.Table.from_pylist(second, TYPES), options=options)
     assert found() == [*second, first[3]]
     if table_type == MOR:
-        assert table.compact()
+        assert table.services.compact()
         assert found() == [*second, first[3]]
 
 
@@ -311,7 +311,7 @@ def test_columns_grow_at_any_depth_and_widen(table_type: str, options: dict[str,
     assert found() == expected
     assert table.schema.field("n").type == pa.int64()
     if table_type == MOR:
-        table.compact()
+        table.services.compact()
         assert found() == expected
     assert found(as_of=before.instant)["b"] == {"id": "b", "n": 1, "place": {"name": "x"}}
     assert found(where="extra is not null") == {"b": wide}
@@ -334,7 +334,7 @@ def test_an_inline_compaction_runs_after_so_many_delta_commits() -> None:
     options = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "3"}
     for turn in range(1, 7):
         table.upsert(rides(("a", "rome", turn, float(turn))), options=options)
-        logs = [len(each.logs) for each in table.file_slices()]
+        logs = [len(each.logs) for each in table.inspect.files()]
         assert logs == [{1: 0, 2: 1, 3: 0, 4: 1, 5: 2, 6: 0}[turn]]
         assert held(table) == [("a", "rome", turn, float(turn))]
 
@@ -345,7 +345,7 @@ def test_a_late_row_is_among_the_changes_of_its_commit_whatever_a_compaction_in_
     table.upsert(rides(("a", "rome", 9, 2.0), ("b", "rome", 9, 2.0)))
     first = table.timeline.writes()[0]
     second = table.timeline.writes()[1]
-    table.compact()
+    table.services.compact()
     table.upsert(rides(("a", "rome", 7, 3.0)))
     assert changed_since(table, first) == [("a", "rome", 9, 2.0), ("b", "rome", 9, 2.0)]
     assert changed_since(table, second) == [("a", "rome", 7, 3.0)]

@@ -106,7 +106,7 @@ def test_a_conflict_without_retries_names_the_other_write_and_its_file_groups() 
     with pytest.raises(LostRaceError) as caught:
         behind(table, ("a", "rome", 5, 5.0)).upsert(rides(("a", "rome", 7, 7.0)), options=ONCE)
     other = table.timeline.latest_write()
-    (file_slice,) = [each for each in table.file_slices() if each.partition == "rome"]
+    (file_slice,) = [each for each in table.inspect.files() if each.partition == "rome"]
     assert f"The commit {other.requested} of another writer ({this_process()}) was committed" in str(
         caught.value
     )
@@ -146,7 +146,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_write_unless_it_had_decide
         table.upsert(rides(("next", "rome", 9, 9.0)))
         assert held(table) == sorted([*before, ("next", "rome", 9, 9.0)]), changes
         assert table.timeline.pending_writes() == (), changes
-        assert table.validate().findings == (), changes
+        assert table.services.validate().findings == (), changes
 
 
 def test_a_single_writer_is_refused_beside_a_live_one() -> None:
@@ -195,7 +195,7 @@ def test_a_write_that_hudi_rs_rolled_back_runs_again(table_type: str) -> None:
     assert ("a", "rome", 1, 1.0) in held(table)
     on(Interrupted(table, roll_back_as_hudi_rs)).upsert(rows, options=OPTIMISTIC)
     assert {("a", "rome", 7, 7.0), LATE} <= set(held(table))
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 def test_eager_rollbacks_and_several_writers_exclude_each_other() -> None:
@@ -205,7 +205,7 @@ def test_eager_rollbacks_and_several_writers_exclude_each_other() -> None:
 
 def rewrite_and_clean(table: Table) -> None:
     table.upsert(rides(("a", "rome", 5, 5.0)), options=OPTIMISTIC)
-    table.clean(retain_versions=1, options=OPTIMISTIC)
+    table.services.clean(retain_versions=1, options=OPTIMISTIC)
 
 
 def rewrite_and_archive(table: Table) -> None:
@@ -242,10 +242,10 @@ def test_slices_that_a_clean_deleted_are_not_missed(table_type: str) -> None:
 def test_a_compaction_that_was_unscheduled_takes_no_rows_along() -> None:
     table = filled(table_type=MOR, version=6, properties=BUCKETS)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_COMPACTION)
-    planned = table.schedule_compaction()
+    planned = table.services.schedule_compaction()
 
     def unschedule(other: Table) -> None:
-        other.rollback(planned, options=OPTIMISTIC)
+        other.services.rollback(planned, options=OPTIMISTIC)
 
     first = on(Preceded(table, unschedule))
     first.upsert(rides(("a", "rome", 7, 7.0)), options={**OPTIMISTIC, **WITHOUT_COMPACTION})
@@ -260,7 +260,7 @@ def test_two_inserts_make_one_bucket(table_type: str, version: int) -> None:
     first = on(Preceded(table, lambda other: other.insert(rides(("x", "rome", 1, 1.0)), options=OPTIMISTIC)))
     first.insert(rides(("y", "rome", 1, 1.0)), options=OPTIMISTIC)
     assert [row[0] for row in held(table)] == ["o", "x", "y"]
-    assert len([each for each in table.file_slices() if each.partition == "rome"]) == 1
+    assert len([each for each in table.inspect.files() if each.partition == "rome"]) == 1
 
 
 @pytest.mark.parametrize("ends_first", [True, False])
@@ -277,16 +277,16 @@ def test_what_was_compacted_while_it_was_overwritten_is_not_missed_after_archivi
     )
     writer.start()
     compactor = table if ends_first else on(Interrupted(table, lambda _: writer.finish()))
-    compactor.compact(options=OPTIMISTIC)
+    compactor.services.compact(options=OPTIMISTIC)
     writer.finish()
     assert writer.error is None
-    table.clean(retain_versions=1)
+    table.services.clean(retain_versions=1)
     for number in range(3):
         table.upsert(rides(("p", "oslo", number, 1.0)), options=WITHOUT_SERVICES)
     keeps = {"hoodie.clean.commits.retained": "1"}
-    assert table.archive(min_commits=4, max_commits=5, options=keeps)
+    assert table.services.archive(min_commits=4, max_commits=5, options=keeps)
     assert [row for row in held(table) if row[1] == "rome"] == [("o", "rome", 7, 7.0)]
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 def test_a_table_overwrite_and_an_upsert_leave_no_key_twice() -> None:

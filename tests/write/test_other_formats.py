@@ -106,9 +106,9 @@ def test_values_of_all_types_come_back_from_base_and_log_files(ending: str, tabl
     assert table.scan(["id"], where="at = TIMESTAMP '2024-02-29 12:30:01.123456'").to_arrow().num_rows == 3
     assert table.scan(["id"], where="amount < -5 and flag").to_arrow().num_rows == 3
     if table_type == MOR:
-        assert table.compact()
+        assert table.services.compact()
         assert table.scan(TYPES.names).to_arrow().sort_by("id").equals(found.sort_by("id"))
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 INNER = pa.struct([("at", pa.int64()), ("tags", pa.list_(pa.string()))])
@@ -185,10 +185,10 @@ def test_writes_and_services_that_need_lance_leave_the_table_alone_without_it(
             table.upsert(rides(("b", "rome", 1, 3.0)))
         assert (table.timeline.instants, names(table)) == (instants, files)
         with pytest.raises(InvalidError, match="Lance files need pylance"):
-            table.compact()
+            table.services.compact()
         assert table.timeline.writes() == instants  # what is planned stays so
         assert names(table) == files
-    assert table.compact()
+    assert table.services.compact()
     assert fares(table) == {"a": 2.0}
 
 
@@ -200,7 +200,7 @@ def test_log_files_have_the_format_and_the_footers_of_native_ones(ending: str, l
     table.upsert(rides(("a", "rome", 2, 2.0), ("n", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
     table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     table.delete(rides(("b", "rome", 9, 0.0)), options=WITHOUT_SERVICES)
-    (file_slice,) = table.file_slices()
+    (file_slice,) = table.inspect.files()
     assert names(table) == sorted([ending, f"deletes.{ending}", *[f"log.{ending}"] * 2])
     storage = table._context.storage
     stored = {each.native: base_footer(storage, each.status.path) for each in file_slice.logs}
@@ -210,7 +210,7 @@ def test_log_files_have_the_format_and_the_footers_of_native_ones(ending: str, l
         assert '"name":"fare"' in footer.entries["hudi.log.format.SCHEMA"].replace(" ", "")
         assert ("orc.avro.schema" in footer.entries) == (ending == "orc")
     assert fares(table) == {"a": 3.0, "c": 1.0, "n": 2.0}
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 @formats
@@ -230,7 +230,7 @@ def test_change_images_are_stored_in_the_format(ending: str) -> None:
 def test_base_files_carry_the_key_summary_by_which_lookups_leave_them_out(ending: str) -> None:
     table = made(ending, COW, **{"hoodie.index.type": "BLOOM"})
     table.insert(rides(("b", "rome", 1, 1.0), ("a", "rome", 1, 1.0)))
-    (file_slice,) = table.file_slices()
+    (file_slice,) = table.inspect.files()
     assert file_slice.base is not None
     summary = key_summary(table._context.storage, file_slice.base.status.path)
     assert summary is not None
@@ -240,7 +240,7 @@ def test_base_files_carry_the_key_summary_by_which_lookups_leave_them_out(ending
     assert bloom.contains(pa.array(["a", "b", "c"])).tolist() == [True, True, False]
     table.upsert(rides(("b", "rome", 2, 2.0), ("c", "rome", 2, 2.0)))
     assert fares(table) == {"a": 1.0, "b": 2.0, "c": 2.0}
-    assert len(table.file_slices()) == 1
+    assert len(table.inspect.files()) == 1
 
 
 @formats
@@ -253,18 +253,18 @@ def test_services_and_earlier_times_keep_the_format(ending: str) -> None:
     table.upsert(rides(("a", "rome", 9, 9.0)), options=WITHOUT_SERVICES)
     table.upsert(rides(("a", "rome", 10, 10.0)), options=WITHOUT_SERVICES)
     before = fares(table)
-    assert table.log_compact(min_blocks=2)
+    assert table.services.log_compact(min_blocks=2)
     assert fares(table) == before
-    assert table.compact()
-    assert table.cluster()
+    assert table.services.compact()
+    assert table.services.cluster()
     assert fares(table) == before == {"a": 10.0, "b": 1.0, "c": 2.0, "d": 3.0}
     assert fares(table, where="fare > 2.5") == {"a": 10.0, "d": 3.0}
-    (file_slice,) = table.file_slices()
+    (file_slice,) = table.inspect.files()
     assert file_slice.base is not None
     assert file_slice.base.status.name.endswith(f".{ending}")
     first = table.timeline.writes()[0]
     assert fares(table, as_of=first.requested) == {"a": 0.0}
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 @formats
@@ -335,9 +335,9 @@ def test_a_table_with_lance_files_is_not_taken_to_a_version_without_readers_of_t
     table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     with pytest.raises(UnsupportedError, match=r"version 6 cannot have Lance base files \("):
-        table.downgrade(6)
+        table.versions.downgrade(6)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
-    table.downgrade(8)
+    table.versions.downgrade(8)
     assert fares(table) == {"a": 2.0}
 
 

@@ -48,18 +48,18 @@ def test_the_table_goes_on_after_an_overwrite(version: int, name: str) -> None:
         table.upsert(rides(*upserted))
         rows |= {row[0]: row for row in upserted}
         assert held(table) == sorted(rows.values())
-    table.compact()
+    table.services.compact()
     assert held(table) == sorted(rows.values())
     since = table.incremental(time_of(overwritten), columns=["id"]).to_arrow()
     assert sorted(since["id"].to_pylist()) == ["k1", "k2", "o", "p"]
     assert held(table, as_of=loaded.requested) == sorted([*ROMANS, PISA])
     assert not set(before) & set(prefixes(table, "rome"))
-    assert not table.validate().findings
+    assert not table.services.validate().findings
 
 
 def test_partitions_are_overwritten_again_and_again_dropped_and_restored() -> None:
     table = table_with_two_rings(9)
-    table.savepoint()
+    table.savepoints.create()
     first = prefixes(table, "rome")
     known = {first}
     for ts in (1, 2):
@@ -71,7 +71,7 @@ def test_partitions_are_overwritten_again_and_again_dropped_and_restored() -> No
         known.add(prefixes(table, "rome"))
     assert len(known) == 5
     table.insert_overwrite(rides(*NEW_ROMANS))
-    table.restore(table.timeline.writes()[0].requested)
+    table.savepoints.restore(table.timeline.writes()[0].requested)
     assert prefixes(table, "rome") == first
     table.upsert(rides(("k1", "rome", 3, 3.0)))
     assert ("k1", "rome", 3, 3.0) in held(table) and len(held(table)) == 10
@@ -140,27 +140,27 @@ ALLOW = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
 
 def test_buckets_that_are_being_resized_are_not_overwritten_but_others_are() -> None:
     table = table_with_two_rings(9)
-    planned = table.schedule_clustering(options=RESIZING)
+    planned = table.services.schedule_clustering(options=RESIZING)
     assert planned is not None
     with pytest.raises(ConflictError, match="part of a pending clustering"):
         in_no_time(table).insert_overwrite(rides(*NEW_ROMANS))
     assert held(table) == sorted([*ROMANS, PISA])
     table.insert_overwrite(rides(OSLO))
-    table.cluster(instant=planned)
+    table.services.cluster(instant=planned)
     table.upsert(rides(("o", "oslo", 3, 3.0), ("k1", "rome", 3, 3.0)))
     assert held(table) == sorted(
         [("k1", "rome", 3, 3.0), *ROMANS[:1], *ROMANS[2:], PISA, ("o", "oslo", 3, 3.0)]
     )
-    assert not table.validate().findings
+    assert not table.services.validate().findings
 
 
 def test_an_overwrite_that_does_not_wait_gives_the_resizing_up() -> None:
     table = table_with_two_rings(9)
-    assert table.schedule_clustering(options=RESIZING)
+    assert table.services.schedule_clustering(options=RESIZING)
     table.upsert(rides(("k2", "rome", 2, 2.0)))
     table.insert_overwrite(rides(*NEW_ROMANS), options=ALLOW)
     assert table.timeline.pending() == ()
     assert held(table) == sorted([*NEW_ROMANS, PISA])
     table.upsert(rides(("k1", "rome", 3, 3.0)))
     assert held(table) == sorted([("k1", "rome", 3, 3.0), NEW_ROMANS[1], PISA])
-    assert (orphans(table), table.validate().findings) == ([], ())
+    assert (orphans(table), table.services.validate().findings) == ([], ())

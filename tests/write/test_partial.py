@@ -59,7 +59,7 @@ def test_columns_that_rows_lack_stay_as_they_are(
     ]
     assert held(table) == expected
     if table_type == MOR:
-        assert table.compact()
+        assert table.services.compact()
         assert held(table) == expected
     table.delete(where="id = 'a'")
     assert held(table) == expected[1:]
@@ -72,7 +72,7 @@ def test_a_new_record_in_a_log_file_says_who_it_is(index: dict[str, str], versio
     whole = {"city": "rome", "ts": 1, "fare": None, "note": "whole", "stops": None}
     for letter in "on":
         table.upsert(pa.Table.from_pylist([{"id": f"{letter}{n}", **whole} for n in range(9)], SCHEMA))
-    assert any(each.logs for each in table.file_slices())
+    assert any(each.logs for each in table.inspect.files())
     new = [(f"n{n}", "rome", 6, 10.0) for n in range(9)]
     table.delete(rows_with("id city", *(each[:2] for each in new)))
     new += [(f"p{n}", "rome", 6, 10.0) for n in range(9)]
@@ -83,7 +83,7 @@ def test_a_new_record_in_a_log_file_says_who_it_is(index: dict[str, str], versio
 def test_logs_hold_the_columns_given_and_no_others() -> None:
     table = filled(MOR)
     table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 10.0)), options=PARTIAL)
-    (log,) = [log for each in table.file_slices() for log in each.logs]
+    (log,) = [log for each in table.inspect.files() for log in each.logs]
     with table._context.storage.open(log.status.path) as file:
         (block,) = scan_blocks(file, file.size())
     assert block.is_partial
@@ -100,7 +100,7 @@ def test_a_table_that_goes_by_commit_time_logs_whole_rows() -> None:
         "id = 'a'", {"note": "'new'"}, options={"hoodie.spark.sql.merge.into.partial.updates": "true"}
     )
     blocks = []
-    for log in [log for each in table.file_slices() for log in each.logs]:
+    for log in [log for each in table.inspect.files() for log in each.logs]:
         with table._context.storage.open(log.status.path) as file:
             blocks += scan_blocks(file, file.size())
     assert [block.is_partial for block in blocks] == [False, False]
@@ -136,7 +136,7 @@ def test_an_empty_table_takes_partial_rows_whole() -> None:
 def blocks(table: Table) -> list[tuple[bool, set[str]]]:
     """Return of each block in the newest log files whether it is partial, and its columns."""
     found = []
-    for each in table.file_slices():
+    for each in table.inspect.files():
         for log in each.logs:
             with table._context.storage.open(log.status.path) as file:
                 for block in scan_blocks(file, file.size()):
@@ -174,7 +174,7 @@ def test_merges_log_the_columns_that_updates_set_and_new_rows_whole(
         table.update("id = 'b'", {"fare": "fare * 2"}, options=options)
         changed = [names for is_partial, names in blocks(table) if is_partial]
         assert sorted(map(sorted, changed)) == ([["fare", "note", "ts"], ["fare", "ts"]] if partial else [])
-        outcomes.append((held(table), bool(table.compact()), held(table)))
+        outcomes.append((held(table), bool(table.services.compact()), held(table)))
     expected = [
         ("a", "rome", 5, 11.0, None, ["x"]),
         ("b", "rome", 5, 4.0, "n2", []),
@@ -232,7 +232,7 @@ def test_an_update_leaves_structs_with_required_fields_alone(log_format: str) ->
             {"id": "a", "fare": 2.0, "note": "m", "last": last},
             {"id": "b", "fare": 2.0, "note": "n", "last": None},
         ]
-        table.compact()
+        table.services.compact()
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])

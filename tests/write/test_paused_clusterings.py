@@ -52,7 +52,7 @@ def cluster_behind_a_writer(
         return table.upsert(rows, options=options)
 
     def cluster(table: Table, options: dict[str, str]) -> Any:
-        return table.cluster(instant=planned, options=options)
+        return table.services.cluster(instant=planned, options=options)
 
     looking = Looking(storage)
     writer = Writer(write, looking, clock, {**OPTIMISTIC, **options, RETRIES: "0"})
@@ -79,7 +79,7 @@ def test_a_clustering_that_loses_the_lock_just_before_it_completes_undoes_no_wri
 ) -> None:
     storage, clock = shared(table_type, version)
     opened(storage, clock).insert(rides(("c", "rome", 1, 1.0)), options=NEW_FILE_GROUPS)
-    planned = opened(storage, clock).schedule_clustering() if is_planned else None
+    planned = opened(storage, clock).services.schedule_clustering() if is_planned else None
     rows = rides(("a", "rome", 3, 3.0))
     writer, clustering = cluster_behind_a_writer(storage, clock, rows, options, planned)
     if is_planned:  # otherwise it is planned and run again
@@ -106,7 +106,7 @@ def test_a_resizing_that_loses_the_lock_just_before_it_completes_undoes_no_prefe
     clock = SharedClock(NOW_MS)
     storage = MemoryStorage(stored(files_of(resizable_table()._context.storage)).spec.uri, clock)
     options = {**PREFER, **MORE}
-    planned = opened(storage, clock).schedule_clustering(options=options) if is_planned else None
+    planned = opened(storage, clock).services.schedule_clustering(options=options) if is_planned else None
     rows = rides(row(3, 500), row(90, 500))
     writer, _ = cluster_behind_a_writer(storage, clock, rows, options, planned)
     assert writer.error is None

@@ -31,10 +31,10 @@ ACTIONS: dict[str, Callable[[Table], Any]] = {
     "delete": lambda table: table.delete(where="id = 'c'"),
     "insert_overwrite": lambda table: table.insert_overwrite(NEWER, options=KEPT),
     "delete_partition": lambda table: table.delete_partition("rome"),
-    "compact": lambda table: table.compact(),
-    "cluster": lambda table: table.cluster(),
-    "clean": lambda table: table.clean(options={"hoodie.clean.commits.retained": "1"}),
-    "savepoint": lambda table: table.savepoint(),
+    "compact": lambda table: table.services.compact(),
+    "cluster": lambda table: table.services.cluster(),
+    "clean": lambda table: table.services.clean(options={"hoodie.clean.commits.retained": "1"}),
+    "savepoint": lambda table: table.savepoints.create(),
 }
 
 
@@ -89,7 +89,7 @@ def test_an_action_lists_no_storage_and_does_the_same(
     assert kinds[0] == kinds[1]
     request.getfixturevalue("monkeypatch").undo()
     assert held(named) == held(opened(named, by_metadata=False)) == held(listed)
-    assert not named.validate().findings
+    assert not named.services.validate().findings
 
 
 def test_the_records_of_many_buckets_are_found(request: pytest.FixtureRequest) -> None:

@@ -44,13 +44,13 @@ def test_a_clustering_that_was_planned_since_gives_way_to_a_preferred_writer(
     table_type: str, version: int
 ) -> None:
     table = prepared(table_type, version)
-    first = on(Interrupted(table, lambda other: other.schedule_clustering(options=SIMPLE)))
+    first = on(Interrupted(table, lambda other: other.services.schedule_clustering(options=SIMPLE)))
     first.upsert(rides(NEWER), options={**PREFER, **ONE_ATTEMPT})
     (planned,) = table.timeline.pending_of(Action.CLUSTERING)
-    assert not table.cluster(instant=planned.requested, options=PREFER)
+    assert not table.services.cluster(instant=planned.requested, options=PREFER)
     assert held(table) == AFTER
     assert table.timeline.pending() == ()
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])
@@ -59,11 +59,11 @@ def test_a_preferred_writer_of_version_6_unschedules_a_clustering_that_was_plann
 ) -> None:
     """The clustering could not tell that the write completed after it was planned."""
     table = prepared(table_type, 6)
-    first = on(Interrupted(table, lambda other: other.schedule_clustering(options=SIMPLE)))
+    first = on(Interrupted(table, lambda other: other.services.schedule_clustering(options=SIMPLE)))
     first.upsert(rides(NEWER), options={**PREFER, **ONE_ATTEMPT})
     assert table.timeline.pending() == ()
     assert held(table) == AFTER
-    assert table.cluster(options=SIMPLE)
+    assert table.services.cluster(options=SIMPLE)
     assert held(table) == AFTER
 
 
@@ -76,11 +76,11 @@ def test_a_clustering_that_runs_gives_way_to_a_preferred_writer_that_began_befor
     writer.start()
     clusterer = on(Interrupted(table, lambda _: writer.finish()))
     with pytest.raises(ConflictError):
-        clusterer.cluster(options={**SIMPLE, **ONE_ATTEMPT})
+        clusterer.services.cluster(options={**SIMPLE, **ONE_ATTEMPT})
     assert writer.error is None
     assert held(table) == AFTER
     assert table.timeline.pending() == ()
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @pytest.mark.parametrize(("options", "version"), [(OPTIMISTIC, 9), (SIMPLE, 9), (BUCKET, 9), (SIMPLE, 6)])
@@ -88,20 +88,20 @@ def test_a_write_gives_way_to_a_clustering_that_was_planned_since(
     options: dict[str, str], version: int
 ) -> None:
     table = prepared(version=version)
-    first = on(Interrupted(table, lambda other: other.schedule_clustering(options=SIMPLE)))
+    first = on(Interrupted(table, lambda other: other.services.schedule_clustering(options=SIMPLE)))
     with pytest.raises(LostRaceError, match="was planned"):
         first.upsert(rides(NEWER), options={**options, **ONE_ATTEMPT})
-    assert table.cluster(options=options)
+    assert table.services.cluster(options=options)
 
 
 @kinds
 def test_a_clustering_is_not_begun_where_a_preferred_writer_is_at_work(table_type: str, version: int) -> None:
     table = prepared(table_type, version)
-    planned = table.schedule_clustering()
+    planned = table.services.schedule_clustering()
     assert planned
 
     def cluster(other: Table) -> None:
-        assert not other.cluster(instant=planned, options=PREFER)
+        assert not other.services.cluster(instant=planned, options=PREFER)
 
     on(Interrupted(table, cluster)).upsert(rides(NEWER), options={**PREFER, **ALLOW, **ONE_ATTEMPT})
     assert held(table) == AFTER
@@ -115,11 +115,11 @@ def test_file_groups_that_a_preferred_writer_writes_to_are_not_planned(table_typ
         table.insert(rides((f"o{batch}", "oslo", batch, 1.0)), options=NEW_FILE_GROUPS)
 
     def plan(other: Table) -> None:
-        assert other.schedule_clustering(options=PREFER)
+        assert other.services.schedule_clustering(options=PREFER)
 
     on(Interrupted(table, plan)).upsert(rides(NEWER), options={**SIMPLE, **ONE_ATTEMPT})
-    assert table.cluster(options=PREFER)
-    assert [each.partition for each in table.file_slices()].count("oslo") == 1
+    assert table.services.cluster(options=PREFER)
+    assert [each.partition for each in table.inspect.files()].count("oslo") == 1
     assert [row for row in held(table) if row[1] == "rome"] == AFTER
 
 
@@ -133,17 +133,17 @@ def test_a_running_clustering_meets_a_writer_that_is_at_work(
     clusterer = on(Interrupted(table, lambda _: writer.start()))
     if strategy is PREFER:
         with pytest.raises(ConflictError, match="Cluster the table again"):
-            clusterer.cluster(options={**strategy, **ONE_ATTEMPT})
+            clusterer.services.cluster(options={**strategy, **ONE_ATTEMPT})
         writer.finish()
         assert writer.error is None
         assert held(table) == AFTER
     else:
-        assert clusterer.cluster(options=strategy)
+        assert clusterer.services.cluster(options=strategy)
         writer.finish()
         assert isinstance(writer.error, LostRaceError)
         assert held(table) == [("a0", "rome", 0, 1.0), ("a1", "rome", 1, 1.0)]
     assert table.timeline.pending() == ()
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["write", "clustering"])
@@ -153,7 +153,7 @@ def test_what_a_preferred_writer_and_a_clustering_leave(
 ) -> None:
     acts = [
         lambda table, options: table.upsert(rides(NEWER), options=options),
-        lambda table, options: table.cluster(options=options),
+        lambda table, options: table.services.cluster(options=options),
     ]
     first, second = acts if is_first else acts[::-1]
     assert interleave(prepared(table_type, version), first, second, every=9, offset=version % 9, mode=PREFER)
@@ -168,10 +168,10 @@ def test_other_strategies_are_refused() -> None:
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_preferred_writer_leaves_a_resizing_that_it_wrote_twice_for(version: int) -> None:
     table = resizable_table(version)
-    planned = table.schedule_clustering(options={**PREFER, **MORE})
+    planned = table.services.schedule_clustering(options={**PREFER, **MORE})
     assert planned
     table.upsert(rides(row(3, 500), row(90, 500)), options=PREFER)
     assert errors(table) == []
-    assert table.cluster(instant=planned, options=PREFER)
+    assert table.services.cluster(instant=planned, options=PREFER)
     assert {row(3, 500), row(90, 500)} <= set(held(table))
     assert errors(table) == []

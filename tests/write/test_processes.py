@@ -72,7 +72,7 @@ def test_a_second_writer_goes_on_beside_one_that_stands_still(tmp_path: Path) ->
     with writer(str(tmp_path), "a", 2, 5) as other:
         other.says()
         table.upsert(rides(("own", "bern", 1, 1.0)), options=NO_WAIT)
-        table.clean(options=NO_WAIT)
+        table.services.clean(options=NO_WAIT)
         assert (len(table.timeline.pending_writes()), rollbacks(table)) == (1, [])
         other.go_on()
         assert other.says() == "done"
@@ -91,7 +91,7 @@ def test_a_second_single_writer_gives_up_or_waits_and_nothing_is_lost(tmp_path: 
             table.upsert(rides(OWN), options=NO_WAIT)
         assert caught.value.table == str(tmp_path)
         with pytest.raises(ConflictError):
-            table.clean(options=NO_WAIT)
+            table.services.clean(options=NO_WAIT)
         assert held(table) == OLD
         with writer(str(tmp_path), "c", 3, mode=SINGLE) as third:
             other.go_on()

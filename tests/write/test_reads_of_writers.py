@@ -140,7 +140,7 @@ def test_a_change_of_what_was_not_read_is_no_conflict(
     first(other, OPTIMISTIC)
     first(behind(table, second), ONCE)
     assert held(table) == held(other)
-    assert table.validate().findings == ()
+    assert table.services.validate().findings == ()
 
 
 @kinds
@@ -174,7 +174,7 @@ def rewrite_and_clean(city: str) -> Act:
 
     def act(table: Table, options: dict[str, str]) -> None:
         table.upsert(rides(("b", city, 5, 5.0)), options=options)
-        table.clean(retain_versions=1, options=options)
+        table.services.clean(retain_versions=1, options=options)
 
     return act
 

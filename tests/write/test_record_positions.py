@@ -116,13 +116,13 @@ def test_positions_are_of_the_base_file_that_the_write_saw(version: int, plans_f
     table = create(table_type=MOR, version=version, properties={"hoodie.index.type": "SIMPLE"})
     table.insert(first_rows())
     deleted(table, "k00")
-    planned = table.schedule_compaction()
+    planned = table.services.schedule_compaction()
     assert planned is not None
     if plans_first:
         changed(table, "k04")
-        table.compact(planned)
+        table.services.compact(planned)
     else:
-        table.compact(planned)
+        table.services.compact(planned)
         changed(table, "k04")
     before, after = check_positions(table)
     assert (before.keys, after.keys) == (["k00"], ["k04"])

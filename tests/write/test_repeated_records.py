@@ -22,7 +22,7 @@ def made(table_type: str, *, meta_columns: bool = True) -> Table:
     properties = {} if meta_columns else {"hoodie.populate.meta.fields": "false"}
     table = create(table_type=table_type, properties=properties)
     table.insert(rides(*TWICE), options=KEEP)
-    assert len(table.file_slices()) == 1
+    assert len(table.inspect.files()) == 1
     return table
 
 

@@ -271,7 +271,7 @@ def test_a_reservation_that_is_cut_short_keeps_nobody_away() -> None:
 
 def test_it_runs_again_after_a_change_of_the_properties() -> None:
     table = filled()
-    in_last_attempt(table, lambda other: other.create_index("column_stats"))
+    in_last_attempt(table, lambda other: other.indexes.create("column_stats"))
     assert OWN in held(table)
     assert len(table.timeline.rolled_back) == 2
 

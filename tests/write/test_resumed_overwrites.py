@@ -17,7 +17,7 @@ def test_an_overwrite_that_was_rolled_back_and_resumes_is_rolled_back_again(vers
     table.upsert(rides(ROW))
     store = store_of(table)
     requested = store.request(Action.REPLACE_COMMIT, store.new_time(store.load()), b"")
-    assert table.rollback(requested.requested)
+    assert table.services.rollback(requested.requested)
     started = store.start(requested)
     assert table._context.storage.exists(store.path(started))
     assert held(table) == [ROW]

@@ -28,7 +28,7 @@ def test_commits_of_writes_and_services_take_entries_over(table_type: str) -> No
     table.delete_partition("rome", options=KEYS)
     table.upsert(rides(("b", "oslo", 1, 1.0), ("c", "oslo", 1, 1.0)), options=KEYS)
     table.upsert(rides(("b", "oslo", 2, 1.0)), options=KEYS | WITHOUT_COMPACTION)
-    table.cluster(options=KEYS) if table_type == COW else table.compact(options=KEYS)
+    table.services.cluster(options=KEYS) if table_type == COW else table.services.compact(options=KEYS)
     table.upsert(rides(("b", "oslo", 3, 1.0)), options=WITHOUT_COMPACTION)
     first, *others = entries(table)
     assert first == {"_job": "7", "_offset": "10"}

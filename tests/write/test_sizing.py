@@ -37,7 +37,7 @@ def groups(table: Table, city: str = "rome") -> list[tuple[str, int, int]]:
     """Return file id, logs and bytes of the base file of each file group."""
     return [
         (each.file_id, len(each.logs), each.base.status.size_bytes if each.base else 0)
-        for each in table.file_slices()
+        for each in table.inspect.files()
         if each.partition == city
     ]
 
@@ -140,7 +140,7 @@ def test_a_file_group_in_a_pending_compaction_takes_no_new_records(version: int)
     schedule(table)
     table.upsert(rides(("b", "rome", 1, 1.0)))
     assert len(groups(table)) == 2
-    table.compact()
+    table.services.compact()
     assert held(table) == [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]
 
 
@@ -156,7 +156,7 @@ def test_with_an_index_in_log_files_new_records_go_to_them(version: int, verb: s
     table.upsert(rides(("b", "rome", 0, 9.0), ("c", "rome", 2, 2.0), ("d", "rome", 1, 1.0)))
     expected = [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0), ("c", "rome", 2, 2.0), ("d", "rome", 1, 1.0)]
     assert (held(table), len(groups(table))) == (expected, 1)
-    table.compact()
+    table.services.compact()
     assert held(table, read_optimized=True) == expected
 
 

@@ -56,7 +56,7 @@ def test_a_hot_bucket_is_written_in_pieces(table_type: str, most_rows: list[int]
     expected = {key: ts for key, ts in expected.items() if not "k001000" <= key < "k005500"}
     assert scanned(table, ["id", "ts"]) == sorted(expected.items())
     assert max(most_rows) < 1500
-    assert len({each.file_id for each in table.file_slices() if each.partition == "rome"}) == 1
+    assert len({each.file_id for each in table.inspect.files() if each.partition == "rome"}) == 1
 
 
 def test_a_log_file_of_many_pieces_has_a_block_each(most_rows: list[int]) -> None:
@@ -66,7 +66,7 @@ def test_a_log_file_of_many_pieces_has_a_block_each(most_rows: list[int]) -> Non
     assert (result.files, result.updates) == (1, 5000)
     assert logs(table) == 1
     assert scanned(table, ["id", "ts"]) == [(f"k{number:06}", 2) for number in range(5000)]
-    assert table.compact()
+    assert table.services.compact()
     assert scanned(table, ["id", "ts"]) == [(f"k{number:06}", 2) for number in range(5000)]
     assert max(most_rows) < 1500
 

@@ -32,8 +32,8 @@ def frame(key: str, city: str) -> pd.DataFrame:
         lambda table: table.scan([HALF]),
         lambda table: table.delete(where=f"id = '{HALF}'"),
         lambda table: table.update("id = 'k'", {"fare": f"'{HALF}'"}),
-        lambda table: table.metadata("files", keys=[HALF]),
-        lambda table: table.hold(HALF),
+        lambda table: table.inspect.metadata("files", keys=[HALF]),
+        lambda table: table.holds.add(HALF),
         lambda table: table.upsert(
             rides(("k", "rome", 2, 2.0)), options={"hoodie.write.lock.provider": HALF}
         ),
@@ -47,7 +47,7 @@ def test_half_of_a_surrogate_pair_is_an_error_that_shows_the_text(call: Callable
     assert "a\\ud800b" in str(told.value)
     assert str(told.value).encode(), "it can be printed"
     assert table.scan(["fare"]).to_arrow().column("fare").to_pylist() == [1.0]
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 @pytest.mark.parametrize("folder", ["", HALF])

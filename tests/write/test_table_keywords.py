@@ -17,16 +17,16 @@ from tests.support.tables import COW, MOR, create
 ROWS = (("a", "rome", 3, 1.0), ("b", "rome", 1, 2.0), ("c", "oslo", 2, 3.0))
 
 NOTHING: dict[str, Callable[[Table], Any]] = {
-    "compact": lambda table: table.compact(),
-    "log_compact": lambda table: table.log_compact(),
-    "compact_base_files": lambda table: table.compact_base_files(),
-    "cluster": lambda table: table.cluster(partitions=["nowhere"]),
-    "clean": lambda table: table.clean(),
-    "archive": lambda table: table.archive(),
-    "expire_partitions": lambda table: table.expire_partitions(retain_days=9),
-    "restore": lambda table: table.restore(table.timeline.writes()[-1].requested),
-    "rollback": lambda table: table.rollback(),
-    "upgrade": lambda table: table.upgrade(),
+    "compact": lambda table: table.services.compact(),
+    "log_compact": lambda table: table.services.log_compact(),
+    "compact_base_files": lambda table: table.services.compact_base_files(),
+    "cluster": lambda table: table.services.cluster(partitions=["nowhere"]),
+    "clean": lambda table: table.services.clean(),
+    "archive": lambda table: table.services.archive(),
+    "expire_partitions": lambda table: table.services.expire_partitions(retain_days=9),
+    "restore": lambda table: table.savepoints.restore(table.timeline.writes()[-1].requested),
+    "rollback": lambda table: table.services.rollback(),
+    "upgrade": lambda table: table.versions.upgrade(),
     "delete": lambda table: table.delete(where="id = 'z'", options={"hoodie.allow.empty.commit": False}),
     "delete_partition": lambda table: table.delete_partition(
         "nowhere", options={"hoodie.allow.empty.commit": False}
@@ -49,7 +49,7 @@ def test_a_call_that_does_something_returns_the_same_kind_of_result() -> None:
     table = create(table_type=MOR)
     assert table.insert(rides(*ROWS)).changed
     assert table.upsert(rides(("a", "rome", 9, 9.0)))
-    done, nothing = table.compact(), table.compact()
+    done, nothing = table.services.compact(), table.services.compact()
     assert (type(done), bool(done), bool(nothing)) == (type(nothing), True, False)
     assert (nothing.operation, nothing.records_written) == (done.operation, 0)
 
@@ -58,13 +58,13 @@ def test_a_positional_plan_is_what_runs() -> None:
     table = create(table_type=COW)
     for row in ROWS[:2]:
         table.append(rides(row), merge_small_files=False)
-    plan = table.schedule_base_file_compaction(small_file_bytes=1 << 20)
+    plan = table.services.schedule_base_file_compaction(small_file_bytes=1 << 20)
     assert plan is not None
-    assert table.compact_base_files(plan).instant == plan
+    assert table.services.compact_base_files(plan).instant == plan
     with pytest.raises(InvalidError, match="no base-file compaction"):
-        table.compact_base_files("20200101000000000")
+        table.services.compact_base_files("20200101000000000")
     with pytest.raises(TypeError):
-        table.compact(None, lambda done, total: None)  # type: ignore[call-arg]
+        table.services.compact(None, lambda done, total: None)  # type: ignore[call-arg]
 
 
 def test_insert_drops_or_refuses_duplicates() -> None:
@@ -95,7 +95,7 @@ def test_rows_are_sorted_by_the_columns_that_are_named() -> None:
     table.bulk_insert(rides(*many), sort_by="ts")
     for batch in table.scan("ts").to_batches():
         assert batch["ts"].to_pylist() == sorted(batch["ts"].to_pylist())
-    assert table.cluster(sort_by=["fare", "ts"], target_file_bytes=1 << 30)
+    assert table.services.cluster(sort_by=["fare", "ts"], target_file_bytes=1 << 30)
     fares = table.scan("fare").to_arrow()["fare"].to_pylist()
     assert fares == sorted(fares)
 
@@ -104,14 +104,17 @@ def test_clean_keeps_what_is_asked_for() -> None:
     table = create()
     for ts in range(5):
         table.upsert(rides(("a", "rome", ts, 1.0)), options={"hoodie.clean.automatic": False})
-    by_versions, by_commits = table.plan_clean(retain_versions=2), table.plan_clean(retain_commits=2)
+    by_versions, by_commits = (
+        table.services.plan_clean(retain_versions=2),
+        table.services.plan_clean(retain_commits=2),
+    )
     assert by_versions is not None and by_commits is not None
     assert (by_versions.policy, by_versions.file_count) == ("KEEP_LATEST_FILE_VERSIONS", 3)
     assert (by_commits.policy, by_commits.file_count) == ("KEEP_LATEST_COMMITS", 2)
-    assert table.plan_clean(retain_hours=1) is None
+    assert table.services.plan_clean(retain_hours=1) is None
     with pytest.raises(InvalidError, match="contradict each other"):
-        table.clean(retain_commits=2, retain_hours=1)
-    assert table.clean(retain_versions=2).files == 3
+        table.services.clean(retain_commits=2, retain_hours=1)
+    assert table.services.clean(retain_versions=2).files == 3
 
 
 def test_a_table_is_described_by_keywords() -> None:

@@ -67,7 +67,7 @@ def refused(table: Table, write: Any, message: str) -> None:
         each for each in instants if each.is_write
     ]
     assert table.timeline.pending() == ()
-    assert table.validate().is_sound
+    assert table.services.validate().is_sound
 
 
 @versions

@@ -28,7 +28,7 @@ def planned(table_type: str = COW, version: int = 9) -> tuple[Table, str]:
     table = create(table_type=table_type, version=version)
     for batch in range(2):
         table.insert(rides((f"a{batch}", "rome", batch, 1.0)), options=NEW_FILE_GROUPS)
-    time = table.schedule_clustering()
+    time = table.services.schedule_clustering()
     assert time is not None
     return table, time
 
@@ -36,10 +36,10 @@ def planned(table_type: str = COW, version: int = 9) -> tuple[Table, str]:
 @kinds
 def test_a_write_goes_on_once_the_clustering_is_done(table_type: str, version: int) -> None:
     table, _ = planned(table_type, version)
-    writer = while_it_sleeps(table, lambda other: other.cluster(options=AT_ONCE))
+    writer = while_it_sleeps(table, lambda other: other.services.cluster(options=AT_ONCE))
     writer.upsert(rides(NEWER), options=OPTIMISTIC)
     assert held(table) == [NEWER, ("a1", "rome", 1, 1.0)]
-    assert len(table.file_slices()) == 1, "the clustering completed"
+    assert len(table.inspect.files()) == 1, "the clustering completed"
     assert table.timeline.pending() == ()
     assert 0.3 < slept(writer) < 2
 
@@ -47,16 +47,16 @@ def test_a_write_goes_on_once_the_clustering_is_done(table_type: str, version: i
 @kinds
 def test_a_write_goes_on_once_the_clustering_is_unscheduled(table_type: str, version: int) -> None:
     table, time = planned(table_type, version)
-    writer = while_it_sleeps(table, lambda other: other.rollback(time, options=AT_ONCE))
+    writer = while_it_sleeps(table, lambda other: other.services.rollback(time, options=AT_ONCE))
     writer.upsert(rides(NEWER), options=OPTIMISTIC)
     assert held(table) == [NEWER, ("a1", "rome", 1, 1.0)]
-    assert len(table.file_slices()) == 2
+    assert len(table.inspect.files()) == 2
     assert table.timeline.pending() == ()
 
 
 def test_partitions_are_deleted_once_the_clustering_is_done() -> None:
     table, _ = planned()
-    writer = while_it_sleeps(table, lambda other: other.cluster(options=AT_ONCE))
+    writer = while_it_sleeps(table, lambda other: other.services.cluster(options=AT_ONCE))
     assert writer.delete_partition("rome", options=OPTIMISTIC)
     assert held(table) == []
 
@@ -73,8 +73,8 @@ def aged(table: Table, act: Callable[[Table], object]) -> Table:
 
 def test_partitions_expire_once_the_clustering_is_gone() -> None:
     table, time = planned()
-    writer = aged(table, lambda other: other.rollback(time, options=AT_ONCE))
-    assert writer.expire_partitions(options=EXPIRY).partitions_dropped == 1
+    writer = aged(table, lambda other: other.services.rollback(time, options=AT_ONCE))
+    assert writer.services.expire_partitions(options=EXPIRY).partitions_dropped == 1
     assert held(table) == []
     assert 0.3 < slept(writer) - TEN_DAYS < 2
 
@@ -92,7 +92,9 @@ def test_a_clustering_whose_process_dies_meanwhile_is_unscheduled() -> None:
 
     def die(other: Table) -> None:
         with suppress(DrawstringError):
-            Table(replace(other._context, storage=FaultyStorage(other._context.storage, 6))).cluster()
+            Table(
+                replace(other._context, storage=FaultyStorage(other._context.storage, 6))
+            ).services.cluster()
         assert other.timeline.pending_of(Action.CLUSTERING)
         clock = writer._context.clock
         assert isinstance(clock, ActingClock)
@@ -130,7 +132,7 @@ def test_a_clustering_that_nobody_runs_is_an_error_after_the_wait() -> None:
 )
 def test_a_write_that_may_not_run_again_is_refused_at_once(options: dict[str, str]) -> None:
     table, time = planned()
-    writer = while_it_sleeps(table, lambda other: other.cluster(options=AT_ONCE), after=0)
+    writer = while_it_sleeps(table, lambda other: other.services.cluster(options=AT_ONCE), after=0)
     with pytest.raises(ConflictError, match=f"rollback of {time}"):
         writer.upsert(rides(NEWER), options=options)
     assert slept(writer) == 0
@@ -143,8 +145,8 @@ def test_a_last_attempt_does_not_wait_for_a_clustering_that_nobody_runs() -> Non
 
     def follow(other: Table) -> None:
         """Unschedule the clustering, and plan the next one."""
-        other.rollback(plans[-1], options=AT_ONCE)
-        plans.append(other.schedule_clustering(options=AT_ONCE) or "")
+        other.services.rollback(plans[-1], options=AT_ONCE)
+        plans.append(other.services.schedule_clustering(options=AT_ONCE) or "")
 
     writer = while_it_sleeps(table, follow)
     once_more = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "1"}
@@ -156,19 +158,19 @@ def test_a_last_attempt_does_not_wait_for_a_clustering_that_nobody_runs() -> Non
 
 def clustering(table: Table, time: str) -> Standing:
     """Let another process run a clustering, and stand still within it."""
-    process = Standing(table, lambda other: other.cluster(instant=time, options=OPTIMISTIC))
+    process = Standing(table, lambda other: other.services.cluster(instant=time, options=OPTIMISTIC))
     process.start()
     return process
 
 
 def test_a_last_attempt_waits_for_a_clustering_that_runs() -> None:
     table, time = planned()
-    table.rollback(time, options=AT_ONCE)
+    table.services.rollback(time, options=AT_ONCE)
     running: list[Standing] = []
 
     def lose(other: Table) -> None:
         other.upsert(rides(("a0", "rome", 1, 5.0)), options=AT_ONCE)
-        running.append(clustering(other, other.schedule_clustering(options=AT_ONCE) or ""))
+        running.append(clustering(other, other.services.schedule_clustering(options=AT_ONCE) or ""))
 
     writer = on(Interrupted(while_it_sleeps(table, lambda _: running[0].finish(), after=10), lose))
     once_more = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "1"}
@@ -186,7 +188,7 @@ def test_a_write_waits_for_a_running_clustering_before_each_attempt(table_type: 
     writer.upsert(rides(NEWER), options={**OPTIMISTIC, "hoodie.write.lock.wait_time_ms": "20000"})
     assert 50 < slept(writer) < 61
     assert held(table) == [NEWER, ("a1", "rome", 1, 1.0)]
-    assert len(table.file_slices()) == 1
+    assert len(table.inspect.files()) == 1
 
 
 @kinds
@@ -204,7 +206,7 @@ def test_the_error_about_a_running_clustering_says_what_works_while_it_runs(
     }
     with pytest.raises(PendingClusteringError, match=f"Another process runs the clustering {time}") as caught:
         writer.upsert(rides(NEWER), options=waits)
-    told, groups = str(caught.value), table.file_slices()
+    told, groups = str(caught.value), table.inspect.files()
     assert all(f"rome/{each.file_id}" in told for each in groups) and len(groups) == 2
     assert "hoodie.write.lock.wait_time_ms" in told and "rollback of" not in told
     assert ("waited for up to 15000 ms" in told) == (retries == 2)

@@ -167,7 +167,7 @@ def register_key_generator(name: str, generator: KeyFunction) -> None:
         ...     properties={"hoodie.datasource.write.keygenerator.class": "com.example.ByInitial"},
         ... )
         >>> result = by_city.insert(rides)
-        >>> sorted(part.partition for part in by_city.file_slices())
+        >>> sorted(part.partition for part in by_city.inspect.files())
         ['l', 'o']
     """
     if not name.strip():

@@ -46,7 +46,7 @@ from drawstring.filegroups.sorted_merge import (
     small_log_records,
     sorted_by_key,
 )
-from drawstring.formats.data_file import Selection
+from drawstring.formats.data_file import Selection, read_base
 from drawstring.formats.predicate_bounds import typed
 from drawstring.merge.record_merger import merger_of
 from drawstring.model.files import FileSlice
@@ -186,8 +186,13 @@ def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
         typed(task.partition_values, task.schema),
         task.keys,
     )
-    for batch in base_rows_of(storage, base, selection, task.schema, task.config):
-        yield conform(with_values(batch, task.partition_values, output), output)
+    if base.source is None:
+        batches = read_base(storage, base.status.path, selection)
+    else:
+        batches = base_rows_of(storage, base, selection, task.schema, task.config)
+    for batch in batches:
+        whole = with_values(batch, task.partition_values, output) if task.partition_values else batch
+        yield conform(whole, output)
 
 
 def merge_base_rows(

@@ -452,7 +452,7 @@ class IngestJob:
                 "The ingestion waits for compactions, of which more than %d are pending.",
                 self.pace.max_pending,
             )
-            self._table.wait_for_services()
+            self._table.services.wait()
 
     def _pending_compactions(self) -> int:
         return len(self._table.timeline.pending_of(Action.COMPACTION)) if self._table is not None else 0

@@ -269,7 +269,7 @@ class MetadataKeeper:
                 self._roll_back(instant, content)
             if instant.action is Action.ROLLBACK or change is None:
                 return ()
-            added = added_columns(change)
+            added = added_columns(change) if COLUMN_STATS in kept else ()
             maintainers = with_columns(maintainers_of(kept), added).values()
             changes = (each for maintainer in maintainers for each in maintainer.changes(change))
             done = self._writer.commit(instant, content, changes, encoded if kept == [FILES] else None)

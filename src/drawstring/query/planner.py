@@ -228,7 +228,7 @@ def check_versions_kept(facts: TableFacts, time: str) -> None:
 def _cleaned(facts: TableFacts, time: str, earliest: str) -> InvalidError:
     return InvalidError(
         f"Files of the table as of {time} were cleaned away. Query the table as of {earliest} or later. To"
-        " read older instants in future, raise hoodie.clean.commits.retained, or use table.hold() or a"
+        " read older instants in future, raise hoodie.clean.commits.retained, or use table.holds.add() or a"
         " savepoint.",
         table=facts.storage.spec.uri,
     )

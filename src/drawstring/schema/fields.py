@@ -217,6 +217,6 @@ def type_named(name: str) -> pa.DataType:
     if text not in _NAMES:
         raise InvalidError(
             f"There is no type {name!r} here. Use one of {', '.join(_NAMES)} or decimal(precision,scale);"
-            " columns of nested types are added in Python (Table.add_column) or SQL."
+            " columns of nested types are added in Python (Table.columns.add) or SQL."
         )
     return _NAMES[text]

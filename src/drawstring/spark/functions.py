@@ -252,7 +252,7 @@ def compact(
         >>> drawstring.spark.compact(spark, "/lake/rides").files
         2
     """
-    return table(spark, path, storage_options=storage_options).compact(instant, options=options)
+    return table(spark, path, storage_options=storage_options).services.compact(instant, options=options)
 
 
 def mode_of(mode: str) -> str:

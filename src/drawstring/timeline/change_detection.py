@@ -149,7 +149,7 @@ def files_cleaned(error: MissingFileError) -> FilesCleanedError:
     """Return the error of a reader whose file was deleted after planning."""
     return FilesCleanedError(
         "A file of this query was deleted after the query was planned, most likely by a clean. Run the query"
-        " again. If that happens often, read within Table.held(), or keep more with"
+        " again. If that happens often, read within Table.holds.temporary(), or keep more with"
         " hoodie.clean.commits.retained.",
         table=error.table,
         instant=error.instant,

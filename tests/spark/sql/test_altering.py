@@ -451,7 +451,7 @@ def test_columns_are_replaced_in_one_commit_and_those_of_the_same_name_keep_thei
         (2, 2.5, None, 8),
         (3, 3.5, None, 7),
     ]
-    assert table.comments == {"note": "of the driver"}
+    assert table.columns.comments == {"note": "of the driver"}
     sql("ALTER TABLE rides REPLACE COLUMNS (id INT)")
     assert session.table("rides").columns == ["id", "day", "hour"]
     with pytest.raises(AnalysisException, match="id is a column of the record key"):
@@ -479,7 +479,7 @@ def test_comments_of_columns_are_stored_and_described(
     ]
     table = drawstring.open(f"{tmp_path}/lake/rides")
     kept = {"id": "the key", "note": "of the driver", "tip.y.element.z": "of a coin"}
-    assert table.comments == {**kept, "fare": "in euros"}
+    assert table.columns.comments == {**kept, "fare": "in euros"}
     assert "of a coin" in session.table("rides").schema.json()
     assert table.config.history is None, "comments need no schema on read"
     assert "COMMENT 'in euros'" in session.sql("SHOW CREATE TABLE rides").first()[0]
@@ -488,7 +488,7 @@ def test_comments_of_columns_are_stored_and_described(
     sql("ALTER TABLE rides RENAME COLUMN fare TO price")
     sql("ALTER TABLE rides ALTER COLUMN tip.x COMMENT 'in cents'")
     renamed = {**kept, "price": "in euros", "tip.x": "in cents"}
-    assert drawstring.open(f"{tmp_path}/lake/rides").comments == renamed
+    assert drawstring.open(f"{tmp_path}/lake/rides").columns.comments == renamed
 
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
@@ -501,7 +501,7 @@ def test_comments_of_a_dataframe_are_stored_with_the_columns_that_it_adds(
     for each in (df, df.withColumn("tip", lit(5)).withMetadata("tip", {"comment": "in cents"})):
         each.write.format("hudi").options(**options, **key).mode("append").save(path)
     told = {"id": "the key", "at.x": "east", "tip": "in cents"}
-    assert drawstring.open(path).comments == told
+    assert drawstring.open(path).columns.comments == told
     assert session.read.format("hudi").load(path).select("id", "at.x").collect() == [(1, 2)]
 
 

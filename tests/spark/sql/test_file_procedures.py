@@ -71,8 +71,8 @@ def test_the_metadata_table_shows_numbers_and_statistics(session: SparkSession, 
 def test_cleans_and_rollbacks_tell_what_they_deleted(
     session: SparkSession, sql: Ask, rides: drawstring.Table
 ) -> None:
-    rides.compact()
-    old = next(each for each in rides.file_slices() if each.partition == "city=lima").base
+    rides.services.compact()
+    old = next(each for each in rides.inspect.files() if each.partition == "city=lima").base
     assert old is not None
     place = f"{rides.uri}/{old.status.path}"
     assert called(
@@ -81,8 +81,8 @@ def test_cleans_and_rollbacks_tell_what_they_deleted(
     with pytest.raises(InvalidError, match="The table is partitioned"):
         called(session, "show_file_status", table="rides", file=old.status.name)
     sql("UPDATE rides SET fare = 3.5, ts = 3 WHERE id = 2")
-    rides.compact()
-    rides.clean(retain_versions=1)
+    rides.services.compact()
+    rides.services.clean(retain_versions=1)
     cleaned = called(session, "show_cleans_metadata", table="rides")
     assert {row.partition_path for row in cleaned} == {"city=lima", "city=oslo"}
     assert sum(row.success_delete_files for row in cleaned) == cleaned[0].total_files_deleted > 0
@@ -110,7 +110,7 @@ def test_a_rollback_names_its_files(session: SparkSession, rides: drawstring.Tab
 
 
 def test_markers_of_a_pending_write_stay(session: SparkSession, rides: drawstring.Table) -> None:
-    planned = str(rides.schedule_compaction())
+    planned = str(rides.services.schedule_compaction())
     with pytest.raises(InvalidError, match="is pending"):
         called(session, "delete_marker", table="rides", instant_time=planned)
     done = rides.timeline.writes()[0].requested
@@ -187,7 +187,7 @@ def test_files_are_counted_and_damaged_ones_found(session: SparkSession, rides: 
     below = called(session, "show_fs_path_detail", path=rides.uri, is_sub=True)
     assert sum(row.storage_size for row in below) == whole.storage_size
     assert called(session, "show_invalid_parquet", path=rides.uri) == []
-    base = next(each.base for each in rides.file_slices() if each.base)
+    base = next(each.base for each in rides.inspect.files() if each.base)
     (Path(rides.uri) / base.status.path).write_bytes(b"x" * 500)
     [damaged] = called(session, "show_invalid_parquet", path=rides.uri)
     assert damaged.path.endswith(base.status.name)

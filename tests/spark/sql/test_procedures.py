@@ -167,7 +167,7 @@ def test_a_savepoint_names_its_user_and_archiving_goes_by_all_its_bounds(
     given = {"table": "rides", "user": "ada", "comments": "before the move"}
     assert [called(session, "create_savepoint", **given)[0][0] for _ in range(2)] == [True, False]
     table = drawstring.open(f"{tmp_path}/lake/rides")
-    [saved] = savepoints(table._facts().store, table.timeline).values()
+    [saved] = savepoints(table._calls.facts().store, table.timeline).values()
     assert (saved.by, saved.comments) == ("ada", "before the move")
     called(session, "delete_savepoint", table="rides")
     with pytest.raises(UnsupportedError, match="delete_metadata_table first"):

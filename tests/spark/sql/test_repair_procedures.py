@@ -147,4 +147,4 @@ def test_repaired_tables_are_sound(session: SparkSession, sql: Ask, tmp_path: Pa
             repaired_output_path=f"{tmp_path}/{city}",
             dry_run=False,
         )
-    assert drawstring.open(f"{tmp_path}/lake/rides").validate().findings == ()
+    assert drawstring.open(f"{tmp_path}/lake/rides").services.validate().findings == ()

@@ -26,6 +26,7 @@ from drawstring.table import Table
 from drawstring.txn.locks import table_lock
 from drawstring.txn.locks.storage_lock import LeaseLock
 from tests.support.bank.accounts import ACCOUNTS, OPTIONS, Transfer, ledger, table_of, transfer
+from tests.support.methods import method
 
 BEGINS, DONE, REFUSED = "begins", "done", "refused"
 WORDS = (BEGINS, DONE, REFUSED)
@@ -92,7 +93,7 @@ def janitor(job: Job, table: Table, draw: random.Random) -> None:
         options = {**OPTIONS, **job.options}
         if service == "cluster":  # what is sorted in another way already is clustered once more
             options["hoodie.clustering.plan.strategy.sort.columns"] = draw.choice(["id", "balance", "ts"])
-        _tell(service, partial(getattr(table, service), options=options))
+        _tell(service, partial(method(table, service), options=options))
         time.sleep(JANITOR_SECONDS)
 
 

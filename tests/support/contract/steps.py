@@ -352,13 +352,13 @@ def _plus(value: int | None, more: int) -> int | None:
 
 def compact(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
     both.model.settle()
-    return both.table.compact()
+    return both.table.services.compact()
 
 
 def cluster(both: Both, step: Step, options: dict[str, str]) -> CommitResult | None:
     both.model.late = []
     by = {} if both.kind.is_sorted else {"hoodie.clustering.plan.strategy.sort.columns": "value"}
-    return both.table.cluster(options={**options, **by})
+    return both.table.services.cluster(options={**options, **by})
 
 
 OPERATIONS: dict[str, Operation] = {

@@ -63,5 +63,5 @@ def check_recovery(world: World, finished: World, where: str, allowed: tuple[str
     markers = [status.path for status in world.storage.list_tree(".hoodie/.temp")]
     left = [path for path in markers if path.split("/")[2] not in waiting]
     assert left == [] or MARKERS in allowed, f"{where}: markers stay"
-    bad = [found for found in world.table().validate().findings if found.check not in allowed]
+    bad = [found for found in world.table().services.validate().findings if found.check not in allowed]
     assert bad == [], f"{where}: {bad}"

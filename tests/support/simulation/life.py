@@ -101,7 +101,7 @@ def live(
         else:
             take(world, step)
         check_queries(world, f"{kind}, step {number}: {step}")
-    findings = world.table().validate().findings
+    findings = world.table().services.validate().findings
     assert [found for found in findings if found.severity is Severity.ERROR] == []
 
 

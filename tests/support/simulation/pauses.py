@@ -301,7 +301,7 @@ def outcomes(first: Rows, others: World, step: Step) -> dict[bool, list[Rows]]:
 
 def check_whole(world: World, step: Step, where: str, allowed: Container[str] = ()) -> None:
     """Make sure that the table is sound, and knows all that was acknowledged."""
-    findings = world.table().validate().findings
+    findings = world.table().services.validate().findings
     bad = [each for each in findings if each.severity is Severity.ERROR and each.check not in allowed]
     assert bad == [], f"{where}: {bad}"
     table = world.table()

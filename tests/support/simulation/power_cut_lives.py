@@ -110,7 +110,7 @@ def live_through_cuts(
 def _take(world: World, step: Step) -> None:
     if step.name == "change_version":
         table = world.table()
-        change = table.upgrade if step.keys[0] > table.config.version else table.downgrade
+        change = table.versions.upgrade if step.keys[0] > table.config.version else table.versions.downgrade
         change(step.keys[0], options=dict(world.kind.options))
         world.kind = replace(world.kind, version=step.keys[0])
     else:

@@ -23,6 +23,7 @@ from drawstring.storage.protocol import LOCK_FOLDER, Storage
 from drawstring.table import Table
 from drawstring.timeline.claims import Claim
 from drawstring.timeline.timeline import parse_instant
+from tests.support.methods import method
 from tests.support.simulation.world import CITIES, KEPT, Step, World, place
 from tests.support.storages import WatchedPuts
 from tests.support.tables import store_of
@@ -162,7 +163,7 @@ def _update(world: World, table: Table, step: Step) -> None:
 
 def _service(name: str) -> Callable[[World, Table, Step], None]:
     def run(world: World, table: Table, step: Step) -> None:
-        getattr(table, name)(options=dict(world.kind.options))
+        method(table, name)(options=dict(world.kind.options))
 
     return run
 
@@ -171,13 +172,13 @@ def _savepoint(world: World, table: Table, step: Step) -> None:
     newest = table.timeline.latest_write()
     moment = world.moments[-1] if world.moments else None
     if world.saved is None and newest and moment and moment.instant == newest.requested:
-        table.savepoint(options=dict(world.kind.options))
+        table.savepoints.create(options=dict(world.kind.options))
         world.saved = moment
 
 
 def _delete_savepoint(world: World, table: Table, step: Step) -> None:
     if world.saved is not None:
-        table.delete_savepoint(world.saved.instant, options=dict(world.kind.options))
+        table.savepoints.delete(world.saved.instant, options=dict(world.kind.options))
         world.saved = None
 
 
@@ -186,29 +187,29 @@ def _restore(world: World, table: Table, step: Step) -> None:
         return
     kept = table.timeline.writes()[-KEPT:]
     world.cleaned_before = max(world.cleaned_before, kept[0].requested)
-    table.restore(world.saved.instant, options=dict(world.kind.options))
+    table.savepoints.restore(world.saved.instant, options=dict(world.kind.options))
     world.rows = dict(world.saved.rows)
     world.moments = [each for each in world.moments if each.instant <= world.saved.instant]
 
 
 def _compact(world: World, table: Table, step: Step) -> None:
     if world.kind.is_mor:
-        world.note(table.compact(options=dict(world.kind.options)))
+        world.note(table.services.compact(options=dict(world.kind.options)))
 
 
 def _plan_compaction(world: World, table: Table, step: Step) -> None:
     if world.kind.is_mor:
-        table.schedule_compaction(options=dict(world.kind.options))
+        table.services.schedule_compaction(options=dict(world.kind.options))
 
 
 def _cluster(world: World, table: Table, step: Step) -> None:
     if not world.kind.is_hashed:
-        world.note(table.cluster(options=dict(world.kind.options)))
+        world.note(table.services.cluster(options=dict(world.kind.options)))
 
 
 def _plan_clustering(world: World, table: Table, step: Step) -> None:
     if not world.kind.is_hashed:
-        table.schedule_clustering(options=dict(world.kind.options))
+        table.services.schedule_clustering(options=dict(world.kind.options))
 
 
 def _rollback(world: World, table: Table, step: Step) -> None:
@@ -218,7 +219,7 @@ def _rollback(world: World, table: Table, step: Step) -> None:
         return
     target = pending[step.keys[0] % len(pending)]
     try:
-        table.rollback(target.requested, options=dict(world.kind.options))
+        table.services.rollback(target.requested, options=dict(world.kind.options))
     except ConflictError:
         # In version 6 others may have written on top of a compaction.
         if world.kind.version != 6 or target.action is not Action.COMPACTION:
@@ -231,7 +232,7 @@ def _move_column(world: World, table: Table, step: Step) -> None:
     """Give a column another place among the columns, by schema on read."""
     is_first = table.schema.names[0] == "value"
     change = {"after": "ts"} if is_first else {"first": True}
-    world.note(table.move_column("value", **change, options=dict(world.kind.options)))
+    world.note(table.columns.move("value", **change, options=dict(world.kind.options)))
 
 
 WRITES: dict[str, Callable[[World, Table, Step], None]] = {

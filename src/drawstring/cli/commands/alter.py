@@ -69,17 +69,17 @@ def alter(
     table, given = open_table(path, storage_option), named_values(option)
     if act == "add":
         kind = type_named(value or "")
-        done = table.add_column(column, kind, first=first, after=after, comment=comment, options=given)
+        done = table.columns.add(column, kind, first=first, after=after, comment=comment, options=given)
     elif act == "rename":
-        done = table.rename_column(column, value or "", options=given)
+        done = table.columns.rename(column, value or "", options=given)
     elif act == "drop":
-        done = table.drop_column(column, options=given)
+        done = table.columns.drop(column, options=given)
     elif act == "type":
-        done = table.change_column_type(column, type_named(value or ""), options=given)
+        done = table.columns.change_type(column, type_named(value or ""), options=given)
     elif act == "move":
-        done = table.move_column(column, first=first, after=after, options=given)
+        done = table.columns.move(column, first=first, after=after, options=given)
     else:
-        done = table.comment_column(column, value or None, options=given)
+        done = table.columns.comment(column, value or None, options=given)
     if as_json:
         output.print_json({**output.result_fields(done), "columns": list(table.schema.names)})
     else:

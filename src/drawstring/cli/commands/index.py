@@ -54,22 +54,22 @@ def index(
     """Create, plan, drop or show the indexes of a table, which its metadata table holds."""
     table, given = open_table(path, storage_option), named_values(option)
     if act == "show":
-        _print([each for each in table.indexes() if name in (None, each.name)], as_json=as_json)
+        _print([each for each in table.indexes.list() if name in (None, each.name)], as_json=as_json)
         return
     if act == "run":
-        _print(table.run_indexing(name, options=given), as_json=as_json, nothing="no index is planned")
+        _print(table.indexes.run(name, options=given), as_json=as_json, nothing="no index is planned")
         return
     if name is None:
         raise InvalidError(f"`drawstring index {act}` needs the name of the index. Give it after the path.")
     if act == "create":
-        created = table.create_index(name, column, using=using, partitioned=partitioned, options=given)
+        created = table.indexes.create(name, column, using=using, partitioned=partitioned, options=given)
         _print([created], as_json=as_json)
         return
     if act == "schedule":
-        planned = table.schedule_index(name, column, using=using, partitioned=partitioned, options=given)
+        planned = table.indexes.schedule(name, column, using=using, partitioned=partitioned, options=given)
         _say("planned", planned, as_json=as_json)
         return
-    table.drop_index(name, options=given)
+    table.indexes.drop(name, options=given)
     _say("dropped", name, as_json=as_json)
 
 

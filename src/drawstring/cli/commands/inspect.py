@@ -49,7 +49,7 @@ def files(
     storage_option: StorageOptions = (),
 ) -> None:
     """List the files that a snapshot reads: each file group's base file and log files."""
-    slices = list(open_table(path, storage_option).file_slices())
+    slices = list(open_table(path, storage_option).inspect.files())
     if partition is not None:
         slices = _of_partition(slices, partition, path)
     slices.sort(key=lambda part: (part.partition, part.file_id))
@@ -180,11 +180,11 @@ def holds(
     table = open_table(path, storage_option)
     if position is not None and hold is None:
         raise InvalidError("--position needs --hold. Give the name of the reader with --hold.")
-    if release is not None and not table.release(release):
+    if release is not None and not table.holds.release(release):
         raise InvalidError(f"There is no hold {release!r}. List the holds with drawstring holds.")
     if hold is not None:
-        table.hold(hold, position, hours=hours)
-    found = [hold_fields(each) for each in table.holds()]
+        table.holds.add(hold, position, hours=hours)
+    found = [hold_fields(each) for each in table.holds.list()]
     if as_json:
         output.print_json(found)
     elif not found:
@@ -224,7 +224,7 @@ def metadata(
 ) -> None:
     """Show the partitions of the metadata table, or the records of one: files, statistics, keys."""
     table = open_table(path, storage_option)
-    rows = table.metadata(partition, keys=key or None)
+    rows = table.inspect.metadata(partition, keys=key or None)
     if as_json:
         output.print_json(rows.to_pylist())
         return
@@ -232,16 +232,16 @@ def metadata(
     output.print_grid(titles, (list(row.values()) for row in rows.to_pylist()))
     output.print_line(counted(rows.num_rows, "partition" if partition is None else "record"))
     with suppress(CorruptTableError):  # `drawstring validate` tells
-        print_unused([each for each in table.indexes() if partition in (None, each.name)])
+        print_unused([each for each in table.indexes.list() if partition in (None, each.name)])
 
 
 def show(path: TablePath, *, as_json: AsJson = False, storage_option: StorageOptions = ()) -> None:
     """Show the settings, columns, last write and size of a table."""
     table = open_table(path, storage_option)
     settings, content = _settings(table), _content(table)
-    columns, comments = {field.name: str(field.type) for field in table.schema}, table.comments
+    columns, comments = {field.name: str(field.type) for field in table.schema}, table.columns.comments
     if as_json:
-        holds = [hold_fields(each) for each in table.holds()]
+        holds = [hold_fields(each) for each in table.holds.list()]
         last = _last_write(table)
         pending = [_pending_fields(each) for each in _pending(table)]
         facts = {**settings, **content, "last_write": last, "pending": pending}
@@ -274,7 +274,7 @@ def _settings(table: Table) -> dict[str, object]:
 
 
 def _content(table: Table) -> dict[str, int]:
-    slices = table.file_slices()
+    slices = table.inspect.files()
     return {
         "writes": len(table.timeline.writes()),
         "partitions": len({part.partition for part in slices}),
@@ -292,7 +292,7 @@ def _last_write(table: Table) -> str | None:
 
 def _pending(table: Table) -> list[InstantStatus]:
     """Return the writes and services that have begun and are not completed."""
-    return [each for each in table.instants() if not each.instant.is_completed]
+    return [each for each in table.inspect.instants() if not each.instant.is_completed]
 
 
 def _pending_fields(status: InstantStatus) -> dict[str, object]:
@@ -330,7 +330,7 @@ def timeline(
     storage_option: StorageOptions = (),
 ) -> None:
     """List the instants of a table with action and times, oldest first."""
-    states = open_table(path, storage_option).instants(last)
+    states = open_table(path, storage_option).inspect.instants(last)
     if as_json:
         output.print_json(
             [

@@ -68,7 +68,7 @@ def rollback(
     Committed rows stay. To undo completed instants, see `restore`.
     """
     table, given = open_table(path, storage_option), named_values(option)
-    result = (table.plan_rollback if dry_run else table.rollback)(instant, options=given)
+    result = (table.services.plan_rollback if dry_run else table.services.rollback)(instant, options=given)
     if as_json:
         _print_for_machines(result)
     elif not result:
@@ -135,9 +135,9 @@ def savepoint(
     if delete and instant is None:
         raise InvalidError("--delete needs --instant. Give the write whose savepoint is to be deleted.")
     if delete and instant is not None:
-        table.delete_savepoint(instant, options=given)
+        table.savepoints.delete(instant, options=given)
     else:
-        instant = table.savepoint(instant, comments=comments, user=user, options=given)
+        instant = table.savepoints.create(instant, comments=comments, user=user, options=given)
     if as_json:
         output.print_json({"instant": instant})
     else:
@@ -157,7 +157,7 @@ def restore(
     """Undo all changes after a write. This cannot be reverted: check with --dry-run first."""
     table, given = open_table(path, storage_option), named_values(option)
     if dry_run:
-        plan = table.plan_restore(instant)
+        plan = table.savepoints.plan_restore(instant)
         if as_json:
             output.print_json(asdict(plan))
             return
@@ -165,7 +165,7 @@ def restore(
         output.print_grid(("instant to undo", "action", "requested"), rows)
         output.print_line(f"{counted(len(rows), 'instant')}; nothing was undone")
         return
-    result = table.restore(instant, options=given)
+    result = table.savepoints.restore(instant, options=given)
     if as_json:
         output.print_result(result)
     elif not result:
@@ -206,7 +206,7 @@ def validate(
     table = open_table(path, storage_option)
     with progress_bar(table.config.name) as began:
         reading = began(f"reading {table.config.name}")
-        found = table.validate(quick=quick, global_keys=global_keys, progress=reading)
+        found = table.services.validate(quick=quick, global_keys=global_keys, progress=reading)
     if as_json:
         output.print_json({"sound": found.is_sound, **asdict(found)})
     else:
@@ -229,7 +229,9 @@ def repair(
     storage_option: StorageOptions = (),
 ) -> None:
     """Show the repairs that need no decision, and apply them with --apply."""
-    done = open_table(path, storage_option).repair(only=only, apply=apply, options=named_values(option))
+    done = open_table(path, storage_option).services.repair(
+        only=only, apply=apply, options=named_values(option)
+    )
     if as_json:
         output.print_json([asdict(each) for each in done])
         return
@@ -278,7 +280,9 @@ def upgrade(
 ) -> None:
     """Upgrade a table to a higher version, by default to 9. First stop writers without support."""
     table = open_table(path, storage_option)
-    _change(table, table.upgrade, to, "upgrading", named_values(option), dry_run=dry_run, as_json=as_json)
+    _change(
+        table, table.versions.upgrade, to, "upgrading", named_values(option), dry_run=dry_run, as_json=as_json
+    )
 
 
 def downgrade(
@@ -292,7 +296,15 @@ def downgrade(
 ) -> None:
     """Downgrade a table to a lower version, for older readers and writers."""
     table = open_table(path, storage_option)
-    _change(table, table.downgrade, to, "downgrading", named_values(option), dry_run=dry_run, as_json=as_json)
+    _change(
+        table,
+        table.versions.downgrade,
+        to,
+        "downgrading",
+        named_values(option),
+        dry_run=dry_run,
+        as_json=as_json,
+    )
 
 
 def set_layout(
@@ -305,7 +317,7 @@ def set_layout(
 ) -> None:
     """Return a table with sorted files (lsm_tree) to the default storage layout; no file is rewritten."""
     table = open_table(path, storage_option)
-    changed = table.set_storage_layout(to, options=named_values(option))
+    changed = table.versions.set_storage_layout(to, options=named_values(option))
     if as_json:
         output.print_json({"layout": table.config.storage_layout, "changed": changed})
         return
@@ -325,7 +337,7 @@ def _change(
 ) -> None:
     """Change the version of a table under a progress bar, or show what would change."""
     if dry_run:
-        _show_plan(table.plan_version(to), as_json)
+        _show_plan(table.versions.plan(to), as_json)
         return
     name = table.config.name
     with progress_bar(name) as began:
@@ -400,7 +412,7 @@ def locks(
     if audit is not None:
         _audit(open_table(path, storage_option), audit, as_json=as_json)
         return
-    found = open_table(path, storage_option).locks(options=named_values(option))
+    found = open_table(path, storage_option).inspect.locks(options=named_values(option))
     if as_json:
         held = [_lock_fields(each) for each in found.locks]
         output.print_json({"locks": held, "pending": [_fields(each) for each in found.pending]})
@@ -420,8 +432,8 @@ def locks(
 
 def _audit(table: Table, act: str, *, as_json: bool) -> None:
     if act != "check":
-        table.record_leases(act == "on")
-    found = table.lease_audit()
+        table.services.record_leases(act == "on")
+    found = table.inspect.lease_audit()
     if as_json:
         output.print_json(asdict(found))
         return
@@ -441,7 +453,7 @@ def _audit(table: Table, act: str, *, as_json: bool) -> None:
 
 
 def _clean(table: Table, age_days: int, *, is_dry: bool, as_json: bool) -> None:
-    files = table.clean_lease_audit(age_days=age_days, apply=not is_dry)
+    files = table.services.clean_lease_audit(age_days=age_days, apply=not is_dry)
     if as_json:
         output.print_json({"changed": bool(files) and not is_dry, "files": list(files)})
         return

@@ -34,7 +34,7 @@ def report(
     storage_option: StorageOptions = (),
 ) -> None:
     """Write a page about a table, with its timeline, files, partitions and the services that are due."""
-    made = open_table(path, storage_option).report(options=named_values(option))
+    made = open_table(path, storage_option).inspect.report(options=named_values(option))
     if file is not None:
         file.write_text(made.to_html(), encoding="utf-8")
     if as_json:
@@ -68,7 +68,7 @@ def serve(
 
     def served(root: str) -> ServedTable:
         table = open_table(root, storage_option)
-        return ServedTable(table.uri, lambda: table.report(options=given).facts)
+        return ServedTable(table.uri, lambda: table.inspect.report(options=given).facts)
 
     pages = ReportPages([served(root) for root in (path, *more)], refresh)
     with ReportServer(pages, host, port) as server:

@@ -67,10 +67,10 @@ def archive(
     table = open_table(path, storage_option)
     given = named_values(option)
     if dry_run:
-        plan = table.plan_archive(min_commits=min_commits, max_commits=max_commits, options=given)
+        plan = table.services.plan_archive(min_commits=min_commits, max_commits=max_commits, options=given)
         _show_archive(plan, as_json)
         return
-    result = table.archive(min_commits=min_commits, max_commits=max_commits, options=given)
+    result = table.services.archive(min_commits=min_commits, max_commits=max_commits, options=given)
     if as_json:
         output.print_result(result)
     elif not result:
@@ -126,7 +126,7 @@ def clean(
         raise InvalidError(f"{' and '.join(flags)} exclude each other. Give one of them.")
     table = open_table(path, storage_option)
     call = partial(
-        table.plan_clean if dry_run else table.clean,
+        table.services.plan_clean if dry_run else table.services.clean,
         retain_commits=retain_commits,
         retain_versions=retain_versions,
         retain_hours=retain_hours,
@@ -192,7 +192,7 @@ def expire_partitions(
         raise InvalidError("The retention is missing. Give a number of days, for example --retain-days 30.")
     only = list(partitions) or None
     if dry_run:
-        found = table.plan_expiry(retain_days=retain_days, partitions=only, options=given)
+        found = table.services.plan_expiry(retain_days=retain_days, partitions=only, options=given)
         if as_json:
             output.print_json(found)
             return
@@ -200,7 +200,7 @@ def expire_partitions(
             output.print_grid(("partition to drop",), [(each,) for each in found])
         output.print_line(f"{counted(len(found), 'partition')}; nothing was dropped")
         return
-    result = table.expire_partitions(retain_days=retain_days, partitions=only, options=given)
+    result = table.services.expire_partitions(retain_days=retain_days, partitions=only, options=given)
     if as_json:
         output.print_result(result)
     else:
@@ -273,7 +273,7 @@ def _outcomes(path: str, given: dict[str, str], storage_option: tuple[str, ...])
     with progress_bar(path) as began:
         try:
             table = open_table(path, storage_option)
-            yield from table.run_services(progress=lambda task: began(f"{task} of {path}"), options=given)
+            yield from table.services.run(progress=lambda task: began(f"{task} of {path}"), options=given)
         except (DrawstringError, OSError) as error:
             yield TaskOutcome("open", error=error)
         except Exception as error:  # of any kind: the other tables must not wait for it
@@ -435,7 +435,7 @@ def cluster(
         "target_file_bytes": target_file_bytes,
         "options": named_values(option),
     }
-    call = PlannedCall(table.schedule_clustering, table.cluster, given, _WORDS)
+    call = PlannedCall(table.services.schedule_clustering, table.services.cluster, given, _WORDS)
     call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
 
@@ -495,7 +495,7 @@ def compact(
     """
     table = open_table(path, storage_option)
     given = {"strategy": list(strategy) or None, "hybrid": hybrid or None, "options": named_values(option)}
-    call = PlannedCall(table.schedule_compaction, table.compact, given, _COMPACT_WORDS)
+    call = PlannedCall(table.services.schedule_compaction, table.services.compact, given, _COMPACT_WORDS)
     call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
 
@@ -512,7 +512,9 @@ def log_compact(
     """Combine the log files of each slice in a MERGE_ON_READ table into one; keep the base files."""
     table = open_table(path, storage_option)
     given = {"min_blocks": min_blocks, "options": named_values(option)}
-    call = PlannedCall(table.schedule_log_compaction, table.log_compact, given, _COMPACT_WORDS)
+    call = PlannedCall(
+        table.services.schedule_log_compaction, table.services.log_compact, given, _COMPACT_WORDS
+    )
     call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
 
@@ -534,7 +536,9 @@ def compact_base_files(
         "target_file_bytes": target_file_bytes,
         "options": named_values(option),
     }
-    call = PlannedCall(table.schedule_base_file_compaction, table.compact_base_files, given, _COMPACT_WORDS)
+    call = PlannedCall(
+        table.services.schedule_base_file_compaction, table.services.compact_base_files, given, _COMPACT_WORDS
+    )
     call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
 

@@ -728,7 +728,7 @@ COMPACTION_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.datasource.compaction.async.enable",
         "Whether a write plans a due compaction, and a thread of its process runs it in the background. Call"
-        " `table.wait_for_services()` before the process ends, otherwise the compaction may remain pending.",
+        " `table.services.wait()` before the process ends, otherwise the compaction may remain pending.",
         kind=Kind.FLAG,
         default=False,
         field="background",

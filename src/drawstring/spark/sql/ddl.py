@@ -147,7 +147,7 @@ def _has_versions(table: TablePeer) -> bool:
     """Return whether schema on read is switched on, or was used already."""
     given = {**table_options(table.properties), **session_options(table.spark)}
     is_on = given.get(_ON_READ, "").strip().lower() == "true"
-    return is_on or table.open()._facts().config.history is not None
+    return is_on or table.open()._calls.facts().config.history is not None
 
 
 def rename_table(table: TablePeer, name: str) -> None:
@@ -172,7 +172,7 @@ def prepare_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> Non
     check_alter(table, changes)
     for change in changes:
         if change["name"] == STORAGE_LAYOUT and change["kind"] == "SetProperty":
-            table.for_writes().set_storage_layout(change["value"])
+            table.for_writes().versions.set_storage_layout(change["value"])
 
 
 def _check_property(table: TablePeer, name: str, value: str) -> None:
@@ -210,7 +210,7 @@ def alter(table: TablePeer, given: Mapping[str, Any]) -> None:
         for change in of_columns:
             check_names(change)
         by_versions = any(map(_needs_versions, changes))
-        if by_versions or target._facts().config.history is not None or _has_comment(of_columns):
+        if by_versions or target._calls.facts().config.history is not None or _has_comment(of_columns):
             alter_columns(target._context, of_columns, parsed, by_versions=by_versions)
             return
         rows = commented_schema(
@@ -316,11 +316,11 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
     if is_of_expression:
         _check_settings(table, others)
         settings.setdefault(_EXPRESSION, _IDENTITY)
-        table.for_writes().create_index(name, columns[0], using=kind, options={**options, **settings})
+        table.for_writes().indexes.create(name, columns[0], using=kind, options={**options, **settings})
     elif kind == _SECONDARY:
-        table.for_writes().create_index(name, columns[0], options=options)
+        table.for_writes().indexes.create(name, columns[0], options=options)
     else:
-        table.for_writes().create_index(kind, options=options)
+        table.for_writes().indexes.create(kind, options=options)
 
 
 def _check_settings(table: TablePeer, others: Mapping[str, Any]) -> None:
@@ -347,13 +347,13 @@ def _check_key(table: TablePeer, columns: Sequence[str]) -> None:
 
 def drop_index(table: TablePeer, name: str) -> None:
     """Delete an index."""
-    table.for_writes().drop_index(name, options=table.write_options({}))
+    table.for_writes().indexes.drop(name, options=table.write_options({}))
 
 
 def has_index(table: TablePeer, name: str) -> bool:
     """Return whether a table has an index of a name, given with or without its prefix."""
     names = (name, f"{_SECONDARY}_{name}", f"{_OF_EXPRESSION}_{name}")
-    return any(each.name in names for each in table.open().indexes())
+    return any(each.name in names for each in table.open().indexes.list())
 
 
 def shown(index: TableIndex) -> tuple[str, str, str]:
@@ -513,7 +513,7 @@ def partitions_of(table: Table, wanted: Mapping[str, str | None]) -> list[list[s
     Returns:
         The texts of the values of the partition columns, which Spark reads.
     """
-    facts = table._facts()
+    facts = table._calls.facts()
     present = _Present(facts)
     return [
         list(texts.values())
@@ -535,7 +535,7 @@ def shown_partitions(table: Table, wanted: Mapping[str, str | None], timezone: s
     Raises:
         InvalidError: a column is no partition column.
     """
-    facts = table._facts()
+    facts = table._calls.facts()
     fields = facts.config.partition_fields
     if not fields:
         return []
@@ -620,7 +620,7 @@ def text_of(value: pa.Scalar) -> str | None:
 
 def has_partition(table: Table, texts: Sequence[str | None]) -> bool:
     """Return whether a table has a partition by the texts of all its values, in which `*` is a pattern."""
-    facts = table._facts()
+    facts = table._calls.facts()
     stored, present = frozenset(listing_of(facts.storage).partitions()), _Present(facts)
     return any(path in stored and present.has(path) for path in paths_like(table, texts))
 
@@ -630,19 +630,19 @@ def paths_like(table: Table, texts: Sequence[str | None]) -> list[str]:
     path = path_of_texts(table, texts)
     if not any(text and _ANY in text for text in texts):
         return [path]
-    return matching([path], listing_of(table._facts().storage).partitions())
+    return matching([path], listing_of(table._calls.facts().storage).partitions())
 
 
 def path_of_texts(table: Table, texts: Sequence[str | None]) -> str:
     """Return the path of a partition by the texts of all its values."""
     fields, schema = table.config.partition_fields, table.schema
     values = {name: value_of(text, schema.field(name).type) for name, text in zip(fields, texts, strict=True)}
-    return path_of_values(_naming(table._facts()), values, schema)
+    return path_of_values(_naming(table._calls.facts()), values, schema)
 
 
 def add_partitions(table: Table, partitions: Sequence[Sequence[str | None]]) -> None:
     """Create the folders of partitions that have no rows yet; those of dropped ones may be there already."""
-    context, facts = table._context, table._facts()
+    context, facts = table._context, table._calls.facts()
     present = _Present(facts)
     instant = instant_time(context.clock.now_ms(), table.config.timezone)
     for texts in partitions:

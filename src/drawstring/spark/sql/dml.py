@@ -263,7 +263,7 @@ def can_drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> bool:
     partitions = dropped(table, where)
     if partitions is None:
         return False
-    view = table.open()._facts().view
+    view = table.open()._calls.facts().view
     pending = (*view.pending_compactions(), *view.pending_log_compactions())
     return not {partition for partition, _ in pending} & set(partitions)
 
@@ -467,6 +467,6 @@ def _overwriting(table: TablePeer, target: Table, how: Mapping[str, Any], operat
     if _DYNAMIC in (mode, how["mode"]):
         return verb_of("insert_overwrite")
     if how["mode"] == "partitions":
-        named = paths_of_values(target._facts(), static_values(how["where"], target.schema))
+        named = paths_of_values(target._calls.facts(), static_values(how["where"], target.schema))
         return replace(verb_of("insert_overwrite"), named=named)
     return verb_of("insert_overwrite_table")

@@ -101,7 +101,7 @@ def _query(spark: SparkSession, named: NamedTable, values: Sequence[str]) -> Dat
 
 
 def _timeline(spark: SparkSession, named: NamedTable, values: Sequence[str]) -> DataFrame:
-    facts = named.table._facts()
+    facts = named.table._calls.facts()
     layout = facts.config.layout
 
     def row(instant: Any, metadata: CommitMetadata | None) -> tuple[Any, ...]:
@@ -125,7 +125,7 @@ def _timeline(spark: SparkSession, named: NamedTable, values: Sequence[str]) -> 
 
 
 def _file_slices(spark: SparkSession, named: NamedTable, values: Sequence[str]) -> DataFrame:
-    view = named.table._facts().view
+    view = named.table._calls.facts().view
     pattern = (values[0] if values else "").strip("/")
     planned = view.pending_compactions()
 
@@ -157,7 +157,7 @@ def _file_slices(spark: SparkSession, named: NamedTable, values: Sequence[str]) 
 
 def _metadata(spark: SparkSession, named: NamedTable, values: Sequence[str]) -> DataFrame:
     files: dict[str, dict[str, tuple[int, bool]]] = {}
-    for row in named.table.metadata("files").to_pylist():
+    for row in named.table.inspect.metadata("files").to_pylist():
         files.setdefault(row["partition"] or ".", {})[row["file"]] = (row["size_bytes"], False)
     rows: list[tuple[Any, ...]] = [(path, _OF_FILES, found) for path, found in files.items()]
     if files:
@@ -166,7 +166,7 @@ def _metadata(spark: SparkSession, named: NamedTable, values: Sequence[str]) -> 
     columns = spark_schema(_indexed_columns())
     names = [(name,) for name in sorted({*named.table.config.metadata_partitions} - {FILES})]
     asked = spark.createDataFrame(names, "partition string").repartition(max(len(names), 1))
-    read = IndexRecords(named.table._facts().storage.spec, arrow_schema(columns))
+    read = IndexRecords(named.table._calls.facts().storage.spec, arrow_schema(columns))
     whole = listed.unionByName(asked.mapInArrow(read, columns), allowMissingColumns=True)
     return whole.select(*listed.columns, *(name for name in columns.names if name not in listed.columns))
 
@@ -192,7 +192,7 @@ class IndexRecords:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the records."""
         table = open_table(self.storage.uri, storage_options=self.storage.options)
-        facts = table._facts()
+        facts = table._calls.facts()
         opened = open_metadata_table(facts.storage, facts.config, facts.timeline, table._context.clock)
         for name in (name for batch in batches for name in batch.column(0).to_pylist()):
             for stored in records(opened, name).to_batches():

@@ -192,7 +192,7 @@ class TablePeer(Peer):
         """What Spark has to know about the table to resolve a statement."""
         table = self.open()
         timeline, has_meta = table.timeline, table.config.populate_meta_fields
-        stored = with_comments(spark_schema(without_meta(self.scan.schema)), table.comments)
+        stored = with_comments(spark_schema(without_meta(self.scan.schema)), table.columns.comments)
         schema, partitioned_by = partitions_last(stored, table.config.partition_fields)
         properties = {**self.properties, "provider": "hudi", "location": self.path}
         if self._is_external:

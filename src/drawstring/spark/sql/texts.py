@@ -235,5 +235,5 @@ def show_partitions(spark: SparkSession, name: str, wanted: Mapping[str, str | N
 @analysed()
 def show_indexes(spark: SparkSession, name: str) -> DataFrame:
     """Return the complete indexes of a table by its name in the catalog."""
-    indexes = named_table(spark, name).table.indexes()
+    indexes = named_table(spark, name).table.indexes.list()
     return spark.createDataFrame([shown(each) for each in indexes if each.is_complete], SHOWN)

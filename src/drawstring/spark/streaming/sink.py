@@ -304,7 +304,7 @@ class Sink:
             write_batch(context, StreamBatch(found, step), options)
         except DrawstringError as error:
             raise error.at(table=self.path) from error.__cause__
-        table.wait_for_services()
+        table.services.wait()
 
 
 def stream_writer(

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.table import Table
+from tests.support.methods import method
 from tests.support.simulation.writers import restores
 from tests.support.simulation.writers.history import Operation, Rows
 from tests.support.simulation.writers.plans import At, Kind, Plan
@@ -101,7 +102,7 @@ class Operations:
         names += ["compact", "compact", "schedule_compaction"] if self.kind.is_mor else []
         names += [] if self.kind.is_hashed or not plans else ["cluster", "cluster", "schedule_clustering"]
         names += list(restores.WEIGHTED) if self.plan.restores and plans else []
-        names += ["schedule_index", "schedule_index", "drop_index"] if self.plan.indexes else []
+        names += ["indexes.schedule", "indexes.schedule", "indexes.drop"] if self.plan.indexes else []
         name = self.due or self.draw.choice(names)
         self.due = _DUE.get(name, "")
         return restores.OPERATIONS[name](self.draw) if name in restores.OPERATIONS else service(name)
@@ -203,7 +204,7 @@ class Operations:
                 if "in the pending compaction" not in str(error):
                     raise
                 with suppress(InvalidError):  # others ran it meanwhile
-                    table.compact(error.instant, options=options)
+                    table.services.compact(error.instant, options=options)
                 return table.delete_partition(city, options=options)
 
         def apply(rows: Rows) -> Rows:
@@ -217,7 +218,7 @@ class Operations:
 
         def act(table: Table, options: dict[str, str]) -> Any:
             with suppress(InvalidError):  # it is there already
-                return table.move_column("value", first=not after, after=after or None, options=options)
+                return table.columns.move("value", first=not after, after=after or None, options=options)
             return None
 
         return Operation(f"move_column value {after or 'first'}", act, lambda rows: rows)
@@ -269,7 +270,7 @@ _MERGES: dict[str, tuple[Callable[[Operations], Operation], int]] = {"merge": (O
 _DUE = {
     "schedule_compaction": "compact",
     "schedule_clustering": "cluster",
-    "schedule_index": "run_indexing",
+    "indexes.schedule": "indexes.run",
 }
 
 
@@ -282,8 +283,8 @@ def service(name: str) -> Operation:
     """Return the operation of a table service, which changes no rows."""
 
     def act(table: Table, options: dict[str, str]) -> Any:
-        arguments = [INDEX] if name.endswith("_index") else []
+        arguments = [INDEX] if name in ("indexes.schedule", "indexes.drop") else []
         with suppress(InvalidError) if arguments else nullcontext():  # it is there already, or not there
-            return getattr(table, name)(*arguments, options=options)
+            return method(table, name)(*arguments, options=options)
 
     return Operation(name, act)

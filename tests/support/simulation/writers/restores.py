@@ -16,7 +16,7 @@ BACK_MAX = 3
 
 def savepoint(draw: random.Random) -> Operation:
     """Make a savepoint of the newest write."""
-    return _tried("savepoint", lambda table, options: table.savepoint(options=options))
+    return _tried("savepoint", lambda table, options: table.savepoints.create(options=options))
 
 
 def restore(draw: random.Random) -> Operation:
@@ -26,7 +26,7 @@ def restore(draw: random.Random) -> Operation:
     def act(table: Table, options: dict[str, str]) -> None:
         saved, writes = _saved(table), [each.requested for each in table.timeline.writes()]
         recent = writes[-1 - back] if len(writes) > back else writes[0]
-        table.restore(saved[-1] if saved and prefers_savepoint else recent, options=options)
+        table.savepoints.restore(saved[-1] if saved and prefers_savepoint else recent, options=options)
 
     return _tried("restore", act)
 
@@ -36,7 +36,7 @@ def delete_savepoint(draw: random.Random) -> Operation:
 
     def act(table: Table, options: dict[str, str]) -> None:
         for saved in _saved(table)[:1]:
-            table.delete_savepoint(saved, options=options)
+            table.savepoints.delete(saved, options=options)
 
     return _tried("delete_savepoint", act)
 

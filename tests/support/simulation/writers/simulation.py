@@ -137,7 +137,7 @@ class Simulation:
             table.upsert(batch({place(key): key for key in keys}), options=dict(kind.options))
 
     def _validate(self, where: str) -> None:
-        findings = self.looked_at().validate().findings
+        findings = self.looked_at().services.validate().findings
         if any(each.check == "restore" for each in findings):
             return  # one is on its way
         bad = [each for each in findings if each.severity is Severity.ERROR]
@@ -289,9 +289,9 @@ class Simulation:
 
     def _compare_statistics(self) -> None:
         """Compare the statistics that are kept, if any, with the files."""
-        self._alone(["run_indexing"])
+        self._alone(["indexes.run"])
         table = self.looked_at()
-        if INDEX in {each.name for each in table.indexes() if each.is_complete}:
+        if INDEX in {each.name for each in table.indexes.list() if each.is_complete}:
             self.report.outcomes["indexed"] = 1
             found = kept(table, INDEX)
             wanted = built(table, ColumnStatsMaintainer())

@@ -34,7 +34,7 @@ _NO_QUOTA: Final = -1
 
 def _logs(call: Call) -> tuple[Storage, list[LogFile]]:
     """Return the log files of the table whose paths match the pattern, oldest first."""
-    facts = call.table._facts()
+    facts = call.table._calls.facts()
     pattern = _without_scheme(call.needed("log_file_path_pattern"))
     logs = {
         log.status.path: log
@@ -101,17 +101,17 @@ def show_metadata_table_column_stats(call: Call) -> Rows:
     wanted, columns = call.text("partition"), call.names("targetColumns")
     return [
         (row["file"], row["column"], row["min"], row["max"], row["nulls"])
-        for row in call.table.metadata(_STATISTICS).to_pylist()
+        for row in call.table.inspect.metadata(_STATISTICS).to_pylist()
         if wanted in (None, row["partition"]) and (not columns or row["column"] in columns)
     ]
 
 
 def show_metadata_column_stats_overlap(call: Call) -> Rows:
     """Return how many files of a partition a query for one value of a column reads."""
-    facts, table = call.table._facts(), call.table
+    facts, table = call.table._calls.facts(), call.table
     opened = open_metadata_table(facts.storage, facts.config, facts.timeline, table._context.clock)
     prefixes, wanted = tuple(call.names("partition")), call.names("targetColumns")
-    slices = [each for each in table.file_slices() if not prefixes or each.partition.startswith(prefixes)]
+    slices = [each for each in table.inspect.files() if not prefixes or each.partition.startswith(prefixes)]
     columns = [each for each in table.schema if not wanted or each.name in wanted]
     return [
         (
@@ -131,7 +131,7 @@ def show_metadata_table_stats(call: Call) -> Rows:
     """Return numbers and sizes of the partitions of the metadata table."""
     return [
         (f"{row['partition']}.{name}", str(row[column]))
-        for row in call.table.metadata().to_pylist()
+        for row in call.table.inspect.metadata().to_pylist()
         for name, column in (
             ("fileGroupCount", "file_groups"),
             ("baseFileCount", "base_files"),
@@ -143,7 +143,7 @@ def show_metadata_table_stats(call: Call) -> Rows:
 
 def _bootstrapped(call: Call) -> Iterator[FileSlice]:
     """Yield the file slices whose rows are in source files."""
-    return (each for each in call.table.file_slices() if each.base is not None and each.base.source)
+    return (each for each in call.table.inspect.files() if each.base is not None and each.base.source)
 
 
 def show_bootstrap_mapping(call: Call) -> Rows:
@@ -195,7 +195,7 @@ def show_invalid_parquet(call: Call) -> Rows:
             "needDelete => true is refused: the rows of a file that is deleted are lost for good. Restore the"
             " file from a backup, or the table to a savepoint."
         )
-    facts = call.table._facts()
+    facts = call.table._calls.facts()
     wanted, instants = call.names("partitions"), call.names("instants")
 
     def rows() -> Iterator[Sequence[Any]]:

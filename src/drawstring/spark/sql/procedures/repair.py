@@ -223,7 +223,7 @@ def run_rollback_inflight_tableservice(call: Call) -> Rows:
             " delete_request_instant_file => true to give up the plan as well."
         )
     watch = Stopwatch()
-    done = call.table.rollback(call.needed("pending_instant"), options=call.options)
+    done = call.table.services.rollback(call.needed("pending_instant"), options=call.options)
     return [(done.instant, f"{watch.seconds():.3f} s")]
 
 
@@ -333,7 +333,7 @@ _QUERY: Final = "begin_instance_time STRING, end_instance_time STRING, as_of_ins
 def create_savepoint(call: Call) -> Rows:
     """Keep the files of a commit until the savepoint is deleted; false if there is one already."""
     known = {each.requested for each in call.table.timeline.completed_of(Action.SAVEPOINT)}
-    made = call.table.savepoint(
+    made = call.table.savepoints.create(
         call.text("commit_time"),
         comments=call.text("comments") or "",
         user=call.text("user") or "",
@@ -351,7 +351,7 @@ def show_savepoints(call: Call) -> Rows:
 def delete_savepoint(call: Call) -> Rows:
     """Delete savepoints, separated by commas, the newest one by default."""
     for each in _savepoints(call):
-        call.table.delete_savepoint(each, options=call.options)
+        call.table.savepoints.delete(each, options=call.options)
     return [(True,)]
 
 
@@ -360,7 +360,7 @@ def rollback_to_savepoint(call: Call) -> Rows:
     [savepoint, *others] = _savepoints(call)
     if others:
         raise InvalidError("A table is restored to one savepoint. Give one instant_time.")
-    call.table.restore(savepoint, options=call.options)
+    call.table.savepoints.restore(savepoint, options=call.options)
     return [(True,)]
 
 
@@ -389,7 +389,7 @@ def rollback_to_instant(call: Call) -> Rows:
     time = call.needed("instant_time")
     writes = [each.requested for each in call.table.timeline.writes()]
     if time not in writes:
-        call.table.rollback(time, options=call.options)
+        call.table.services.rollback(time, options=call.options)
         return [(True,)]
     if time != writes[-1] or len(writes) == 1:
         raise InvalidError(
@@ -397,7 +397,7 @@ def rollback_to_instant(call: Call) -> Rows:
             " roll back later writes first.",
             table=call.table.uri,
         )
-    call.table.restore(writes[-2], options=call.options)
+    call.table.savepoints.restore(writes[-2], options=call.options)
     return [(True,)]
 
 
@@ -423,7 +423,7 @@ def upgrade_table(call: Call) -> Rows:
     """Move the table to another version, newer or older, as in Hudi."""
     table = call.table
     with table._errors():
-        change_version(table._context, _version(call), table._options("upgrade", call.options))
+        change_version(table._context, _version(call), table._calls.options("upgrade", call.options))
     return [(True,)]
 
 

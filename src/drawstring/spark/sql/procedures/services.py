@@ -76,16 +76,18 @@ def _to_do(call: Call, operation: str, action: Action, schedule: Callable[[], st
 def run_compaction(call: Call) -> Rows:
     """Schedule and run compactions."""
     operation, options = _operation(call, "run"), call.options
-    done = _to_do(call, operation, Action.COMPACTION, lambda: call.table.schedule_compaction(options=options))
+    done = _to_do(
+        call, operation, Action.COMPACTION, lambda: call.table.services.schedule_compaction(options=options)
+    )
     if operation != _SCHEDULE:
         for instant in done:
-            call.table.compact(instant, options=options)
+            call.table.services.compact(instant, options=options)
     return [row for row in _compactions(call) if row[0] in done]
 
 
 def _compactions(call: Call) -> Iterator[Sequence[Any]]:
     """Yield the compactions of the active timeline, newest first."""
-    facts = call.table._facts()
+    facts = call.table._calls.facts()
     pending = facts.timeline.pending_of(Action.COMPACTION)
     completed = facts.timeline.completed_of(Action.COMMIT) if facts.config.is_merge_on_read else ()
     for instant in _newest_first([*pending, *completed]):
@@ -119,11 +121,11 @@ def run_clustering(call: Call) -> Rows:
         call,
         operation,
         Action.CLUSTERING,
-        lambda: call.table.schedule_clustering(partitions=chosen, options=options),
+        lambda: call.table.services.schedule_clustering(partitions=chosen, options=options),
     )
     if operation != _SCHEDULE:
         for instant in done:
-            call.table.cluster(instant, options=options)
+            call.table.services.cluster(instant, options=options)
     return [row for row in _clusterings(call) if row[0] in done]
 
 
@@ -147,7 +149,7 @@ def _partitions_where(call: Call, predicate: str) -> list[str]:
 
 def _clusterings(call: Call) -> Iterator[Sequence[Any]]:
     """Yield the clusterings of the active timeline, newest first."""
-    facts, names = call.table._facts(), call.flag("show_involved_partition")
+    facts, names = call.table._calls.facts(), call.flag("show_involved_partition")
     pending = facts.timeline.pending_of(Action.CLUSTERING)
     completed = facts.timeline.completed_of(Action.REPLACE_COMMIT)
     for instant in _newest_first([*pending, *completed]):
@@ -199,7 +201,7 @@ def run_clean(call: Call) -> Rows:
             keywords[keyword] = number
         else:  # as in Hudi, the policy that is set says which of the numbers counts
             options[key] = str(number)
-    result = call.table.clean(**keywords, options=options)
+    result = call.table.services.clean(**keywords, options=options)
     if not result.changed:
         return []
     millis = int(result.seconds * 1000)
@@ -211,7 +213,7 @@ def _is_due(call: Call, options: Mapping[str, str]) -> bool:
 
     Cleans that deleted nothing do not count: Hudi notes none.
     """
-    facts = call.table._facts()
+    facts = call.table._calls.facts()
     cleans = map(facts.store.read, _newest_first(facts.timeline.completed_of(Action.CLEAN)))
     done = (clean for clean in map(decode_clean, filter(None, cleans)) if clean.took_something)
     since = next((clean.last_completed for clean in done), "")
@@ -226,7 +228,7 @@ def _is_due(call: Call, options: Mapping[str, str]) -> bool:
 def show_cleans(call: Call) -> Rows:
     """Return the completed cleans of the active timeline, newest first."""
     refuse_archived_cleans(call)
-    facts = call.table._facts()
+    facts = call.table._calls.facts()
 
     def rows() -> Iterator[Sequence[Any]]:
         for instant in _newest_first(facts.timeline.completed_of(Action.CLEAN)):
@@ -241,7 +243,7 @@ def show_cleans(call: Call) -> Rows:
 def show_clean_plans(call: Call) -> Rows:
     """Return the plans of the cleans of the active timeline, newest first."""
     refuse_archived_cleans(call)
-    facts = call.table._facts()
+    facts = call.table._calls.facts()
     cleans = [each for each in facts.timeline.instants if each.action is Action.CLEAN]
 
     def rows() -> Iterator[Sequence[Any]]:
@@ -265,7 +267,7 @@ def show_rollbacks(call: Call) -> Rows:
             int(done.seconds * 1000),
             len(done.stats),
         )
-        for requested, done in rollbacks_of(call.table._facts())
+        for requested, done in rollbacks_of(call.table._calls.facts())
     )
 
 
@@ -283,7 +285,7 @@ def archive_commits(call: Call) -> Rows:
     options = dict(call.options)
     if (retained := call.text("retain_commits")) is not None:
         options["hoodie.clean.commits.retained"] = retained
-    call.table.archive(
+    call.table.services.archive(
         min_commits=call.number("min_commits"), max_commits=call.number("max_commits"), options=options
     )
     return [(0,)]
@@ -296,9 +298,9 @@ def run_ttl(call: Call) -> Rows:
         options["hoodie.partition.ttl.management.strategy.type"] = policy
     if call.number("retain_days") == 0:
         return []  # as in Hudi
-    before = {each.partition for each in call.table.file_slices()}
-    call.table.expire_partitions(retain_days=call.number("retain_days"), options=options)
-    return [(path,) for path in sorted(before - {each.partition for each in call.table.file_slices()})]
+    before = {each.partition for each in call.table.inspect.files()}
+    call.table.services.expire_partitions(retain_days=call.number("retain_days"), options=options)
+    return [(path,) for path in sorted(before - {each.partition for each in call.table.inspect.files()})]
 
 
 def partition_bucket_index_manager(call: Call) -> Rows:
@@ -321,7 +323,7 @@ def partition_bucket_index_manager(call: Call) -> Rows:
     default = None if is_added or number == _NO_NUMBER else number
     rules = BucketRules(expressions, default, is_added)
     with call.table._errors():
-        context, options = call.table._context, call.table._options("rescale_buckets", call.options)
+        context, options = call.table._context, call.table._calls.options("rescale_buckets", call.options)
         if call.flag("dry_run"):
             planned = plan_rescaling(context, rules, options)
             shown = ";".join(f"\n{path} => {count}\n" for path, count in planned.items())
@@ -362,7 +364,7 @@ def _undone(call: Call, instant: str) -> str:
             f"{instant} is not the newest write, and later ones follow its numbers of buckets. Give other"
             " numbers by overwrite => 'pattern,count', which rewrites the partitions."
         )
-    call.table.restore(writes[-2], options=call.options)
+    call.table.savepoints.restore(writes[-2], options=call.options)
     return f"true to rollback {instant}"
 
 

@@ -62,11 +62,11 @@ def show_timeline(call: Call) -> Rows:
 
 def timeline_rows(call: Call, *, archived: bool) -> list[Sequence[Any]]:
     """Return the instants of a table, newest first."""
-    instants = call.table.instants()
+    instants = call.table.inspect.instants()
     undone = {time: each.instant.requested for each in instants for time in each.undone}
     rows = [_timeline_row(each, undone) for each in instants]
     if archived:
-        facts = call.table._facts()
+        facts = call.table._calls.facts()
         times = {row[0] for row in rows}
         for each in open_archive(facts.storage, facts.config).completed(""):
             if each.requested not in times:
@@ -103,7 +103,7 @@ def show_fsview_all(call: Call) -> Rows:
     slices = (
         each
         for partition in _partitions_shown(call, call.given("path_regex"))
-        for group in call.table._facts().view.groups(partition, bound or None)
+        for group in call.table._calls.facts().view.groups(partition, bound or None)
         for each in reversed(group.slices)
     )
     return call.limited(
@@ -135,7 +135,7 @@ def _latest_shown(call: Call) -> str | None:
 
 def _partitions_shown(call: Call, pattern: str | None) -> list[str]:
     """Return the partitions that a pattern of folders matches; `ALL_PARTITIONS` and None stand for all."""
-    partitions = call.table._facts().view.partitions()
+    partitions = call.table._calls.facts().view.partitions()
     if pattern in (None, _ALL):
         return partitions
     return [each for each in partitions if matches_folder(pattern, each)]
@@ -143,7 +143,7 @@ def _partitions_shown(call: Call, pattern: str | None) -> list[str]:
 
 def _hadoop_uri(call: Call, path: str) -> str:
     """Return the address of a file as Hadoop writes it."""
-    address = call.table._facts().storage.full_uri(path)
+    address = call.table._calls.facts().storage.full_uri(path)
     return address.replace("file:///", "file:/", 1)
 
 
@@ -178,8 +178,8 @@ def show_fsview_latest(call: Call) -> Rows:
         return []
     wanted = partition if pattern is None else pattern
     shown, uri = set(_partitions_shown(call, wanted)), partial(_hadoop_uri, call)
-    view = call.table._facts().view
-    slices = view.latest(sorted(shown), bound) if bound else call.table.file_slices()
+    view = call.table._calls.facts().view
+    slices = view.latest(sorted(shown), bound) if bound else call.table.inspect.files()
     return call.limited(_latest_row(each, uri) for each in slices if each.partition in shown)
 
 
@@ -212,7 +212,7 @@ def stats_file_sizes(call: Call) -> Rows:
     """
     by_commit: dict[str, list[int]] = {}
     wanted = call.text("partition_path") if call.table.config.partition_fields else None
-    view = call.table._facts().view
+    view = call.table._calls.facts().view
     if wanted is not None:
         _check_depth(call, wanted)
     for partition in _partitions_shown(call, wanted):
@@ -228,7 +228,7 @@ def stats_file_sizes(call: Call) -> Rows:
 def _check_depth(call: Call, pattern: str) -> None:
     """Check that a pattern of partitions has as many folders as partitions of the table."""
     fields = call.table.config.partition_fields
-    depths = {len(each.split("/")) for each in call.table._facts().view.partitions()} or {len(fields)}
+    depths = {len(each.split("/")) for each in call.table._calls.facts().view.partitions()} or {len(fields)}
     depth = len(pattern.strip("/").split("/"))
     if depth not in depths:
         raise InvalidError(
@@ -260,7 +260,7 @@ def show_metadata_table_files(call: Call) -> Rows:
 
 def _files(call: Call) -> list[dict[str, Any]]:
     """Return the records of files of the metadata table."""
-    rows: list[dict[str, Any]] = call.table.metadata("files").to_pylist()
+    rows: list[dict[str, Any]] = call.table.inspect.metadata("files").to_pylist()
     return rows
 
 
@@ -268,7 +268,7 @@ def validate_metadata_table_files(call: Call) -> Rows:
     """Compare the files that the metadata table knows with those that are stored."""
     table = call.table
     known = {(row["partition"], row["file"]): row["size_bytes"] for row in _files(call)}
-    listing = table._facts().view.listing
+    listing = table._calls.facts().view.listing
     stored = {
         (path, status.path.rpartition("/")[2]): status.size_bytes
         for path in listing.partitions()
@@ -285,7 +285,7 @@ def validate_metadata_table_files(call: Call) -> Rows:
 
 def repair_add_partition_meta(call: Call) -> Rows:
     """Add the metadata files that folders of partitions lack."""
-    findings = call.table.repair(
+    findings = call.table.services.repair(
         only="partition-metadata", apply=not call.flag("dry_run"), options=call.options
     )
     action = "None" if call.flag("dry_run") else "Repaired"
@@ -296,7 +296,7 @@ def export_instants(call: Call) -> Rows:
     """Write the content of completed instants to a local folder."""
     from pathlib import Path
 
-    facts, folder = call.table._facts(), Path(call.needed("local_folder"))
+    facts, folder = call.table._calls.facts(), Path(call.needed("local_folder"))
     wanted = call.names("actions")
     limit = call.number("limit")
     instants = [each for each in facts.timeline.instants if each.is_completed and str(each.action) in wanted]
@@ -388,14 +388,14 @@ _ONE: Final = "table STRING!, limit INT=10, instant_time STRING!"
 
 def _active(call: Call) -> Iterator[tuple[Instant, CommitMetadata]]:
     """Yield the completed writes of the active timeline, newest first."""
-    facts = call.table._facts()
+    facts = call.table._calls.facts()
     for instant in sorted(facts.timeline.writes(), key=lambda each: each.requested, reverse=True):
         yield instant, facts.store.commit_metadata(instant)
 
 
 def _archived(call: Call) -> Iterator[tuple[Instant, CommitMetadata]]:
     """Yield the archived writes of a range, newest first."""
-    facts = call.table._facts()
+    facts = call.table._calls.facts()
     archive = open_archive(facts.storage, facts.config)
     found = archive.completed(call.text("start_ts") or _FIRST, call.text("end_ts"))
     for instant in sorted(found, key=lambda each: each.requested, reverse=True):
@@ -456,7 +456,7 @@ def _one(call: Call) -> tuple[Instant, CommitMetadata]:
     Raises:
         InvalidError: the active timeline has none.
     """
-    facts, time = call.table._facts(), call.needed("instant_time")
+    facts, time = call.table._calls.facts(), call.needed("instant_time")
     instant = facts.timeline.write_at(time)
     if instant is None:
         raise InvalidError(f"There is no commit {time}. CALL show_commits shows those that there are.")
@@ -585,7 +585,7 @@ def refuse_archived_cleans(call: Call) -> None:
     """
     if not call.flag("showArchived"):
         return
-    facts = call.table._facts()
+    facts = call.table._calls.facts()
     archived = open_archive(facts.storage, facts.config).completed("")
     if any(each.action is Action.CLEAN for each in archived):
         raise UnsupportedError(
@@ -597,7 +597,7 @@ def refuse_archived_cleans(call: Call) -> None:
 def show_cleans_metadata(call: Call) -> Rows:
     """Return what the cleans of the active timeline deleted, by partition."""
     refuse_archived_cleans(call)
-    facts = call.table._facts()
+    facts = call.table._calls.facts()
 
     def rows() -> Iterator[Sequence[Any]]:
         for instant in _newest_first(facts, Action.CLEAN):
@@ -630,7 +630,7 @@ def show_rollback_detail(call: Call) -> Rows:
     Raises:
         InvalidError: the active timeline has no such rollback or restore.
     """
-    facts, time = call.table._facts(), call.needed("instant_time")
+    facts, time = call.table._calls.facts(), call.needed("instant_time")
     undone = [done for requested, done in rollbacks_of(facts) if requested == time]
     if not undone:
         raise InvalidError(
@@ -667,7 +667,7 @@ def show_file_status(call: Call) -> Rows:
     Raises:
         InvalidError: no partition is given of a partitioned table.
     """
-    facts, name = call.table._facts(), call.needed("file")
+    facts, name = call.table._calls.facts(), call.needed("file")
     given = call.text("partition")
     if given is None and facts.config.partition_fields:
         raise InvalidError("The table is partitioned. Give partition => the one that the file is in.")

@@ -1,0 +1,1 @@
+"""Groups of calls on an open table, such as `table.services`."""

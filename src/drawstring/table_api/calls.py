@@ -1,0 +1,72 @@
+"""The context, the options and the errors of calls on an open table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from drawstring.base.lazy import import_later
+from drawstring.timeline.properties import load_config
+
+if TYPE_CHECKING:
+    from drawstring.config.keywords import with_defaults, with_keywords
+    from drawstring.config.options.write_options import WriteOptions
+    from drawstring.config.table_config import TableConfig
+    from drawstring.query.table_state import TableFacts, facts_of
+    from drawstring.services.schedule import service_options
+    from drawstring.txn.table_context import TableContext
+else:
+    import_later(
+        globals(),
+        with_defaults="drawstring.config.keywords:with_defaults",
+        with_keywords="drawstring.config.keywords:with_keywords",
+        facts_of="drawstring.query.table_state:facts_of",
+        service_options="drawstring.services.schedule:service_options",
+    )
+
+Options: TypeAlias = Mapping[str, Any] | None
+"""Options by Hudi's keys, with texts or Python values."""
+
+Columns: TypeAlias = str | Sequence[str] | None
+"""Names of columns; None for all."""
+
+_T = TypeVar("_T")
+
+
+class TableCalls:
+    """Gives the calls of a table and of its groups their context, options and errors.
+
+    Args:
+        context: storage, engine and clock of the table.
+        errors: adds the table to every error of a block.
+    """
+
+    __slots__ = ("context", "errors")
+
+    def __init__(self, context: TableContext, errors: Callable[[], AbstractContextManager[None]]) -> None:
+        self.context = context
+        self.errors = errors
+
+    @property
+    def config(self) -> TableConfig:
+        """The properties of the table, read afresh."""
+        with self.errors():
+            return load_config(self.context.storage)
+
+    def facts(self) -> TableFacts:
+        """Load properties, timeline and schema of the table."""
+        return facts_of(self.context)
+
+    def each(self, items: Iterator[_T]) -> Iterator[_T]:
+        """Yield items and add the table to the errors of the iteration."""
+        with self.errors():
+            yield from items
+
+    def options(self, verb: str, options: Options, **keywords: Any) -> WriteOptions:
+        """Return the options of a service: those of the call, and those that the table was opened with."""
+        return service_options(self.config, self.given(verb, options, **keywords))
+
+    def given(self, verb: str, options: Options, **keywords: Any) -> dict[str, Any]:
+        """Return the options of a call by their keys, and those that the table was opened with."""
+        return with_defaults(self.context.defaults, with_keywords(verb, options, keywords))

@@ -1,0 +1,118 @@
+"""Holds of an open table: `table.holds`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from drawstring.base.lazy import import_later
+from drawstring.model.instant import HOLD_HOURS
+
+if TYPE_CHECKING:
+    from drawstring.model.instant import Hold
+    from drawstring.query import stream as holding
+    from drawstring.table_api.calls import TableCalls
+    from drawstring.txn.holds import Holds
+else:
+    import_later(globals(), Holds="drawstring.txn.holds:Holds", holding="drawstring.query.stream")
+
+
+class TableHolds:
+    """The holds of a table: names of readers whose unread commits cleaning and archiving retain.
+
+    Args:
+        calls: context, options and errors of calls on the table.
+    """
+
+    __slots__ = ("_calls",)
+
+    def __init__(self, calls: TableCalls) -> None:
+        self._calls = calls
+
+    def __repr__(self) -> str:
+        return f"<TableHolds of {self._calls.context.storage.spec.uri}>"
+
+    def add(self, name: str, position: Any = None, *, hours: float = HOLD_HOURS) -> Hold:
+        """Retain the files that a reader needs from a position on.
+
+        Cleaning and archiving by drawstring retain them until the hold is released or expires. Apache Hudi
+        ignores holds.
+
+        Args:
+            name: name of the reader; an existing hold of that name moves to the position, also backwards.
+            position: position of a batch of `follow`, a completion time (in table version 6 a requested
+                time), a date-time, or `"earliest"`; None for now.
+            hours: hours after which the hold expires.
+
+        Returns:
+            The hold: its name, its position, and its expiry.
+
+        Raises:
+            InvalidError: the name, position or time is invalid, or files after the position were cleaned.
+
+        Example:
+            >>> table.holds.add("reports", hours=48).name
+            'reports'
+        """
+        with self._calls.errors():
+            return holding.hold(self._calls.context, name, position, hours)
+
+    def release(self, name: str) -> bool:
+        """Give up the hold of a name.
+
+        Args:
+            name: of the reader.
+
+        Returns:
+            Whether there was a hold of that name.
+
+        Example:
+            >>> table.holds.release("reports")
+            False
+        """
+        with self._calls.errors():
+            return self._holds.release(name)
+
+    def list(self) -> list[Hold]:
+        """Return the holds that last.
+
+        Returns:
+            The holds, the one that keeps most first.
+
+        Example:
+            >>> table.holds.list()
+            []
+        """
+        with self._calls.errors():
+            return self._holds.active()
+
+    @contextmanager
+    def temporary(self, *, hours: float = HOLD_HOURS) -> Iterator[Hold]:
+        """Retain the current files of the table during a block of code that scans for a long time.
+
+        Args:
+            hours: hours after which the hold ends in any case.
+
+        Returns:
+            A context manager with the hold, which is released at the end of the block.
+
+        Raises:
+            InvalidError: no number of hours greater than 0.
+
+        Example:
+            >>> with table.holds.temporary(hours=2):
+            ...     count = table.scan().to_arrow().num_rows
+            >>> count
+            3
+        """
+        with self._calls.errors():
+            hold = holding.hold_for_scan(self._calls.context, hours)
+        try:
+            yield hold
+        finally:
+            self.release(hold.name)
+
+    @property
+    def _holds(self) -> Holds:
+        return Holds(self._calls.context.storage, self._calls.context.clock, self._calls.context.ids)
